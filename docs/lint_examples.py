@@ -23,8 +23,8 @@ REP102
  ...
  {good}
 REP103
- {star}Disallow: /caf\xe9/\n
- {star}Disallow: /caf%C3%A9/\n
+ {good}# Caf\xe9\n
+ {good}# Caf\xc3\xa9\n
 REP104
  {star}Disallow: /a\x00b\n
  {star}Disallow: /a\n
@@ -115,6 +115,12 @@ REP215
 REP216
  {star}Disallow: /private/ // old\n
  {star}Disallow: /private/ # old\n
+REP217
+ {star}Disallow= /private/\n
+ {star}Disallow: /private/\n
+REP218
+ {star}Disallow: /private/\nDisallowAITraining: /\n
+ {star}Disallow: /private/\n
 REP301
  Disallow: /private/\n{star}Disallow: /tmp/\n
  {good}Disallow: /tmp/\n
@@ -232,6 +238,12 @@ REP415
 REP416
  User-agent: Googlebot\nDisallow: /\n
  User-agent: Googlebot\nDisallow: /private/\n
+REP417
+ {star}Disallow: /caf\xe9/\n
+ {star}Disallow: /caf%C3%A9/\n
+REP418
+ {star}Disallow: /list?a=1&amp;b=2\n
+ {star}Disallow: /list?a=1&b=2\n
 REP501
  {star}Disallow: /a$b\n
  {star}Disallow: /a%24b\n
@@ -307,6 +319,9 @@ REP613
 REP614
  {good}Sitemap: https://example.com/site map.xml\n
  {good}Sitemap: https://example.com/site%20map.xml\n
+REP615
+ {good}Sitemap: http://localhost:3000/sitemap.xml\n
+ {good}Sitemap: https://example.com/sitemap.xml\n
 REP701
  {good}Crawl-delay: soon\n
  {good}Crawl-delay: 5\n

@@ -102,6 +102,12 @@ class Line:
         return len(self.octets[:at].decode("utf-8", "replace")) + 1
 
 
+def with_value(line: Line, value: bytes) -> bytes:
+    """A line with another value."""
+    at = line.value_at
+    return line.octets[:at] + value + line.octets[at + len(line.value) :]
+
+
 @dataclass(frozen=True)
 class Block:
     """One group before merging: user-agent lines, rules, other records."""

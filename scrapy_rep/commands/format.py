@@ -76,7 +76,7 @@ def _format(file: Input, call: Call) -> int:
     if options.write and not file.is_local:
         raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
     file.refuse_absent()
-    errors = [one for one in lint(file.body, file.uri) if one.severity is Severity.ERROR]
+    errors = [one for one in lint(file.body, file.uri) if _is_of_author(one)]
     errors = without_suppressed(file.body, errors)
     refuse_unread(file, errors)
     new = normal.normalise(file.body, options.mode, file.uri)
@@ -98,6 +98,11 @@ def _format(file: Input, call: Call) -> int:
     else:
         call.terminal.octets(new)
     return OK
+
+
+def _is_of_author(finding: Finding) -> bool:
+    """Whether only the author of a file can decide about a finding."""
+    return finding.severity is Severity.ERROR or finding.code is Code.TIE
 
 
 _UNREAD = {Code.PARSE_LIMIT, Code.NOT_TEXT, Code.UTF32, Code.GZIP, Code.GZIP_DAMAGED}

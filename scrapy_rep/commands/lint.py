@@ -51,7 +51,7 @@ from .diff import show_differences
 from .format import proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
 from .lint_choice import CHOICE_OPTIONS, Choice
-from .lint_formats import EFFECT_WORDS, FORMATS, NOUNS, FileReport, Outcome, line_of
+from .lint_formats import FORMATS, NOUNS, FileReport, Outcome, advice, line_of
 from .running import FOUND, OK, REFRESH, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
 
@@ -211,9 +211,16 @@ def _write_text(reports: Sequence[FileReport], call: Call) -> None:
             hidden += len(more)
             octets = cut(safe(first.octets), _FOUND_CELLS)
             found = f": {octets}" if octets.strip() else ""
-            tail = f"and {len(more):,} more" if more else ""
+            tail = f"and {len(more):,} more{_places(more)}" if more else ""
             _write_headline(report.file, first, call, found, tail)
     _write_summary(reports, hidden, call)
+
+
+def _places(findings: Sequence[Finding]) -> str:
+    """The first lines of findings, in brackets; empty if they are about the whole file."""
+    numbers = list(dict.fromkeys(str(finding.line) for finding in findings if finding.line))
+    some = [*numbers[:_TOLD], *(["..."] if len(numbers) > _TOLD else [])]
+    return f" (line{'s' * (len(numbers) > 1)} {', '.join(some)})" if numbers else ""
 
 
 def _write_headline(
@@ -244,8 +251,7 @@ def _write_finding(file: Input, finding: Finding, call: Call) -> None:
         _write_source(finding, line, call)
     elif finding.octets:
         call.line(f"  {call.paint('|', 'blue')} {safe(finding.octets)}")
-    mend = f"{finding.mend}{EFFECT_WORDS.get(finding.effect, '')}"
-    mend = call.terminal.wrapped(mend, first_cells=len("  = help: "), indent="    ")
+    mend = call.terminal.wrapped(advice(finding), first_cells=len("  = help: "), indent="    ")
     call.line(f"  {call.paint('=', 'blue')} {call.paint('help:', 'bold')} {mend}")
     call.line()
 
@@ -273,6 +279,11 @@ def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
     call.line(f"  {margin}{call.paint('|', 'blue')} {gap}{call.paint(carets, colour, 'bold')}")
 
 
+def _unsafe_way(way: str, count: int, *, is_more: bool) -> str:
+    option, verb = way.split(" ", 1)
+    return f"{option} --unsafe-fixes {verb} {count:,} {'more' if is_more else 'of them'}"
+
+
 def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> None:
     """Write the number of findings by severity, and the commands that fix them."""
     findings = [finding for report in reports for finding in report.findings]
@@ -291,16 +302,16 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     # --fix can only write local files.
     is_local = any(report.file.is_local for report in reports)
     way = "--fix fixes" if is_local else "--diff shows how to fix"
-    advice = [
+    ways = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
-        *([f"with --unsafe-fixes, {way} {unsafe:,} more"] if unsafe else []),
+        *([_unsafe_way(way, unsafe, is_more=bool(mended["fix"]))] if unsafe else []),
         *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):
-        whole = f"the other {hidden:,} too, " if hidden else "each "
-        advice.append(f"--all shows {whole}with its line and advice")
-    if advice:
-        call.line("; ".join(advice))
+        whole = f"the other {hidden:,} too" if hidden else "each finding"
+        ways.append(f"--all shows {whole}, with line and advice")
+    if ways:
+        call.line("; ".join(ways))
 
 
 def _write_statistics(reports: Sequence[FileReport], form: str, call: Call) -> None:

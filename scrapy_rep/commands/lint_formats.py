@@ -17,7 +17,7 @@ from typing import Any
 from urllib.parse import quote
 
 from scrapy_rep.analysis.checks.check_table import CHECKS
-from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
+from scrapy_rep.analysis.checks.codes import Check, Code, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.lines import clean
 
@@ -25,7 +25,7 @@ from .inputs import STDIN_NAME, Input
 from .running import CommandError
 
 NOUNS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "note"}
-EFFECT_WORDS = {Effect.CHANGES: " (this may change verdicts)"}
+_UNSAFE_WORDS = " (this may change what crawlers fetch)"
 
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 _SITE = "https://scrapy-rep.readthedocs.io/en/latest"
@@ -113,9 +113,14 @@ def _path(name: str) -> str:
     return (path.relative_to(Path.cwd()) if below else path).as_posix()
 
 
+def advice(finding: Finding) -> str:
+    """The fix, with a warning if it is unsafe."""
+    return finding.mend + _UNSAFE_WORDS * finding.is_unsafe
+
+
 def _words(finding: Finding) -> str:
     """The meaning and the fix."""
-    return f"{finding.message}: {finding.mend}{EFFECT_WORDS.get(finding.effect, '')}"
+    return f"{finding.message}: {advice(finding)}"
 
 
 # SARIF 2.1.0

@@ -33,8 +33,7 @@ class TestText:
             "matches nothing\n"
             "  2 | Disallow: private/\n"
             "    |           ^^^^^^^^\n"
-            "  = help: write /private/ for the top of the site, or /*private/ for any place "
-            "(this may change verdicts)\n"
+            "  = help: write /private/ for the top of the site, or /*private/ for any place\n"
             "\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [fix]\n"
@@ -51,13 +50,13 @@ class TestText:
         done = rep("lint", robots)
         assert done.out == (
             f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
-            "matches nothing: private/  and 3 more\n"
+            "matches nothing: private/  and 3 more (lines 4, 5, 6)\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [fix]\n"
             f"{robots}:4:12: REP415 warning: the path contains an invisible character: \\x1b  and "
-            "2 more\n"
+            "2 more (lines 5, 6)\n"
             "1 file: 4 errors, 4 warnings, 0 notes\n"
-            "--fix fixes 1 of them; --all shows the other 5 too, with its line and advice\n"
+            "--fix fixes 1 of them; --all shows the other 5 too, with line and advice\n"
         )
 
     def test_lines_fit_the_terminal(self, here: Path) -> None:
@@ -309,7 +308,8 @@ class TestUnsafeFixes:
         out = rep("lint", damaged).out
         assert f"{damaged}:1:15: REP211 error: " in out
         assert "[unsafe fix]" in out
-        assert "with --unsafe-fixes, --fix fixes 1 more" in out
+        assert "(this may change what crawlers fetch)" in rep("lint", damaged, "--all").out
+        assert "--fix --unsafe-fixes fixes 1 of them" in out
         assert rep("lint", damaged, "--json").rows[0]["mended_by"] == "unsafe fix"
 
     def test_not_made_by_themselves(self, damaged: Path) -> None:

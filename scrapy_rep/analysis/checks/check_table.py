@@ -62,8 +62,8 @@ I101 the file begins with a byte order mark, which some crawlers read as part of
  keeps: save the file as UTF-8 without a byte order mark
 W102 the file is in UTF-16 instead of UTF-8
  keeps: save the file as UTF-8; to most crawlers it is empty, which permits everything
-W103 these octets are not UTF-8; they are compared as they are, which few crawlers do
- keeps: save the file as UTF-8, or write the octets as percent-escapes
+W103 these octets are not UTF-8, so crawlers read other characters
+ keeps: save the file as UTF-8
 E104 a NUL ends the content of its line
  changes: remove the NUL and the rest of its line, which is not read
 W105 lines end with CR alone, which some crawlers do not read as a line end
@@ -103,11 +103,11 @@ W203 no crawler is known that reads this key; the record is ignored
 I204 the key is known, but no crawler of today reads it
  keeps: remove the line, or put # in front of it
 W205 the key is misspelt in a way that some crawlers read, and others do not
- keeps: write User-agent, Disallow or Sitemap
+ keeps: write the key in its usual spelling
 E206 the key is unknown, but similar to a known one; the record is ignored
  changes: write the intended key
 W207 the key continues after a known word; Google reads it as that word, others do not
- keeps: write only the known word
+ keeps: write only the known word, if it is meant; otherwise remove the line
 E208 the line is longer than 16,663 octets; the rest of it is ignored
  changes: remove the rest, which is not read
 E209 an invisible character is in the key or the value, so crawlers read another one
@@ -127,6 +127,10 @@ E215 a blank is in front of the final $, so the rule is only for paths that end 
  changes: remove the blank
 E216 crawlers don't know this form of a comment; a comment begins with #
  changes: begin the comment with #
+E217 the colon after the key is missing, or another character is in its place
+ changes: write a colon after the key
+E218 Google reads this key as Disallow or Allow, for all purposes; other crawlers ignore the line
+ changes: remove the line; to keep AI crawlers out, name them in a group with Disallow
 # Groups and user-agent lines
 E301 a rule before the first user-agent line is ignored
  changes: put a user-agent line in front of it
@@ -192,7 +196,7 @@ W403 the path contains white space, which some crawlers read as its end
 E404 a rule has one path; this is read as one path with a blank or a comma
  changes: write one rule for each path
 W405 # begins a comment, also within a path; the rest of the line is ignored
- keeps: write %23 for the character itself, or put a blank in front of the comment
+ keeps: put a blank in front of a comment; clients never send the # of a URL and what follows it
 I406 [needless] the group has the same rule above
  keeps: remove the line
 W407 the group allows and disallows the same path; allow decides, but not for all crawlers
@@ -217,9 +221,13 @@ W415 the path contains an invisible character
  changes: remove it, or write it as a percent-escape if it is intended
 W416 this group bans a big search engine from the whole site
  outside: make sure that this is intended; the site disappears from its results
+E417 the path is not in UTF-8, but clients send UTF-8, so the rule does not match their requests
+ changes: save the file as UTF-8, or write the characters as percent-escapes of UTF-8
+W418 &amp; is the form of & in HTML; the URLs that clients send contain & alone
+ changes: write & alone
 # Wildcards and escapes
 W501 $ means the end of the path only as the last character; here it is an ordinary character
- keeps: write %24, which means the same
+ keeps: write %24 if the character is meant
 W502 % without two hexadecimal digits is not an escape; it is read as %25, and as the beginning of
   any escape
  changes: write %25 for the character itself, or complete escapes
@@ -262,15 +270,17 @@ I608 [needless] the file names this sitemap already
 I609 [context] the sitemap's address is a folder, or has an unusual ending
  outside: make sure that a sitemap is there
 W610 the sitemap's address is in quotes or angle brackets
- formats: write the URL without them
+ keeps: write the URL without them
 W611 the line names several sitemaps, which many crawlers read as one
- formats: write a line for each
+ keeps: write a line for each
 W612 the sitemap's address has no scheme; it gets the scheme of this file
- formats: write the whole URL
+ keeps: write the whole URL
 E613 the scheme of the sitemap's address is misspelt
  changes: begin it with https://
 W614 the sitemap's address contains a blank, which some crawlers read as its end
  outside: write %20 if the blank belongs to the address; otherwise remove it
+W615 crawlers can't reach the sitemap: its host is private, reserved, or a placeholder
+ outside: write the URL of the public site
 # Other records
 E701 the value can't be read; the record is ignored
  changes: write a number of seconds for Crawl-delay, n/m for Request-rate, hhmm-hhmm for Visit-time
@@ -293,7 +303,7 @@ E709 robots.txt can't keep pages out of an index; Google ended its support in 20
  changes: send X-Robots-Tag: noindex, or put it into the page, and do not disallow the page
 E710 a part of the Content-Signal is ignored: its form is an optional path, then a list of search,
   ai-input or ai-train = yes or no, or use = immediate, reference or full
- changes: write 'Content-Signal: search=yes, ai-train=no'
+ changes: write it in this form, for example 'Content-Signal: search=yes, ai-train=no'
 W711 the signal permits a use of pages that the same group disallows
  changes: allow the pages, or say no
 E712 a License must be the whole URL of a licence
@@ -302,7 +312,8 @@ W713 the group for * disallows the licence, so crawlers that are not named can't
  changes: allow its path
 E714 a part of the Content-Usage is ignored: its form is an optional path, then train-ai or search =
   y or n, in lower case
- changes: write 'Content-Usage: train-ai=n' or 'Content-Usage: /path train-ai=n'
+ changes: write it in this form, for example 'Content-Usage: train-ai=n' or
+  'Content-Usage: /path train-ai=n'
 W715 another Content-Usage of the group differs for the same path; the most restrictive one counts
  changes: keep one
 W716 the Clean-param is longer than 500 characters, which is more than Yandex reads
@@ -311,7 +322,7 @@ W719 the Content-Signal is before the first group, so it belongs to no group: at
   counts
  changes: put it into a group, below the rules
 W720 the Content-Signal is spelled unusually: some crawlers understand it, and others do not
- changes: write 'search=yes, ai-train=no', with = and commas
+ changes: write it with = and commas, for example 'search=yes, ai-train=no'
 E721 a Content-Usage is case-sensitive, so this has no effect, or less than it seems to
  changes: write train-ai, search, y and n in lower case
 E722 the words belong to Content-Signal; in a Content-Usage they are ignored

@@ -49,6 +49,16 @@ _LIST_MARK = re.compile(
     r"(?:[-+*>|=~\u2010-\u2015\u2022\u2023\u25aa\u25cf\u25e6\u00b7]+|[(\[]?\d{1,4}[.):\]]?|[a-z][.)])"
 )
 
+# Marks around the colon: **User-agent:** GPTBot, "Disallow": "/"
+_MARKED_COLON = re.compile(r"([\w -]{4,12}?)(?:[*\"'`]+\s*:|\s*:[*`]+(?=\s))")
+# In place of the colon: User-agent=*, Disallow; /x, Disallow - /x, Disallow -> /x
+_SEPARATOR = re.compile(
+    rf"({_KEY})(?:\s*(?:=>?|;|->|\u2192|\.(?=\s)|[-\u2013\u2014](?=\s))"
+    r"|(?<=sitemap)\s+(?=https?:))\s*:?\s*(?=[/*]|https?:|[\w.+-]+\Z)",
+    re.IGNORECASE,
+)
+_AI_TRAINING_KEYS = (b"disallowaitraining", b"allowaitraining")
+
 _SITEMAP_ALONE = re.compile(r"https?://[^\s/]+/\S*sitemap\S*", re.IGNORECASE)
 
 _COLONS = "\uff1a\ufe55\ufe13\ufe30\u2236\u02d0\u02f8\ua789\u0589\u05c3"
@@ -85,8 +95,10 @@ _CLOSING = {
 _FOREIGN = re.compile(
     r"(<!--)|(/\*)\**(?=\s|\Z)|-->|\*+/\Z|//+(?=\s|\Z|[A-Za-z-]+(?:[\s:]|\Z))|--+(?=\s)"
 )
-_FOREIGN_BEHIND = re.compile(r"<!--|\s//+(?=\s|\Z)|\s--+\s|\s/\*\s")
-_FOREIGN_MARKS = re.compile(r"<!-+|-+->|/\*+|\*+/\Z|\A//+|\A--+")
+_FOREIGN_BEHIND = re.compile(
+    r"<!--|\s//+(?=\s|\Z)|\s--+\s|\s/\*\s|\s<-+\s|(?<=[/*$])\s+(?=\([^()]*\)\Z)"
+)
+_FOREIGN_MARKS = re.compile(r"<!?-+|-+->|/\*+|\*+/\Z|\A//+|\A--+")
 _MOST_LINES = 50  # of a comment in several lines
 
 
@@ -109,6 +121,9 @@ def damages(outlined: Outline) -> dict[int, Damage]:
         return {}
     found = {damage.finding.line: damage for damage in _noindex_alone(outlined)}
     for index, line in enumerate(outlined.lines):
+        if line.name in _AI_TRAINING_KEYS:
+            finding = Finding(Code.AI_TRAINING_KEY, line.number, line.key, line.key_column)
+            found[line.number] = Damage(finding)
         if line.number in found or line.is_cut or _USUAL.fullmatch(line.octets):
             continue
         foreign = _foreign_comment(outlined.lines[index : index + _MOST_LINES])
@@ -225,6 +240,8 @@ def _without_mark(text: str) -> list[str]:
     closing = _CLOSING.get(bare[:1])
     if closing:
         bare = bare[1:].rstrip(f",;{closing}")
+    if bare != text:
+        bare = _MARKED_COLON.sub(r"\1:", bare, count=1)
     (meant,) = _in_ascii(bare)
     is_record = bare[:1].isalpha() and ":" in meant and _read(meant) is not None
     return [bare] if is_record else [text]
@@ -235,6 +252,15 @@ def _with_one_colon(text: str) -> list[str]:
     kind, value = _read(text) or (Kind.OTHER, "")
     is_odd = kind is not Kind.OTHER and value.startswith(":")
     return [_with_value(text, value, value.lstrip(f":{_WHITE}")) if is_odd else text]
+
+
+def _with_colon(text: str) -> list[str]:
+    """With a colon behind the key."""
+    found = _SEPARATOR.match(text)
+    if found is None:
+        return [text]
+    new = f"{found[1]}: {text[found.end() :]}"
+    return [new] if _read(new) else [text]
 
 
 def _with_key(text: str) -> list[str]:
@@ -301,6 +327,7 @@ _REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
     (Code.INVISIBLE_CHARACTER, _seen),
     (Code.LIST_MARK, _without_mark),
     (Code.LIST_MARK, _with_one_colon),
+    (Code.WRONG_SEPARATOR, _with_colon),
     (Code.KEY_MISSING, _with_key),
     (Code.LOOK_ALIKE, _in_ascii),
     (Code.SEVERAL_RECORDS, _apart),

@@ -61,13 +61,13 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about names; the same name is compared with others once."""
     worded: list[Line] = []
     told: set[bytes] = set()
-    for line in (line for block in outlined.blocks for line in block.agents):
+    for block, line in ((one, line) for one in outlined.blocks for line in one.agents):
         if by := may_not_obey(name_of(line.value)):
             yield value_finding(Code.UNENFORCEABLE, line, by)
         is_new = line.value.lower() not in told
         told.add(line.value.lower())
         is_compared = is_new and len(told) <= _MOST_NAMES
-        found = _name_finding(line, outlined.by_name, is_compared=is_compared)
+        found = _name_finding(line, block, outlined.by_name, is_compared=is_compared)
         if found is None or (found.code in _ONCE and not is_new):
             continue
         if found.code is Code.USER_AGENT_WORDS:
@@ -85,7 +85,9 @@ def _some(texts: list[str], between: str = ", ") -> str:
     return between.join([*texts[:_MOST_SHOWN], *([f"and {left} more"] if left > 0 else [])])
 
 
-def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> Finding | None:
+def _name_finding(
+    line: Line, block: Block, names: Collection[str], *, is_compared: bool
+) -> Finding | None:
     """The first unusual thing in the value of a user-agent line, or None."""
     value, name = line.value, name_of(line.value)
     text = value.decode("utf-8", "replace")
@@ -120,9 +122,10 @@ def _name_finding(line: Line, names: Collection[str], *, is_compared: bool) -> F
     found = value_finding(code, line, detail)
     named = [one for one in meant if one.lower() in names]
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
-        is_all = len(named) == len(meant)
-        text = f"remove the line{'' if is_all else ', or write the other names'}: the file names "
-        found = replace(found, proposal=Mend(f"{text}{', '.join(named)} already", Effect.CHANGES))
+        other = "" if len(named) == len(meant) else ", or write the other names"
+        way = "remove the line" if len(block.agents) > 1 else "put its rules there"
+        text = f"{way}{other}: the file names {', '.join(named)} already"
+        found = replace(found, proposal=Mend(text, Effect.CHANGES))
     return found
 
 
@@ -152,15 +155,13 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
         for index in more:
             if name == EVERYONE:
                 code = Code.MULTIPLE_STAR
-                if above in managed:
-                    found = value_finding(code, named[index][name], f"see line {above}")
-                    yield replace(found, proposal=Mend(_AT_CDN, Effect.OUTSIDE))
-                    continue
             elif said[index] == said[first]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
-            yield value_finding(code, named[index][name], f"see line {above}")
+            found = value_finding(code, named[index][name], f"see line {above}")
+            at_cdn = Mend(_AT_CDN, Effect.OUTSIDE) if above in managed else None
+            yield replace(found, proposal=at_cdn)
 
 
 def managed_lines(outlined: Outline) -> range:
@@ -192,7 +193,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         if len(agents) > 1:
             names = _some([shown(agent.value) for agent in agents])
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
-        yield value_finding(Code.GROUP_SWALLOWED, agents[0], detail)
+        yield value_finding(Code.GROUP_SWALLOWED, agents[0], detail, number)
         cut[number] = agents[-1].number
     for block in outlined.blocks:
         first_rule = block.rules[0].number if block.rules else 0

@@ -22,12 +22,13 @@ from scrapy_rep.protocol.lines import (
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import is_one_slip
+from .rule_checks import is_utf8
 
 _UNSUPPORTED_KEYS = frozenset(
     {
         *[b"robot-version", b"comment", b"domain", b"revisit-after", b"noarchive", b"nofollow"],
         *[b"nosnippet", b"unavailable_after", b"cache-delay", b"llm-policy", b"index", b"follow"],
-        *[b"disallowaitraining", b"allowaitraining", b"tdm-reservation", b"tdm-policy"],
+        *[b"tdm-reservation", b"tdm-policy"],
     }
 )
 _WORDS = {
@@ -36,11 +37,7 @@ _WORDS = {
     Kind.DISALLOW: b"disallow",
     Kind.SITEMAP: b"sitemap",
 }
-# Keys that remain if the beginning of a line is lost.
-_CUT_KEYS = {
-    b"-agent": "perhaps User-agent",
-    **dict.fromkeys((b"http", b"https"), "perhaps Sitemap belongs in front of the URL"),
-}
+_SCHEMES = (b"http", b"https")
 _SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
 _LONGEST_KEY = 24  # longer unknown keys are not compared with the known ones
 _MOST_KEYS = 200  # different unknown keys that are compared with the known ones
@@ -52,16 +49,23 @@ def line_findings(outlined: Outline) -> Iterator[Finding]:
     for line in outlined.lines:
         if line.is_cut:
             yield Finding(Code.LINE_TOO_LONG, line.number, line.octets[:40], LINE_LIMIT_OCTETS + 1)
-        if line.kind is None:
+        if line.kind is None or _is_prose(line):
             if not line.octets.lstrip().startswith(b"#") and not outlined.is_markup:
                 yield _no_record(line)
         elif not outlined.is_markup or line.kind is not Kind.OTHER:
             yield from _key_findings(line, near)
 
 
+def _is_prose(line: Line) -> bool:
+    """Whether it is a URL, or two words without a colon, and the first one is no key."""
+    is_known = line.kind is not Kind.OTHER or line.name in KNOWN_KEYS
+    has_colon = b":" in line.octets.partition(b"#")[0]
+    return not is_known and (not has_colon or line.name in _SCHEMES)
+
+
 def _no_record(line: Line) -> Finding:
     text = line.octets.strip()
-    code = Code.KEY_MISSING if text.startswith(b":") else Code.NO_RECORD
+    code = Code.KEY_MISSING if text.startswith(b":") or line.name in _SCHEMES else Code.NO_RECORD
     return Finding(code, line.number, text[:200], line.key_column)
 
 
@@ -71,9 +75,6 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
         yield Finding(Code.MISSING_COLON, *found)
     if line.kind is Kind.OTHER:
         if line.name in KNOWN_KEYS:
-            return
-        if said := _CUT_KEYS.get(line.name) or _CUT_KEYS.get(line.name[-6:]):
-            yield Finding(Code.NEAR_KEY, *found, said)
             return
         if line.name in _UNSUPPORTED_KEYS:
             yield Finding(Code.UNSUPPORTED_KEY, *found)
@@ -104,6 +105,8 @@ def meant_key(name: bytes) -> str | None:
     """The key that is similar to this one, in its usual spelling, or None."""
     if len(name) > _LONGEST_KEY:
         return None
+    if name.endswith(b"-agent") and b" " not in name:
+        return "User-agent"  # its beginning is lost
     text = name.decode("latin-1")
     known = next((known for known in _SPELLINGS if is_one_slip(text, known)), None)
     return known.capitalize() if known is not None else None
@@ -136,7 +139,8 @@ def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
         yield Finding(Code.JSON)
     yield from _coverage_findings(outlined)
     for line in outlined.lines:
-        yield from _not_utf8(line.number, line.octets)
+        if line.kind not in RULES or is_utf8(line.value):  # else the path has a finding
+            yield from _not_utf8(line.number, line.octets)
 
 
 def is_no_text(body: bytes) -> bool:

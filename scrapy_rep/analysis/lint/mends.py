@@ -26,6 +26,7 @@ Cost: linear in lines and findings, except for comparisons of patterns, which
 from __future__ import annotations
 
 import re
+import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -36,7 +37,15 @@ from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
-from scrapy_rep.analysis.outline import KEYS, Block, Line, Outline, has_other_words, name_of
+from scrapy_rep.analysis.outline import (
+    KEYS,
+    Block,
+    Line,
+    Outline,
+    has_other_words,
+    name_of,
+    with_value,
+)
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import (
@@ -54,7 +63,7 @@ from scrapy_rep.protocol.verdict import shown
 from .damage import Damage
 from .line_checks import meant_key
 from .rivals import Rivals
-from .rule_checks import NEEDLESS_ESCAPE
+from .rule_checks import NEEDLESS_ESCAPE, as_windows_1252, is_utf8
 
 Rewrite = Callable[[Line], bytes | None]
 
@@ -68,12 +77,6 @@ def without(line: Line) -> bytes | None:
 def as_comment(line: Line) -> bytes:
     """A line as a comment."""
     return b"# " + line.octets.strip()
-
-
-def with_value(line: Line, value: bytes) -> bytes:
-    """A line with another value."""
-    at = line.value_at
-    return line.octets[:at] + value + line.octets[at + len(line.value) :]
 
 
 def _escaped(octets: bytes) -> bytes:
@@ -112,20 +115,11 @@ def _name_alone(line: Line) -> bytes | None:
 
 
 def _as_utf8(line: Line) -> bytes | None:
-    """Replace octets that are not UTF-8: by escapes in a rule, from Latin-1 in a comment."""
-    octets = line.octets
-    if line.kind in RULES and not line.value.isascii():
-        octets = with_value(line, _substitute_not_ascii(line.value))
-    before, mark, comment = octets.partition(b"#")
-    try:
-        before.decode("utf-8")
-    except UnicodeDecodeError:
+    """Convert a comment from Windows-1252."""
+    before, mark, comment = line.octets.partition(b"#")
+    if not is_utf8(before):
         return None
-    try:
-        comment.decode("utf-8")
-    except UnicodeDecodeError:
-        comment = comment.decode("latin-1").encode("utf-8")
-    return before + mark + comment
+    return before + mark + as_windows_1252(comment).encode("utf-8")
 
 
 def _substitute_not_ascii(value: bytes) -> bytes:
@@ -207,6 +201,18 @@ _OWN_GROUPS = (
 )
 _UNCUT = "; then more of the file is read, since it is larger than the parse limit"
 _CUT = "; then less of the file may be read, since it is near the parse limit"
+_AGENT_LINE = "a user-agent line"
+_CAUSES = {
+    **dict.fromkeys((Code.NO_GROUPS, Code.RULE_BEFORE_GROUP), _AGENT_LINE),
+    **dict.fromkeys((Code.GROUP_SWALLOWED, Code.GROUP_WITHOUT_RULES), "a rule"),
+}
+"""The meaning of a damaged line that is the reason for another finding."""
+_NOT_OF_STAR = (
+    "write the rules for these crawlers below it, since those for * are not for them, or an empty "
+    "Disallow if they may fetch everything"
+)
+_MORE_LETTERS = 2  # after a known key: Allowed, Sitemaps; more of them make another word
+_DOLLAR_AND_SIGNS = re.compile(rb"\$(?=[^\w/$]+\Z)")
 _END_OCTETS = len(b"\r\n")  # at most
 _SHOWN = 4  # lines that were meant
 
@@ -222,10 +228,11 @@ _LINES_THAT_GO = frozenset(
         *[Code.USER_AGENT_REPEATED, Code.SITEMAP_DUPLICATE, Code.CRAWL_DELAY_DUPLICATE],
     ]
 )
-# Findings with a fix that writes a new line: a line beyond the limit would be cut elsewhere.
-_WRITTEN_ANEW = frozenset(
-    [Code.TRAILING_STAR, Code.REPEATED_STAR, Code.SITEMAP_RELATIVE, *REWRITES]
+_SITEMAPS_ANEW = (
+    *(Code.SITEMAP_RELATIVE, Code.SITEMAP_QUOTED, Code.SITEMAP_SEVERAL, Code.SITEMAP_NO_SCHEME),
 )
+# Findings with a fix that writes a new line: a line beyond the limit would be cut elsewhere.
+_WRITTEN_ANEW = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *_SITEMAPS_ANEW, *REWRITES])
 
 
 # Findings with a safe fix that errors elsewhere in the file can't spoil.
@@ -279,6 +286,10 @@ class _Mender:
                 yield replace(finding, proposal=self._within_the_file(unsafe))
             elif finding.code is Code.BLOCKS_ROBOTS:
                 yield replace(finding, proposal=self._robots_rule(finding))
+            elif mend := self._cause(finding):
+                yield replace(finding, proposal=mend)
+            elif finding.proposal is not None:
+                yield replace(finding, proposal=self._within_the_file(finding.proposal))
             else:
                 yield finding
 
@@ -286,16 +297,35 @@ class _Mender:
         """The fix for a finding that usually keeps verdicts; at this place it may change them."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
-            mend = () if self._is_spoiled(mend) else mend
-            effect = Effect.KEEPS if mend else Effect.CHANGES
-            mend = Mend(CHECKS[finding.code].mend, effect, mend)
+            mend = Mend(CHECKS[finding.code].mend, Effect.KEEPS, mend)
+        if mend.effect is Effect.KEEPS and (not mend.edits or self._is_spoiled(mend.edits)):
+            mend = Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._unclear and finding.code not in _LOCAL:
             return self._later(finding)
         return self._within_the_file(mend)
 
     def _later(self, finding: Finding) -> Mend:
-        first = f"; repair line {self._unclear[0]} first"
-        return Mend(CHECKS[finding.code].mend + first, Effect.CHANGES)
+        text = (
+            f"{CHECKS[finding.code].mend} (--fix does it once line {self._unclear[0]} is repaired)"
+        )
+        return Mend(text, Effect.CHANGES)
+
+    def _cause(self, finding: Finding) -> Mend | None:
+        """The repair of the line that probably is the reason for a finding; None without one."""
+        meant = _CAUSES.get(finding.code)
+        if meant is None:
+            return None
+        lines = range(finding.line + 1, finding.other_line or sys.maxsize)
+        if meant is _AGENT_LINE:
+            lines = range(finding.line or sys.maxsize)
+        cause = next((number for number in self._damaged_lines if number in lines), None)
+        text = f"repair line {cause} first: it may be meant as {meant}"
+        return None if cause is None else Mend(text, Effect.CHANGES)
+
+    @cached_property
+    def _damaged_lines(self) -> list[int]:
+        near = {one.line for one in self._found if one.code is Code.NEAR_KEY}
+        return sorted(near.union(self._damaged))
 
     def _unsafe(self, finding: Finding) -> Mend | None:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
@@ -385,12 +415,16 @@ class _Mender:
             **dict.fromkeys(_RULES_THAT_GO, self._without_rule),
             **dict.fromkeys(_LINES_THAT_GO, _without_line),
             Code.USER_AGENT_REPEATED: _without_repeated,
-            Code.GROUP_WITHOUT_RULES: _empty_rule_below,
             Code.RECORD_SPLITS_GROUP: self._below_agents,
             Code.ORDER_MATTERS: _above_shorter,
             Code.TRAILING_STAR: self._with_fewer_stars,
             Code.REPEATED_STAR: self._with_fewer_stars,
-            Code.SITEMAP_RELATIVE: self._absolute,
+            **dict.fromkeys(_SITEMAPS_ANEW, self._absolute),
+            Code.FRAGMENT: _beside_comment,
+            Code.DOLLAR_NOT_LAST: _dollar,
+            Code.MISSPELT_KEY: _with_usual_key,
+            Code.KEY_GOES_ON: _with_usual_key,
+            Code.GROUP_WITHOUT_RULES: self._empty_rule_below,
         }
 
     # Rules to remove.
@@ -470,6 +504,14 @@ class _Mender:
             number += 1
         return tuple(edits)
 
+    def _empty_rule_below(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+        if mend := self._cause(finding):
+            return mend
+        stars = self._outlined.by_name.get(EVERYONE, ())
+        if any(rule.value for index in stars for rule in self._outlined.blocks[index].rules):
+            return Mend(_NOT_OF_STAR, Effect.CHANGES)
+        return (Edit(EditPlace.BELOW, line.number, _EMPTY),)
+
     def _without_nul(self, finding: Finding) -> tuple[Edit, ...]:
         line = self._lines.get(finding.line)
         return (Edit(EditPlace.AT, finding.line, line.octets if line else b""),)
@@ -501,12 +543,15 @@ class _Mender:
 
     # Other records.
 
-    def _absolute(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+    def _absolute(self, finding: Finding, line: Line) -> Mend:
         uris = sitemap_line(line.value, self._outlined.uri).uris
-        uri = uris[0] if len(uris) == 1 else ""
-        if not uri or not self._outlined.uri or not uri.isprintable() or "#" in uri:
+        if not uris or not all(uri.isprintable() and "#" not in uri for uri in uris):
             return Mend(CHECKS[finding.code].mend, Effect.OUTSIDE)
-        return _rewritten(line, with_value(line, uri.encode()))
+        first, *more = (with_value(line, uri.encode()) for uri in uris)
+        bare = (octets.partition(b"#")[0].rstrip() for octets in more)
+        below = (Edit(EditPlace.BELOW, line.number, octets) for octets in bare)
+        edits = Edit(EditPlace.AT, line.number, first), *below
+        return Mend(f"write {' and '.join(uris[:_SHOWN])}", Effect.KEEPS, edits)
 
 
 def _is_of_no_group(line: Line) -> bool:
@@ -537,8 +582,32 @@ def _without_repeated(finding: Finding, line: Line) -> tuple[Edit, ...]:
     return _without_line(finding, line) if _name_alone(line) else ()
 
 
-def _empty_rule_below(_: Finding, line: Line) -> tuple[Edit, ...]:
-    return (Edit(EditPlace.BELOW, line.number, _EMPTY),)
+def _beside_comment(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+    if line.pattern in ("/", "/*", "*"):
+        return Mend(
+            "the rule is for the whole site: write only / if that is meant; otherwise remove the "
+            "line, since clients never send the # of a URL and what follows it",
+            Effect.CHANGES,
+        )
+    return _rewritten(line, _before_comment(line))
+
+
+def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+    """``$`` in front of other signs probably means the end: ``/*.pdf$*``."""
+    found = _DOLLAR_AND_SIGNS.search(line.value)
+    if found is None:
+        return _rewritten(line, SPELLINGS[Code.DOLLAR_NOT_LAST](line))
+    value = line.value[: found.start() + 1]
+    text = f"write {shown(value)} if the end of the path is meant; otherwise %24"
+    return Mend(text, Effect.CHANGES, _rewritten(line, with_value(line, value)))
+
+
+def _with_usual_key(finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
+    key = KEYS.get(line.kind, b"") if line.kind is not None else b""
+    is_another = finding.code is Code.KEY_GOES_ON and len(line.key) > len(key) + _MORE_LETTERS
+    if is_another:
+        return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
+    return Mend(f"write {key.decode()}", Effect.KEEPS, _rewritten(line, _with_key(line)))
 
 
 def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:

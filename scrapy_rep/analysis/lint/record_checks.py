@@ -10,12 +10,13 @@ from urllib.parse import urlsplit
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import CODE_OF_SLIP, READERS, Finding, value_finding
-from scrapy_rep.analysis.mending import Mend
-from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
+from scrapy_rep.analysis.outline import Block, Line, Outline, with_value
 from scrapy_rep.protocol.extensions import records
 from scrapy_rep.protocol.extensions.sitemaps import Slip, absolute_uri, sitemap_line
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.usage.categories import AI_INPUT, SEARCH, TRAIN_AI
 from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
 from scrapy_rep.protocol.usage.scoped import divided
 from scrapy_rep.protocol.verdict import shown
@@ -41,6 +42,20 @@ _SIGNAL = re.compile(
 _SIGNALS = (b"content-signal", b"content-signals")
 _YANDEX_CHARACTERS = 500
 _SITEMAP_ENDING = re.compile(r"\.(?:xml|txt|rss|atom|gz|php|ashx|aspx|jsp|axd)$", re.IGNORECASE)
+# Hosts of computers of their own, of examples, and of private networks (RFC 1918, RFC 6761).
+_NOT_PUBLIC = re.compile(
+    r"(?:.+\.)?(?:localhost|local|localdomain|internal|test|invalid|example)"
+    r"|(?:www\.)?(?:example\.(?:com|org|net)|(?:your|my)-?(?:own-?)?(?:domain|site|website)\.\w+)"
+    r"|127\..+|10\.[\d.]+|192\.168\.[\d.]+|172\.(?:1[6-9]|2\d|3[01])\.[\d.]+|\[?::1\]?",
+    re.IGNORECASE,
+)
+# A number with a unit, perhaps in brackets: 10s, [5], 2 minutes.
+_DELAY = re.compile(
+    rb"[(\[]?(\d{1,6}(?:[.,]\d{1,3})?)\s*(ms|s|secs?|seconds?|m|mins?|minutes?|)\.?[)\]]?",
+    re.IGNORECASE,
+)
+_UNIT_SECONDS = {b"ms": 0.001, b"s": 1, b"se": 1, b"": 1, b"m": 60, b"mi": 60}
+_SIGNAL_NAMES = {TRAIN_AI: "ai-train", SEARCH: "search", AI_INPUT: "ai-input"}
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
 _UNKNOWN_LABEL = Problem.UNKNOWN_LABEL
@@ -112,6 +127,33 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
 )
 
 
+def _meant_pace(line: Line) -> bytes:
+    """A Crawl-delay in seconds for a number with a unit: 10s, 500ms, 1 min."""
+    found = _DELAY.fullmatch(line.value) if line.name == b"crawl-delay" else None
+    if found is None:
+        return b""
+    seconds = float(found[1].replace(b",", b".")) * _UNIT_SECONDS[found[2][:2].lower()]
+    return f"{seconds:g}".encode()
+
+
+def _meant_signal(line: Line) -> bytes:
+    """The signals of a value without a path in their usual form."""
+    said = content_signal(line.value.decode("utf-8", "replace"), _HERE, Remarks())
+    words = [
+        f"{_SIGNAL_NAMES[category]}={'yes' if preference is Preference.ALLOWED else 'no'}"
+        for category, preference in said.preferences.items()
+    ]
+    words += [f"use={said.use}"] if said.use else []
+    return b"" if line.value.startswith(b"/") else ", ".join(words).encode()
+
+
+_MEANT: dict[Code, Callable[[Line], bytes]] = {
+    Code.VALUE_UNREADABLE: _meant_pace,
+    Code.SIGNAL_SPELLING: _meant_signal,
+}
+"""The value that was probably meant, for a code; empty if it is unclear."""
+
+
 def record_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about Sitemap lines and other records."""
     yield from _sitemap_findings(outlined)
@@ -136,13 +178,18 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
     for line in outlined.sitemaps:
         found = sitemap_line(line.value, outlined.uri)
         for slip in found.slips:
-            yield value_finding(CODE_OF_SLIP[slip], line)
+            finding = value_finding(CODE_OF_SLIP[slip], line)
+            is_bad = slip is Slip.BROKEN_SCHEME
+            yield _with_address(finding, line, found.uris[0]) if is_bad else finding
         if not found.uris:
             yield _left_out(line, outlined.uri)
             continue
         if Slip.SEVERAL not in found.slips and len(line.value.split()) > 1:
             yield value_finding(Code.SITEMAP_BLANK, line)
-        if host and any(urlsplit(uri).hostname != host for uri in found.uris):
+        hosts = {urlsplit(uri).hostname or "" for uri in found.uris} - {host}
+        if any(map(_NOT_PUBLIC.fullmatch, hosts)):
+            yield value_finding(Code.SITEMAP_NOT_PUBLIC, line)
+        elif host and hosts:
             yield value_finding(Code.SITEMAP_CROSS_HOST, line)
         if not all(map(_has_sitemap_ending, found.uris)):
             yield value_finding(Code.SITEMAP_ENDING, line)
@@ -163,8 +210,9 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     rest = text[bad.end() if bad else len(scheme) + 1 :].lstrip("/")
     rows = (
         (not text, Code.SITEMAP_EMPTY, ""),
-        (bad or is_slip, Code.SITEMAP_BAD_SCHEME, f"write https://{rest}"),
+        (bad or is_slip, Code.SITEMAP_BAD_SCHEME, ""),
         (scheme not in ("", *_USUAL_SCHEMES), Code.SITEMAP_SCHEME, ""),
+        (not robots_txt and _is_host(text), Code.SITEMAP_NO_SCHEME, f"write https://{text}"),
         (not (scheme or robots_txt), Code.SITEMAP_RELATIVE, ""),
         (len(text.split()) > 1, Code.SITEMAP_LEFT_OUT, _ADVICE_FOR_BLANKS),
         (
@@ -176,7 +224,20 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     )
     code, advice = next((code, advice) for holds, code, advice in rows if holds)
     finding = value_finding(code, line)
+    if code is Code.SITEMAP_BAD_SCHEME:
+        return _with_address(finding, line, f"https://{rest}")
     return replace(finding, proposal=Mend(advice, Effect.CHANGES)) if advice else finding
+
+
+def _is_host(text: str) -> bool:
+    found = _HOST_FIRST.match(text)
+    return found is not None and not _SITEMAP_ENDING.search(found[0])
+
+
+def _with_address(finding: Finding, line: Line, uri: str) -> Finding:
+    """The finding with an unsafe fix that writes this address."""
+    edit = Edit(EditPlace.AT, line.number, with_value(line, uri.encode()))
+    return replace(finding, proposal=Mend(f"write {uri}", Effect.CHANGES, (edit,)))
 
 
 def _has_sitemap_ending(uri: str) -> bool:
@@ -190,7 +251,14 @@ def _value_findings(line: Line) -> Iterator[Finding]:
         yield from _delay_findings(line)
     for names, code, is_odd in _VALUE_CHECKS:
         if line.name in names and is_odd(line.value):
-            yield value_finding(code, line)
+            finding = value_finding(code, line)
+            meant = _MEANT[code](line) if code in _MEANT else b""
+            if meant:
+                new = with_value(line, meant)
+                text = f"write '{shown(new.partition(b'#')[0].strip())}'"
+                edit = Edit(EditPlace.AT, line.number, new)
+                finding = replace(finding, proposal=Mend(text, Effect.CHANGES, (edit,)))
+            yield finding
 
 
 def _delay_findings(line: Line) -> Iterator[Finding]:
@@ -204,7 +272,7 @@ def _delay_findings(line: Line) -> Iterator[Finding]:
 
 
 def _run_findings(run: Block) -> Iterator[Finding]:
-    delays = [line for line in run.others if line.name == b"crawl-delay"]
+    delays = [line for line in run.others if line.name == b"crawl-delay" and _seconds(line) >= 0]
     if not delays:
         return
     largest = max(delays, key=lambda line: (_seconds(line), -line.number))

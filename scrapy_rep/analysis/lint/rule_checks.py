@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from urllib.parse import quote
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
-from scrapy_rep.analysis.mending import Mend
-from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
+from scrapy_rep.analysis.outline import Block, Line, Outline, with_value
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.verdict import shown
 
@@ -31,12 +32,18 @@ _INVISIBLE = (
 )
 
 _MOST_ADVISED = 200  # characters of a value in advice
+# Parts of a regular expression that mean any characters; alternatives; and escapes.
+_ANY = re.compile(r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS]|(?<!\\)\.(?=[*+]))(?:[*+?]|\{[\d,]{1,9}\})?")
+_ALTERNATIVES = re.compile(r"\((?:\?:)?([^()|]{1,40}(?:\|[^()|]{1,40}){1,5})\)(?![*+?{])")
 _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
 _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
 _ENDING = re.compile(r"\.\w{1,5}[$*]?")
 _AFTER_AUTHORITY = re.compile(r"(?=[/?#])|\Z")
+_ENTITY = re.compile(r"&#?\w{1,10};")
+# A path on a disk: ./tmp, ../tmp, C:\inetpub
+_LOCAL_PATH = re.compile(r"(?:[A-Za-z]:|\.{1,2})/(?:\.{1,2}/)*")
 _HOST_FIRST = re.compile(
     r"(?:[\w-]+\.)+([A-Za-z]{2,18})(?::\d+)?/|(?:www\.)?(?:[\w-]+\.)+(com|org|net)(?::\d+)?$"
 )
@@ -44,6 +51,21 @@ _FILES = frozenset(  # endings of file names that look like those of hosts
     ["php", "html", "htm", "asp", "aspx", "jsp", "xml", "txt", "js", "css", "json", "pdf", "cgi"]
 )
 _WORD = re.compile(r"[\w.~-]")
+_NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+
+
+def is_utf8(octets: bytes) -> bool:
+    """Whether octets are UTF-8."""
+    return _not_utf8(octets) is None
+
+
+def _not_utf8(octets: bytes) -> re.Match[bytes] | None:
+    """The first octets that are not UTF-8, and those that follow up to an ASCII character."""
+    try:
+        octets.decode("utf-8")
+    except UnicodeDecodeError as error:
+        return _NOT_ASCII.search(octets, error.start)
+    return None
 
 
 def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
@@ -56,13 +78,14 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
     (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).+", re.DOTALL).match),
-    (1, Code.SPACE_IN_PATH, _search(rb"\s")),
-    (2, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
-    (2, Code.BACKSLASH, _search(rb"\\")),
+    (1, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
+    (1, Code.BACKSLASH, _search(rb"\\")),
+    (2, Code.SPACE_IN_PATH, _search(rb"\s")),
     (3, Code.DOT_SEGMENTS, _search(rb"/\.{1,2}(?:/|$|\?)")),
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
     (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
+    (6, Code.NOT_UTF8_PATH, _not_utf8),
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
@@ -70,7 +93,8 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (9, Code.LOWER_CASE_ESCAPE, _search(rb"%(?:[89A-Fa-f][a-f]|[a-f][0-9A-Fa-f])")),
     (10, Code.LEADING_STAR, re.compile(rb"\*(?=.)").match),
     (11, Code.ESCAPED_SLASH, re.compile(rb"[^?]*?(%2[Ff]|%3[Ff])").match),
-    (12, Code.RULE_TOO_LONG, re.compile(rb".{%d}" % (_YANDEX_OCTETS + 1), re.DOTALL).match),
+    (12, Code.HTML_ENTITY, _search(rb"&amp;")),
+    (13, Code.RULE_TOO_LONG, re.compile(rb".{%d}" % (_YANDEX_OCTETS + 1), re.DOTALL).match),
 )
 
 
@@ -101,8 +125,11 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             found = match[match.lastindex or 0] or line.value
             detail = _letters_meant(line.value) if code is Code.NOT_ASCII else ""
             finding = Finding(code, line.number, found[:200], line.column_of(at), detail)
-            text = _advice(code, line, uri)
-            yield replace(finding, proposal=Mend(text, Effect.CHANGES)) if text else finding
+            advice = _advice(code, line, uri)
+            if advice is not None:
+                mend = Mend(advice.text, Effect.CHANGES, _edits(line, advice.values))
+                finding = replace(finding, proposal=mend)
+            yield finding
             if code in _NO_PATH:
                 break
     before, mark, _ = line.octets.partition(b"#")
@@ -129,34 +156,77 @@ def _octet(letter: str) -> bytes:
         return letter.encode("latin-1")
 
 
-def _advice(code: Code, line: Line, uri: str) -> str:
-    """The fix that a value suggests; empty if the words of the table fit."""
+@dataclass(frozen=True, slots=True)
+class _Advice:
+    """The words of a fix, and the values of the rules that an unsafe fix writes."""
+
+    text: str
+    values: tuple[str, ...] = ()
+
+
+def _advice(code: Code, line: Line, uri: str) -> _Advice | None:
+    """The fix that a value suggests; None if the words of the table fit."""
     value = shown(line.value)
+    if code is Code.NOT_UTF8_PATH:
+        return _advice_for_octets(line.value)
     if len(value) > _MOST_ADVISED:
-        return ""
-    if code is Code.RULE_MATCHES_NOTHING:
-        return _advice_for_no_path(value, uri)
+        return None
     if code is Code.FULL_URL:
         return _advice_for_url(value, uri)
     if code is Code.REGULAR_EXPRESSION:
-        plain = _as_wildcards(value)
-        return f"perhaps {plain} is meant; otherwise write it as several rules" if plain else ""
-    return ""
+        return _as_wildcards(value)
+    return _advice_for_no_path(value, uri) if code is Code.RULE_MATCHES_NOTHING else None
 
 
-def _as_wildcards(value: str) -> str:
-    """A simple regular expression as a path pattern; empty if that is not possible."""
-    plain = _ESCAPE.sub(r"\1", value.removeprefix("^")).replace(".*", "*")
-    is_simple = plain.startswith(("/", "*")) and not re.search(_EXPRESSION, plain.encode())
-    return plain if is_simple and plain != value else ""
+def _edits(line: Line, values: tuple[str, ...]) -> tuple[Edit, ...]:
+    """The edits that write a rule for each value."""
+    if not values:
+        return ()
+    *others, last = values
+    above = (line.octets[: line.value_at] + value.encode() for value in others)
+    return (
+        *(Edit(EditPlace.ABOVE, line.number, octets) for octets in above),
+        Edit(EditPlace.AT, line.number, with_value(line, last.encode())),
+    )
 
 
-def _advice_for_url(value: str, uri: str) -> str:
+def _as_wildcards(value: str) -> _Advice | None:
+    """A simple regular expression as path patterns; without words if that is not possible."""
+    plain = _ESCAPE.sub(r"\1", _ANY.sub("*", value.removeprefix("^")))
+    before, *some = _ALTERNATIVES.split(plain, maxsplit=1)
+    found = [f"{before}{one}{some[1]}" for one in some[0].split("|")] if some else [before]
+    found = [re.sub(r"(?<=/)\*\$\Z", "", re.sub(r"\*\*+", "*", one)) for one in found]
+    is_simple = all(
+        one.startswith(("/", "*")) and not re.search(_EXPRESSION, one.encode()) for one in found
+    )
+    if not is_simple or found == [value]:
+        return None
+    text = f"write {' and '.join(found)} if that is meant; otherwise write several rules"
+    return _Advice(text, tuple(found))
+
+
+def _advice_for_octets(value: bytes) -> _Advice | None:
+    """The path that was meant by octets of Windows-1252, if they are letters there."""
+    text = as_windows_1252(value)
+    if not all(letter.isalpha() for letter in text if not letter.isascii()):
+        return None
+    path = _NOT_ASCII.sub(lambda found: quote(found[0]).encode(), text.encode()).decode()
+    return _Advice(f"write {path}, which is {text} in UTF-8, if that is meant", (path,))
+
+
+def as_windows_1252(octets: bytes) -> str:
+    """Text from octets of Windows-1252; those that are no character there are controls."""
+    return "".join(bytes([octet]).decode("cp1252", "ignore") or chr(octet) for octet in octets)
+
+
+def _advice_for_url(value: str, uri: str) -> _Advice:
     host, path = _authority_and_path(value)
     own, _ = _authority_and_path(uri)
     if host.lower().removeprefix("www.") == own.lower().removeprefix("www."):
-        return f"write only the path: {path}"
-    return f"remove the line, or write {path} in the robots.txt of {host}"
+        return _Advice(f"write only the path: {path}", (path,))
+    if not uri:
+        return _Advice(f"write only {path} if this file is for {host}; otherwise remove the line")
+    return _Advice(f"remove the line, or write {path} in the robots.txt of {host}")
 
 
 def _authority_and_path(url: str) -> tuple[str, str]:
@@ -164,22 +234,31 @@ def _authority_and_path(url: str) -> tuple[str, str]:
     return host, path or "/"
 
 
-def _advice_for_no_path(value: str, uri: str) -> str:
+def _advice_for_no_path(value: str, uri: str) -> _Advice:
     word = value.lower()
+    plain = _as_wildcards(value)
+    if word in _ALL:
+        return _Advice("write / for everything", ("/",))
+    if plain is not None:
+        return plain
+    local = _LOCAL_PATH.sub("/", value.replace("\\", "/"))
+    if local.startswith("/"):
+        return _Advice(f"write {local} if that is the path in the URL", (local,))
     host, ending = _HOST_FIRST.match(value), _ENDING.fullmatch(value)
-    is_host = host is not None and (host[1] or host[2]).lower() not in _FILES
+    if host is not None and (host[1] or host[2]).lower() not in _FILES and not ending:
+        return _advice_for_url(f"http://{value}", uri)
+    of_ending = f"/*{value.rstrip('$*')}$"
     rows = (
         (word in _NOTHING, "write an empty Disallow if everything may be fetched, or / if nothing"),
-        (word in _ALL, "write / for everything"),
         (_DAMAGED_URL.match(value), "write only the path of the URL, from the / after the host on"),
-        (ending, f"write /*{value.rstrip('$*')}$ for all paths with this ending"),
+        (ending, f"write {of_ending} for all paths with this ending"),
+        (_ENTITY.match(value), "remove what is in front of the path"),
         (value.startswith(("?", "&", "=")), f"write /*{value} if a part of the query is meant"),
         (value.startswith("."), f"write /*{value} for any place"),
-        (is_host, _advice_for_url(f"http://{value}", uri)),
         (_WORD.match(value), f"write /{value} for the top of the site, or /*{value} for any place"),
     )
     usual = "write the path as it is in the URL, from the / after the host on"
-    return next((text for holds, text in rows if holds), usual)
+    return _Advice(next((text for holds, text in rows if holds), usual))
 
 
 def _empty_findings(block: Block) -> Iterator[Finding]:

@@ -9,6 +9,7 @@ from scrapy_rep.analysis.checks.codes import Code
 
 _INVISIBLE, _MARK, _ALIKE = Code.INVISIBLE_CHARACTER, Code.LIST_MARK, Code.LOOK_ALIKE
 _SEVERAL, _QUOTED, _COMMENT = Code.SEVERAL_RECORDS, Code.QUOTED_VALUE, Code.FOREIGN_COMMENT
+_COLON = Code.WRONG_SEPARATOR
 _END, _KEY, _NONE = Code.BLANK_BEFORE_END, Code.NEAR_KEY, Code.NO_RECORD
 
 _ALL = "User-agent: *\nDisallow: /\n"
@@ -133,6 +134,19 @@ FILES: list[tuple[str, Errors, str]] = [
     ("\u2013 User-agent: *\n\u2013 Disallow: /\n", [(1, _MARK), (2, _MARK)], _ALL),
     ('"User-agent: *"\n"Disallow: /",\n', [(1, _MARK), (2, _MARK)], _ALL),
     ("User-agent: : *\nDisallow:: /\n", [(1, _MARK), (2, _MARK)], "User-agent: *\nDisallow:/\n"),
+    ("**User-agent:** *\n**Disallow:** /\n", [(1, _MARK), (2, _MARK)], _ALL),
+    ('"User-agent": "*",\n"Disallow": "/",\n', [(1, _MARK), (2, _MARK)], _ALL),
+    # Another character in place of the colon.
+    ("User-agent=*\nDisallow=/\n", [(1, _COLON), (2, _COLON)], _ALL),
+    ("User-agent = *\nDisallow = /\n", [(1, _COLON), (2, _COLON)], _ALL),
+    ("User-agent; *\nDisallow; /\n", [(1, _COLON), (2, _COLON)], _ALL),
+    ("User-agent - *\nDisallow - /\n", [(1, _COLON), (2, _COLON)], _ALL),
+    ("User-agent -> *\nDisallow => /\n", [(1, _COLON), (2, _COLON)], _ALL),
+    _below("Disallow. /x", _COLON, "Disallow: /x"),
+    _below("Disallow \u2013 /x # c", _COLON, "Disallow: /x # c"),
+    _below("Crawl-delay=5", _COLON, "Crawl-delay: 5"),
+    _below("sitemap https://h/s.xml", _COLON, "sitemap: https://h/s.xml"),
+    _below("DisallowAITraining: /", Code.AI_TRAINING_KEY, "DisallowAITraining: /"),
     # A blank before the end.
     _below("Disallow: /*.pdf $", _END, "Disallow: /*.pdf$"),
     _below("Allow: /x \t$ # c", _END, "Allow: /x$ # c"),
@@ -147,6 +161,8 @@ FILES: list[tuple[str, Errors, str]] = [
     _below("Disallow: /x <!-- old -->", _COMMENT, "Disallow: /x # old"),
     _below("Disallow: /x /* old */", _COMMENT, "Disallow: /x # old"),
     _below("// Disallow: /x", _COMMENT, "# Disallow: /x"),
+    _below("Disallow: /x/ (old)", _COMMENT, "Disallow: /x/ # (old)"),
+    _below("Allow: /x <-- new", _COMMENT, "Allow: /x # new"),
     (
         f"<!--\nDisallow: /x\n# old\n-->\n{_ALL}",
         [(1, _COMMENT), (2, _COMMENT), (4, _COMMENT)],
@@ -172,6 +188,19 @@ FILES: list[tuple[str, Errors, str]] = [
         "User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
     ),
     _below("https://h/sitemap.xml # all", Code.KEY_MISSING, "Sitemap: https://h/sitemap.xml # all"),
+    # A path that matches nothing, or in another encoding.
+    _below("Disallow: all", Code.RULE_MATCHES_NOTHING, "Disallow: /"),
+    _below("Disallow: \\tmp\\", Code.RULE_MATCHES_NOTHING, "Disallow: /tmp/"),
+    _below("Disallow: ./tmp", Code.RULE_MATCHES_NOTHING, "Disallow: /tmp"),
+    _below("Disallow: C:\\tmp # c", Code.RULE_MATCHES_NOTHING, "Disallow: /tmp # c"),
+    _below("Disallow: ^/a/.*$", Code.RULE_MATCHES_NOTHING, "Disallow: /a/"),
+    _below("Disallow: pictures", Code.RULE_MATCHES_NOTHING, "Disallow: pictures"),
+    _below("Crawl-delay: 10s", Code.VALUE_UNREADABLE, "Crawl-delay: 10"),
+    _below("Crawl-delay: [5]", Code.VALUE_UNREADABLE, "Crawl-delay: 5"),
+    _below("Crawl-delay: 2 minutes # c", Code.VALUE_UNREADABLE, "Crawl-delay: 120 # c"),
+    _below("Crawl-delay: 500ms", Code.VALUE_UNREADABLE, "Crawl-delay: 0.5"),
+    _below("Crawl-delay: often", Code.VALUE_UNREADABLE, "Crawl-delay: often"),
+    _below("Sitemap: https//e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "Sitemap: https://e.com/s.xml"),
     # Two kinds in one line: the first is told, and both are repaired.
     ("- User-agent: * Disallow: '/x'\n", [(1, _MARK)], "User-agent: *\nDisallow: /x\n"),
     (
@@ -198,6 +227,10 @@ USUAL = [
     "Disallow: /caf\u00e9\u00a0noir",
     "Disallow: /-/1. x",
     "Disallow: /$",
+    "Disallow: /a=b",
+    "Disallow: /books/tax (1).html",
+    "Disallow: /wiki/Colon (sign)",
+    "sitemap - the list",
     "Sitemap: <https://h/s.xml>",
     "Sitemap: https://h/s.xml https://h/t.xml",
     "Content-Signal: search=yes, ai-train=no",

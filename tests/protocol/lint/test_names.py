@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.check_table import GROUPS
+from scrapy_rep.analysis.checks.check_table import CHECKS, GROUPS
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.linter import lint
@@ -145,10 +145,27 @@ class TestAdvice:
             ("private/", "write /private/ for the top of the site, or /*private/ for any place"),
             ("index.php", "write /index.php for the top of the site, or /*index.php for any place"),
             ("(x)", "write the path as it is in the URL, from the / after the host on"),
-            ("/search\\?", "perhaps /search? is meant; otherwise write it as several rules"),
-            ("*\\+*", "perhaps *+* is meant; otherwise write it as several rules"),
-            ("/.*\\.pdf$", "perhaps /*.pdf$ is meant; otherwise write it as several rules"),
-            ("/(a|b)", "write it with * and $, or as several rules"),
+            ("/search\\?", "write /search? if that is meant; otherwise write several rules"),
+            ("*\\+*", "write *+* if that is meant; otherwise write several rules"),
+            ("/.*\\.pdf$", "write /*.pdf$ if that is meant; otherwise write several rules"),
+            ("/(a|b)/", "write /a/ and /b/ if that is meant; otherwise write several rules"),
+            ("/p/[0-9]+/x", "write /p/*/x if that is meant; otherwise write several rules"),
+            ("/\\d{8}/", "write /*/ if that is meant; otherwise write several rules"),
+            ("^/a/.*$", "write /a/ if that is meant; otherwise write several rules"),
+            ("/(.|n){0,2}$", "write it with * and $, or as several rules"),
+            ("C:\\www\\tmp", "write /www/tmp if that is the path in the URL"),
+            ("../tmp", "write /tmp if that is the path in the URL"),
+            ("&nbsp;/b/", "remove what is in front of the path"),
+            ("/*.pdf$*", "write /*.pdf$ if the end of the path is meant; otherwise %24"),
+            ("/*$api", "write %24 if the character is meant"),
+            ("/a?x&amp;y", "write & alone"),
+            (
+                "/#top",
+                (
+                    "the rule is for the whole site: write only / if that is meant; otherwise "
+                    "remove the line, since clients never send the # of a URL and what follows it"
+                ),
+            ),
             ("/a\\b", "write /"),
         ],
     )
@@ -183,6 +200,21 @@ class TestAdvice:
                 Code.SITEMAP_LEFT_OUT,
                 "write only the URL, and %20 for a blank that belongs to it",
             ),
+            ("/s.xml", Code.SITEMAP_RELATIVE, f"write https://{HOST}/s.xml"),
+            (f"{HOST}/s.xml", Code.SITEMAP_NO_SCHEME, f"write https://{HOST}/s.xml"),
+            (f'"https://{HOST}/s.xml"', Code.SITEMAP_QUOTED, f"write https://{HOST}/s.xml"),
+            (
+                "https://e.com/a.xml, https://e.com/b.xml",
+                Code.SITEMAP_SEVERAL,
+                "write https://e.com/a.xml and https://e.com/b.xml",
+            ),
+            ("http://localhost/s.xml", Code.SITEMAP_NOT_PUBLIC, "write the URL of the public site"),
+            ("http://10.0.0.7/s.xml", Code.SITEMAP_NOT_PUBLIC, "write the URL of the public site"),
+            (
+                "https://yourdomain.com/s.xml",
+                Code.SITEMAP_NOT_PUBLIC,
+                "write the URL of the public site",
+            ),
             ("ftp://e.com/s.xml", Code.SITEMAP_SCHEME, "write an http or https URL"),
         ],
     )
@@ -192,15 +224,15 @@ class TestAdvice:
 
 
 @pytest.mark.parametrize(
-    ("line", "detail"),
+    ("line", "code", "mend"),
     [
-        ("er-agent: Google-Extended", "perhaps User-agent"),
-        ("https://e.com/s.xml", "perhaps Sitemap belongs in front of the URL"),
+        ("er-agent: Google-Extended", Code.NEAR_KEY, "write 'User-agent: Google-Extended'"),
+        ("https://e.com/s.xml", Code.KEY_MISSING, CHECKS[Code.KEY_MISSING].mend),
     ],
 )
-def test_a_key_that_is_cut_off(line: str, detail: str) -> None:
-    (one,) = _found(f"User-agent: *\nDisallow: /x\n{line}\n", Code.NEAR_KEY)
-    assert (one.line, one.detail) == (3, detail)
+def test_a_key_that_is_cut_off(line: str, code: Code, mend: str) -> None:
+    (one,) = _found(f"User-agent: *\nDisallow: /x\n{line}\n", code)
+    assert (one.line, one.mend) == (3, mend)
 
 
 CDN = """\
@@ -296,3 +328,60 @@ DEFAULT_FILES = {
 def test_default_files_are_quiet(system: str) -> None:
     body = DEFAULT_FILES[system].format(host=HOST)
     assert [one for one in _found(body) if one.code in GROUPS["default"]] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "mend"),
+    [
+        (
+            "User-agent=*\nDisallow: /x\n",
+            Code.RULE_BEFORE_GROUP,
+            "repair line 1 first: it may be meant as a user-agent line",
+        ),
+        (
+            "User-agent=*\n",
+            Code.NO_GROUPS,
+            "repair line 1 first: it may be meant as a user-agent line",
+        ),
+        (
+            "User-agent: a\nDisalllow: /a\n\nUser-agent: b\nDisallow: /b\n",
+            Code.GROUP_SWALLOWED,
+            "repair line 2 first: it may be meant as a rule",
+        ),
+        (
+            "User-agent: a\nDisalllow: /a\n",
+            Code.GROUP_WITHOUT_RULES,
+            "repair line 2 first: it may be meant as a rule",
+        ),
+    ],
+)
+def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -> None:
+    (one,) = _found(body, code)
+    assert (one.mend, one.is_safe) == (mend, False)
+
+
+def test_a_last_group_without_rules_does_not_get_those_for_all() -> None:
+    """So an empty Disallow, which permits everything, is no safe fix."""
+    (one,) = _found("User-agent: *\nDisallow: /x\n\nUser-agent: a\n", Code.GROUP_WITHOUT_RULES)
+    assert not one.is_safe
+    assert "those for * are not for them" in one.mend
+
+
+def test_an_unreadable_delay_is_no_other_delay() -> None:
+    body = "User-agent: *\nCrawl-delay: 2\nCrawl-delay: often\nDisallow: /x\n"
+    assert _found(body, Code.CRAWL_DELAY_DUPLICATE) == []
+
+
+def test_a_word_for_all_that_has_rules_of_its_own_is_not_only_removed() -> None:
+    body = "User-agent: *\nDisallow: /a\n\nUser-agent: all\nDisallow: /b\n"
+    (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+    assert one.mend == "put its rules there: the file names * already"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("ai-train: no", "ai-train=no"), ("search=yes ai_train=N", ""), ("use: full", "use=full")],
+)
+def test_for_signals(said: str, meant: str) -> None:
+    found = _found(f"User-agent: *\nDisallow: /x\nContent-Signal: {said}\n", Code.SIGNAL_SPELLING)
+    assert [one.mend for one in found] == ([f"write 'Content-Signal: {meant}'"] if meant else [])
