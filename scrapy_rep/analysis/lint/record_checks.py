@@ -18,6 +18,7 @@ from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.usage.categories import AI_INPUT, SEARCH, TRAIN_AI
 from scrapy_rep.protocol.usage.content_fields import content_signal, content_usage
+from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.scoped import divided
 from scrapy_rep.protocol.verdict import shown
 
