@@ -309,6 +309,8 @@ def test_pages_that_require_a_payment(tmp_path: Path) -> None:
         Priced(A, "USD 0.01", f"{A}/rsl.xml", 2, f"{A}/a"),
         Priced(B, "", "", 1, f"{B}/x"),
     )
+    told = "3 pages answered 402 (Payment Required). Nothing was paid."
+    assert (NOTE, told) in [*verdict(found)]
 
 
 def test_several_runs_add_up(tmp_path: Path) -> None:

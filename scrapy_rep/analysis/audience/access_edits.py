@@ -136,7 +136,7 @@ def first_change(
     wanted: Wanted,
     changed: Wanted,
 ) -> Difference | UsageDifference | str | None:
-    """The first change for another crawler than the changed ones, or one that fails; or None.
+    """The first change for a crawler that must stay the same, or a failed change; None without one.
 
     A name such as AI2Bot is read as AI by strict parsers, so it may change what AI gets, unless
     the old file names AI. Crawlers that get the same records from both files get the same verdicts.

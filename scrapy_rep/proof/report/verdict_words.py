@@ -31,6 +31,9 @@ def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
         yield NOTE, f"{least}{_counted(overridden, 'request')} {told} {settings}."
     yield from _paces(report)
     yield from _rests(report)
+    if pages := sum(row.count for row in report.payments.rows):
+        told = "answered 402 (Payment Required). Nothing was paid."
+        yield NOTE, f"{_counted(pages, 'page')} {told}"
     yield _standing(report)
 
 
