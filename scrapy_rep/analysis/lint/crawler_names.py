@@ -95,7 +95,8 @@ def nearly(name: str) -> str | None:
     same = _BY_SHAPE.get(_shape(name))
     if same is not None:
         return same.name
-    return next((known for known in _DOCUMENTED if _is_mistyped(name, known)), None)
+    joined = name.replace(" ", "-")
+    return next((known for known in _DOCUMENTED if _is_mistyped(joined, known)), None)
 
 
 def near_tokens(*names: str) -> tuple[str, ...]:

@@ -120,6 +120,9 @@ def _name_finding(
     if code is None:
         return None
     found = value_finding(code, line, detail)
+    if code is Code.USER_AGENT_NEAR:
+        text = f"write {either(near)} if that crawler is meant"
+        found = replace(found, proposal=Mend(text, Effect.CHANGES))
     named = [one for one in meant if one.lower() in names]
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(meant) else ", or write the other names"

@@ -155,6 +155,7 @@ REWRITES: dict[Code, Rewrite] = {
 
 
 _PATH = re.compile(rb"/(?!\*?\$?\Z).*")  # one for everything is rarely meant
+_LONE_PATH = re.compile(rb"\s*(?:[-*:]\s*)?[/*]\S+\s*")
 _NAME = re.compile(rb"\*|[A-Za-z0-9][\w.+-]*(?:/[\w.]+)?")
 
 
@@ -174,8 +175,13 @@ def _in_lines(line: Line) -> tuple[bytes, ...]:
     return (*lines[:-1], with_value(line, values[-1]))
 
 
+def _commented_out(line: Line) -> tuple[bytes, ...]:
+    """The line as a comment; empty if it may be meant as a rule."""
+    return () if _LONE_PATH.fullmatch(line.octets) else (as_comment(line),)
+
+
 UNSAFE: dict[Code, Callable[[Line], tuple[bytes | None, ...]]] = {
-    **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), lambda line: (as_comment(line),)),
+    **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), _commented_out),
     Code.NEAR_KEY: _with_known_key,
     Code.LINE_TOO_LONG: lambda line: (line.octets[:LINE_LIMIT_OCTETS],),
     Code.USER_AGENT_LIST: _in_lines,
@@ -236,7 +242,7 @@ _WRITTEN_ANEW = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *_SITEMAPS_AN
 
 
 # Findings with a safe fix that errors elsewhere in the file can't spoil.
-_LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *SPELLINGS])
+_LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLINGS])
 
 
 def with_mends(
@@ -282,12 +288,10 @@ class _Mender:
                 continue
             if CHECKS[finding.code].effect is Effect.KEEPS:
                 yield replace(finding, proposal=self._mend(finding))
-            elif unsafe := self._unsafe(finding):
+            elif unsafe := self._cause(finding) or self._unsafe(finding):
                 yield replace(finding, proposal=self._within_the_file(unsafe))
             elif finding.code is Code.BLOCKS_ROBOTS:
                 yield replace(finding, proposal=self._robots_rule(finding))
-            elif mend := self._cause(finding):
-                yield replace(finding, proposal=mend)
             elif finding.proposal is not None:
                 yield replace(finding, proposal=self._within_the_file(finding.proposal))
             else:
@@ -301,14 +305,13 @@ class _Mender:
         if mend.effect is Effect.KEEPS and (not mend.edits or self._is_spoiled(mend.edits)):
             mend = Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._unclear and finding.code not in _LOCAL:
-            return self._later(finding)
+            return self._later(mend.text)
         return self._within_the_file(mend)
 
-    def _later(self, finding: Finding) -> Mend:
-        text = (
-            f"{CHECKS[finding.code].mend} (--fix does it once line {self._unclear[0]} is repaired)"
+    def _later(self, text: str) -> Mend:
+        return Mend(
+            f"{text} (--fix does it once line {self._unclear[0]} is repaired)", Effect.CHANGES
         )
-        return Mend(text, Effect.CHANGES)
 
     def _cause(self, finding: Finding) -> Mend | None:
         """The repair of the line that probably is the reason for a finding; None without one."""
@@ -331,6 +334,8 @@ class _Mender:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
         if finding.code is Code.NUL:
             return Mend(finding.mend, Effect.CHANGES, self._without_nul(finding))
+        if finding.code is Code.RULE_BEFORE_GROUP:
+            return self._in_group_for_all(finding)
         line, damage = self._lines.get(finding.line), self._damaged.get(finding.line)
         lines: tuple[bytes | None, ...] = ()
         if damage is not None and damage.finding.code is finding.code:
@@ -462,7 +467,7 @@ class _Mender:
         if not _forbids_nothing(line):
             return Mend(CHECKS[finding.code].mend, Effect.CHANGES)
         if self._unclear:
-            return self._later(finding)
+            return self._later(CHECKS[finding.code].mend)
         mend = self._without_rule(finding, line)
         if not isinstance(mend, Mend):
             mend = Mend("remove the line", Effect.KEEPS, mend)
@@ -521,6 +526,12 @@ class _Mender:
         if not self._outlined.blocks[-1].rules:
             texts.insert(0, _EMPTY)
         return tuple(Edit(EditPlace.END, 0, text) for text in texts)
+
+    def _in_group_for_all(self, finding: Finding) -> Mend:
+        first = next(one.line for one in self._found if one.code is finding.code)
+        text = f"write 'User-agent: *' above line {first} if the rules are for all crawlers"
+        above = Edit(EditPlace.ABOVE, first, b"User-agent: *")
+        return Mend(text, Effect.CHANGES, (above,) if finding.line == first else ())
 
     def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         block = self._block_of[line.number]

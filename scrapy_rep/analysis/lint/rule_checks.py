@@ -33,7 +33,9 @@ _INVISIBLE = (
 
 _MOST_ADVISED = 200  # characters of a value in advice
 # Parts of a regular expression that mean any characters; alternatives; and escapes.
-_ANY = re.compile(r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS]|(?<!\\)\.(?=[*+]))(?:[*+?]|\{[\d,]{1,9}\})?")
+_ANY = re.compile(
+    r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS](?![A-Za-z])|(?<!\\)\.(?=[*+]))(?:[*+?]|\{[\d,]{1,9}\})?"
+)
 _ALTERNATIVES = re.compile(r"\((?:\?:)?([^()|]{1,40}(?:\|[^()|]{1,40}){1,5})\)(?![*+?{])")
 _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")

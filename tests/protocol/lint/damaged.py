@@ -179,7 +179,7 @@ FILES: list[tuple[str, Errors, str]] = [
     _below("Dissallw: /x", Code.UNKNOWN_KEY, "# Dissallw: /x"),
     _below("Disllow: /x", _KEY, "Disallow: /x"),
     _below("all of it is for people", _NONE, "# all of it is for people"),
-    _below(": /x", Code.KEY_MISSING, "# : /x"),
+    _below(": /x", Code.KEY_MISSING, ": /x"),
     _below("Disallow: /x /y", Code.SEVERAL_PATHS, "Disallow: /x", "Disallow: /y"),
     _below("Disallow: /x, /y # c", Code.SEVERAL_PATHS, "Disallow: /x", "Disallow: /y # c"),
     (

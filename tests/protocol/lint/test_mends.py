@@ -382,3 +382,34 @@ def test_real_files_all_at_once() -> None:
     for uri, body in files()[::EVERY]:
         new, _ = fixed(body, uri)
         prove(body, new, uri)
+
+
+class TestRulesBeforeGroups:
+    def test_get_a_group_for_all(self) -> None:
+        body = b"Disallow: /a\nDisallow: /b\n\nUser-agent: x\nDisallow: /c\n"
+        assert fixed(body, is_unsafe=True)[0] == b"User-agent: *\n" + body
+
+    def test_do_not_if_a_damaged_line_names_a_crawler(self) -> None:
+        body = b"er-agent: x\nDisallow: /a\n"
+        codes = {*Code} - {Code.NO_STAR}
+        assert fixed(body, codes=codes, is_unsafe=True)[0] == b"User-agent: x\nDisallow: /a\n"
+
+
+@pytest.mark.parametrize("line", ["/tmp/", "- /tmp/", ": /tmp/", "* /tmp/*.html"])
+def test_a_path_without_a_key_is_not_commented_out(line: str) -> None:
+    body = f"User-agent: *\nDisallow: /x\n{line}\n".encode()
+    assert fixed(body, is_unsafe=True)[0] == body
+
+
+def test_sitemaps_do_not_wait_for_other_lines() -> None:
+    body = b"User-agent: *\nDisallow: x\nSitemap: /a.xml # c\nSitemap: <https://e.com/b.xml>\n"
+    assert fixed(body, URI)[0] == (
+        b"User-agent: *\nDisallow: x\nSitemap: https://example.com/a.xml # c\n"
+        b"Sitemap: https://e.com/b.xml\n"
+    )
+
+
+def test_several_sitemaps_of_a_line_become_lines() -> None:
+    body = b"User-agent: *\nDisallow: /x\nSitemap: https://e.com/a.xml, https://e.com/b.xml # c\n"
+    lines = b"Sitemap: https://e.com/a.xml # c\nSitemap: https://e.com/b.xml\n"
+    assert fixed(body)[0] == b"User-agent: *\nDisallow: /x\n" + lines

@@ -80,6 +80,7 @@ class TestNames:
             ("GPT\u0412ot", "GPTBot"),
             ("\uff27\uff30\uff34Bot", "GPTBot"),
             ("Amazon-Bot", "Amazonbot"),
+            ("Googlebot Images", "Googlebot-Image"),
         ],
     )
     def test_blanks_and_look_alikes(self, name: str, meant: str) -> None:
