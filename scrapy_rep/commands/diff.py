@@ -149,7 +149,7 @@ def _show_change(change: _Change[Any], words: str, because: Sequence[str], call:
     also = f"  and {more:,} more" if more > 0 else ""
     probes = count_of(len(change.paths), "probe URL")
     call.line(call.paint(", ".join(change.agents), "bold"))
-    call.line(f"  {words}  {probes}: {'  '.join(change.paths[:_SHOWN])}{also}")
+    call.line(f"  {words}  {probes}: {'  '.join(sorted(change.paths, key=len)[:_SHOWN])}{also}")
     for (sign, colour), text in zip((("-", "red"), ("+", "green")), because, strict=True):
         if text:
             call.line(call.paint(f"  {sign} {text}", colour))

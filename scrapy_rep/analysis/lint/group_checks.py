@@ -29,6 +29,7 @@ _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)[/;)]", re.IGNORECASE)
 _HEADERS = ("mozilla/", "mozilla ")
 _URLS = ("http://", "https://", "mailto:")
 _BROWSERS = ("msie", "windows", "konqueror")
+_IN_STARS = re.compile(r"\*[\w-]+\*?")
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
@@ -123,11 +124,17 @@ def _name_finding(
     if code is Code.USER_AGENT_NEAR:
         text = f"write {either(near)} if that crawler is meant"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
+    if code is Code.USER_AGENT_WILDCARD and _IN_STARS.fullmatch(text):
+        word = text.strip("*")
+        found = replace(
+            found, proposal=Mend(f"write {word} if a crawler has this name", Effect.CHANGES)
+        )
     named = [one for one in meant if one.lower() in names]
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(meant) else ", or write the other names"
-        way = "remove the line" if len(block.agents) > 1 else "put its rules there"
-        text = f"{way}{other}: the file names {', '.join(named)} already"
+        text = f"remove the line{other}: the file names {', '.join(named)} already"
+        if len(block.agents) == 1:
+            text = f"move these rules to the group for {either(named)}{other}"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
     return found
 

@@ -286,7 +286,7 @@ class _Mender:
         for finding in self._found:
             if finding.code is Code.EMPTY_BESIDE_RULES and finding.line in self._kept:
                 continue
-            if CHECKS[finding.code].effect is Effect.KEEPS:
+            if CHECKS[finding.code].effect is Effect.KEEPS and finding.proposal is None:
                 yield replace(finding, proposal=self._mend(finding))
             elif unsafe := self._cause(finding) or self._unsafe(finding):
                 yield replace(finding, proposal=self._within_the_file(unsafe))

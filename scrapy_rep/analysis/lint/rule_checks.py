@@ -125,7 +125,8 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             told = number
             at = line.value_at + match.start(match.lastindex or 0)
             found = match[match.lastindex or 0] or line.value
-            detail = _letters_meant(line.value) if code is Code.NOT_ASCII else ""
+            is_twice = code is Code.NOT_ASCII and _encoded_once(line.value)
+            detail = "they are encoded twice" if is_twice else ""
             finding = Finding(code, line.number, found[:200], line.column_of(at), detail)
             advice = _advice(code, line, uri)
             if advice is not None:
@@ -141,14 +142,13 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
 
 
-def _letters_meant(value: bytes) -> str:
-    """The words for UTF-8 that was read as Windows-1252, and encoded again; otherwise empty."""
+def _encoded_once(value: bytes) -> str:
+    """The text of UTF-8 that was read as Windows-1252, and encoded again; otherwise empty."""
     try:
-        once = b"".join(map(_octet, value.decode("utf-8")))
-        text = once.decode("utf-8")
+        text = b"".join(map(_octet, value.decode("utf-8"))).decode("utf-8")
     except UnicodeError:
         return ""
-    return "" if text.isascii() else f"they are encoded twice; perhaps {shown(once[:200])}"
+    return "" if text.isascii() else text
 
 
 def _octet(letter: str) -> bytes:
@@ -170,7 +170,11 @@ def _advice(code: Code, line: Line, uri: str) -> _Advice | None:
     """The fix that a value suggests; None if the words of the table fit."""
     value = shown(line.value)
     if code is Code.NOT_UTF8_PATH:
-        return _advice_for_octets(line.value)
+        text = as_windows_1252(line.value)
+        is_text = all(letter.isalpha() for letter in text if not letter.isascii())
+        return _advice_for_text(text) if is_text else None
+    if code is Code.NOT_ASCII:
+        return _advice_for_text(_encoded_once(line.value))
     if len(value) > _MOST_ADVISED:
         return None
     if code is Code.FULL_URL:
@@ -207,13 +211,13 @@ def _as_wildcards(value: str) -> _Advice | None:
     return _Advice(text, tuple(found))
 
 
-def _advice_for_octets(value: bytes) -> _Advice | None:
-    """The path that was meant by octets of Windows-1252, if they are letters there."""
-    text = as_windows_1252(value)
-    if not all(letter.isalpha() for letter in text if not letter.isascii()):
+def _advice_for_text(text: str) -> _Advice | None:
+    """The escapes of the text that was meant; None without one."""
+    if not text:
         return None
-    path = _NOT_ASCII.sub(lambda found: quote(found[0]).encode(), text.encode()).decode()
-    return _Advice(f"write {path}, which is {text} in UTF-8, if that is meant", (path,))
+    octets = text.encode()
+    path = _NOT_ASCII.sub(lambda found: quote(found[0]).encode(), octets).decode()
+    return _Advice(f"write {path}, which is {shown(octets)} in UTF-8, if that is meant", (path,))
 
 
 def as_windows_1252(octets: bytes) -> str:

@@ -361,6 +361,18 @@ def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -
     assert (one.mend, one.is_safe) == (mend, False)
 
 
+def test_a_name_between_stars() -> None:
+    (one,) = _of_name("*scalepostAI*")
+    assert one.mend == "write scalepostAI if a crawler has this name"
+
+
+def test_letters_that_are_encoded_twice() -> None:
+    """Their escapes would make the mistake permanent, so that is no safe fix."""
+    (one,) = _found("User-agent: *\nDisallow: /caf\u00c3\u00a9\n", Code.NOT_ASCII)
+    assert one.is_unsafe
+    assert one.mend == "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if that is meant"
+
+
 def test_a_last_group_without_rules_does_not_get_those_for_all() -> None:
     """So an empty Disallow, which permits everything, is no safe fix."""
     (one,) = _found("User-agent: *\nDisallow: /x\n\nUser-agent: a\n", Code.GROUP_WITHOUT_RULES)
@@ -376,7 +388,7 @@ def test_an_unreadable_delay_is_no_other_delay() -> None:
 def test_a_word_for_all_that_has_rules_of_its_own_is_not_only_removed() -> None:
     body = "User-agent: *\nDisallow: /a\n\nUser-agent: all\nDisallow: /b\n"
     (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
-    assert one.mend == "put its rules there: the file names * already"
+    assert one.mend == "move these rules to the group for *"
 
 
 @pytest.mark.parametrize(
