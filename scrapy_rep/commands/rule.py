@@ -36,8 +36,8 @@ _SEVERITIES = {
 _PROMISES = {
     Effect.KEEPS: "This keeps every verdict, and `scrapy rep lint --fix` does it.",
     Effect.FORMATS: "This keeps every verdict, and `scrapy rep format` does it.",
-    Effect.CHANGES: "This may change verdicts.",
-    Effect.OUTSIDE: "Nothing in the file has to change.",
+    Effect.CHANGES: "This may change what crawlers fetch.",
+    Effect.OUTSIDE: "No command can do that.",
 }
 
 

@@ -73,6 +73,22 @@ class TestFormat:
         assert [path.name for path in robots.parent.iterdir()] == ["robots.txt"]
         assert rep("format", robots, "--write").out == f"{robots}: already in this form\n"
 
+    @pytest.mark.parametrize("mode", ["normal", "compact"])
+    def test_a_contradiction_is_not_settled(self, robots: Path, mode: str) -> None:
+        """A content delivery network opens a site, and its owner closes it: only they can tell."""
+        body = b"User-agent: *\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
+        robots.write_bytes(body)
+        done = rep("format", robots, "--mode", mode, "--write")
+        assert (done.status, robots.read_bytes()) == (1, body)
+        assert "REP407: line 5: " in done.err
+        assert rep("format", robots, "--mode", mode, "--keep-errors", "--write").status == 0
+        assert b"Disallow: /" not in robots.read_bytes()
+
+    def test_a_contradiction_may_stay(self, robots: Path) -> None:
+        robots.write_bytes(b"user-agent: *\nAllow: /\nDisallow: /\n")
+        assert rep("format", robots, "--write").status == 0
+        assert robots.read_bytes() == b"User-agent: *\nAllow: /\nDisallow: /\n"
+
     def test_sitemaps_become_absolute(self) -> None:
         done = rep("format", "-", "--uri", "https://h/robots.txt", stdin=b"Sitemap: /s\n")
         assert done.out == "Sitemap: https://h/s\n"
