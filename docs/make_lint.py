@@ -36,7 +36,7 @@ _PROMISES = {
     Effect.KEEPS: "This is a safe fix; where it would not be, the finding says otherwise.",
     Effect.FORMATS: "`scrapy rep format` does it, and keeps every verdict.",
     Effect.CHANGES: "This may change verdicts.",
-    Effect.OUTSIDE: "Nothing in the file has to change.",
+    Effect.OUTSIDE: "No command can do that.",
 }
 
 _INTRODUCTION = """\

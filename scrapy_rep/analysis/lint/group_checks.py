@@ -99,12 +99,13 @@ def _name_finding(
     is_version = bare != text and bare.lower() == name
     key = _KEY.search(value)
     others = [] if is_known else other_names(bare)
-    near = near_tokens(bare, name) if is_odd else ()
+    is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
+    near = near_tokens(bare, name) if is_odd and not is_read else ()
     meant = near or (meant_by(bare) if is_odd else ())
     rows = (
         (not value, Code.USER_AGENT_EMPTY, ""),
         (value == b"*", None, ""),
-        (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, _crawler_in_header(text)),
+        (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, ""),
         (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
         (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
@@ -121,14 +122,14 @@ def _name_finding(
     if code is None:
         return None
     found = value_finding(code, line, detail)
-    if code is Code.USER_AGENT_NEAR:
-        text = f"write {either(near)} if that crawler is meant"
-        found = replace(found, proposal=Mend(text, Effect.CHANGES))
-    if code is Code.USER_AGENT_WILDCARD and _IN_STARS.fullmatch(text):
-        word = text.strip("*")
-        found = replace(
-            found, proposal=Mend(f"write {word} if a crawler has this name", Effect.CHANGES)
-        )
+    likely = {
+        Code.USER_AGENT_NEAR: either(near),
+        Code.USER_AGENT_WILDCARD: text.strip("*") if _IN_STARS.fullmatch(text) else "",
+        Code.USER_AGENT_HEADER: _crawler_in_header(text),
+    }.get(code, "")
+    if likely:
+        mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
+        found = replace(found, proposal=mend)
     named = [one for one in meant if one.lower() in names]
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(meant) else ", or write the other names"
@@ -142,7 +143,7 @@ def _name_finding(
 def _crawler_in_header(text: str) -> str:
     found = _COMPATIBLE.search(text)
     names = [found[1]] if found and found[1].lower() not in _BROWSERS else _IN_HEADER.findall(text)
-    return f"perhaps {shown(names[-1].encode())}" if names else ""
+    return shown(names[-1].encode()) if names else ""
 
 
 def _repeated(block: Block) -> Iterator[Finding]:

@@ -186,7 +186,7 @@ def _raw_findings(body: bytes) -> Iterator[Finding]:
 def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
     if not outlined.lines:
         yield Finding(Code.EMPTY_FILE)
-    elif not outlined.blocks:
+    elif not (outlined.blocks or outlined.is_markup):
         yield Finding(Code.NO_GROUPS)
     rules = [line for line in outlined.lines if line.kind in RULES]
     if len(rules) > YANDEX_RULES:

@@ -155,6 +155,8 @@ REWRITES: dict[Code, Rewrite] = {
 
 
 _PATH = re.compile(rb"/(?!\*?\$?\Z).*")  # one for everything is rarely meant
+_BETWEEN_PATHS = re.compile(rb"(?:[\s,;]|(?<!\S)(?:and|or)(?!\S))+")
+_BETWEEN_NAMES = re.compile(rb"(?:[\s,;]|(?<!\S)(?:and|or|[/|&+])(?!\S))+")
 _LONE_PATH = re.compile(rb"\s*(?:[-*:]\s*)?[/*]\S+\s*")
 _NAME = re.compile(rb"\*|[A-Za-z0-9][\w.+-]*(?:/[\w.]+)?")
 
@@ -167,8 +169,8 @@ def _with_known_key(line: Line) -> tuple[bytes, ...]:
 
 def _in_lines(line: Line) -> tuple[bytes, ...]:
     """A record for each name or path, with the comment at the last; empty if one is neither."""
-    values = [value for value in re.split(rb"[\s,;]+", line.value) if value not in (b"", b"and")]
-    form = _PATH if line.kind in RULES else _NAME
+    between, form = (_BETWEEN_PATHS, _PATH) if line.kind in RULES else (_BETWEEN_NAMES, _NAME)
+    values = [value for value in between.split(line.value) if value]
     if not values or not all(map(form.fullmatch, values)):
         return ()
     lines = [line.octets[: line.value_at] + value for value in values]

@@ -187,6 +187,11 @@ FILES: list[tuple[str, Errors, str]] = [
         [(1, Code.USER_AGENT_LIST)],
         "User-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
     ),
+    (
+        "User-agent: FacebookBot / GPTBot & CCBot\nDisallow: /\n",
+        [(1, Code.USER_AGENT_LIST)],
+        "User-agent: FacebookBot\nUser-agent: GPTBot\nUser-agent: CCBot\nDisallow: /\n",
+    ),
     _below("https://h/sitemap.xml # all", Code.KEY_MISSING, "Sitemap: https://h/sitemap.xml # all"),
     # A path that matches nothing, or in another encoding.
     _below("Disallow: all", Code.RULE_MATCHES_NOTHING, "Disallow: /"),

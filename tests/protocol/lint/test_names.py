@@ -363,7 +363,16 @@ def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -
 
 def test_a_name_between_stars() -> None:
     (one,) = _of_name("*scalepostAI*")
-    assert one.mend == "write scalepostAI if a crawler has this name"
+    assert one.mend == "write scalepostAI if this crawler is meant"
+
+
+def test_a_header() -> None:
+    (one,) = _of_name("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)")
+    assert one.mend == "write bingbot if this crawler is meant"
+
+
+def test_a_name_with_a_sign_that_crawlers_leave_out() -> None:
+    assert Code.USER_AGENT_NEAR not in [one.code for one in _of_name("Baiduspider+")]
 
 
 def test_letters_that_are_encoded_twice() -> None:
