@@ -18,6 +18,7 @@ from scrapy_rep.protocol.access.events import Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.secrecy import bare, masked
+from scrapy_rep.protocol.units import age_words
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
 
@@ -238,8 +239,7 @@ def _source(policy: Policy) -> str:
     if policy.source == OVERRIDE:
         return "REP_OVERRIDES"
     if policy.source == STORE:
-        age_seconds = max(0.0, time.time() - policy.fetched_at)
-        return f"{policy.event}, from the store, {age_seconds:.0f} s old"
+        return f"{policy.event}, from the store, {age_words(time.time() - policy.fetched_at)} old"
     return str(policy.event)
 
 
