@@ -214,10 +214,12 @@ class CrawlLog:
     def _where_to_look(self) -> str:
         if self._settings.report:
             path = self._settings.report.replace("%(run)s", run_of(self._crawler))
-            return f"The report has more: {path}"
+            return f"For more, see the report: {path}"
         if self._settings.audit_dir:
-            return f"For each decision: scrapy rep audit export {self._settings.audit_dir}/latest"
-        return "Why a URL is dropped: scrapy rep check URL. To record each decision: REP_AUDIT_DIR"
+            return (
+                f"For each decision, see scrapy rep audit export {self._settings.audit_dir}/latest"
+            )
+        return "For one URL, see scrapy rep check URL; for each decision, set REP_AUDIT_DIR"
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0) or 0)  # some collectors keep nothing

@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site
@@ -38,7 +39,7 @@ def test_what_was_dropped(loop: Loop) -> None:
         f"  2 (1 origin): a rule matches. For example {urls[1]} ({rule})",
         f"  1 (1 origin): the file is unreachable. For example {closed} ({closed}robots.txt)",
         "Origins: 1 unreachable, 1 set a delay between requests",
-        "Why a URL is dropped: scrapy rep check URL. To record each decision: REP_AUDIT_DIR",
+        "For one URL, see scrapy rep check URL; for each decision, set REP_AUDIT_DIR",
     ]
     assert len(said(result, "WARNING")) == 1, "the outage"
 
@@ -89,7 +90,7 @@ def test_the_first_of_many_origins(tmp_path: Path) -> None:
     assert len([line for line in lines if "its rules decide" in line]) == 10
     assert any(line.startswith("  20 (20 origins): a rule matches.") for line in lines)
     assert any(line.startswith("Origins: 20 unreachable, 20 set a delay") for line in lines)
-    assert lines[-1] == f"The report has more: {report}"
+    assert lines[-1] == f"For more, see the report: {report}"
     assert f"Report written to {report}" in result.log
     outages = [line for line in said(result, "WARNING") if "is unreachable" in line]
     assert len(outages) == 5
@@ -137,3 +138,14 @@ def test_a_delay_after_the_first_origins() -> None:
     lines = [line for line in said(result) if "/robots.txt (" in line]
     assert len(lines) == 11
     assert f"{slow.url('/robots.txt')} (200): its rules decide, Crawl-delay 0.1 s" in lines
+
+
+def test_the_command_that_the_log_names_shows_each_drop(tmp_path: Path) -> None:
+    settings = {**INFO, "REP_AUDIT_DIR": str(tmp_path / "audit")}
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+        urls = [site.url("/a"), site.url("/b")]
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+    before, _, command = said(result)[-1].partition("scrapy ")
+    assert before == "For each decision, see "
+    shown = rep_process(*command.split()).out
+    assert all(url in shown for url in urls)
