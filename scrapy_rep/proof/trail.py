@@ -64,12 +64,13 @@ _SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
 
 
 class _Kept:
-    """The trail's data for a policy: its number, its clock, its segment, and encoded reasons."""
+    """The trail's data for a policy: its number, its times, its segment, and encoded reasons."""
 
-    __slots__ = ("off_seconds", "p", "segment", "tails")
+    __slots__ = ("at", "off_seconds", "p", "segment", "tails")
 
-    def __init__(self, p: int, off_seconds: float) -> None:
+    def __init__(self, p: int, at: float, off_seconds: float) -> None:
         self.p = p
+        self.at = at
         self.off_seconds = off_seconds  # of the wall clock, by which the policy tells its times
         self.segment = 0
         # By the id of the verdict, which equal decisions share; the reference keeps the id valid.
@@ -325,7 +326,7 @@ class Trail:
         kept: _Kept | None = policy.audit
         if kept is None:
             self._p += 1
-            policy.audit = kept = _Kept(self._p, self._off_seconds)
+            policy.audit = kept = _Kept(self._p, CLOCK.now(), self._off_seconds)
         if kept.segment == segment:
             return ""
         kept.segment = segment
@@ -343,6 +344,7 @@ class Trail:
         return {
             "t": records.POLICY,
             "p": kept.p,
+            "at": rounded(kept.at),
             "origin": str(policy.origin),
             "source": policy.source or None,
             "event": policy.event,

@@ -97,7 +97,7 @@ SHAPES: dict[str, Shape] = {
         count="p",
         text="origin source event access_result meaning body content_type cache_control etag "
         "last_modified parser",
-        number="fetched_at confirmed_at usable_until crawl_delay",
+        number="at fetched_at confirmed_at usable_until crawl_delay",
         flag="is_stale is_cut",
         hops="hops",
         outage="outage",

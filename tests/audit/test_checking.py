@@ -60,7 +60,7 @@ def test_an_untouched_one_is_whole(run: Run) -> None:
         (b'"allowed":false', b'"allowed":true', "changed: their digest"),
         (b'"sha256":"', b'"sha256":"0', "their digest is not that"),
         (b'"n":2', b'"n":3', "the numbers 2 to 2 are missing"),
-        (b'"p":1,"origin"', b'"p":9,"origin"', "policy 1 is missing"),
+        (b'"p":1,"at"', b'"p":9,"at"', "policy 1 is missing"),
         (b'"t":"end"', b'"t":"fin"', "unknown kind of record"),
     ],
 )

@@ -232,6 +232,20 @@ def test_pace_of_bots_with_different_delays(tmp_path: Path) -> None:
             assert row.asked_seconds == 1.0, "the shortest, as are the others"
 
 
+@pytest.mark.parametrize(("at", "too_soon"), [(2.5, 0), (3.5, 1)])
+def test_a_delay_that_becomes_longer(tmp_path: Path, at: float, too_soon: int) -> None:
+    """A request that is on its way when the policy comes, from the store, kept the delay before."""
+    made = Made(tmp_path)
+    made.policy(A, crawl_delay=0.5, at=BEGAN)
+    made.send(A, 1.0, 2.0, 0.5)
+    made.now = BEGAN + 3.0
+    made.policy(A, crawl_delay=5.0, at=made.now, source="store")
+    made.send(A, at, 4.0, 0.5)
+    made.send(A, 9.1, 9.2, 5.0)
+    (row,) = report_of([made.end()]).paces.rows
+    assert (row.asked_seconds, row.visits, row.too_soon) == (5.0, 3, too_soon)
+
+
 def test_a_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
     """Of more origins than a report can hold: one that got a request too soon."""
     made = Made(tmp_path)

@@ -18,6 +18,7 @@ from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
     Chain,
+    Delay,
     Exemption,
     Fetches,
     Lost,
@@ -133,11 +134,10 @@ class Counting:
         origin.event, origin.meaning = event, meaning
         origin.access_result, origin.source = _text(record.get("access_result") or ""), source
         origin.redirects = sum(map(_is_redirect, hops))
-        origin.crawl_delay = record.get("crawl_delay")
-        if origin.crawl_delay is None:
-            origin.delays.pop(run.name, None)
-        else:
-            origin.delays[run.name] = origin.crawl_delay
+        origin.crawl_delay, at = record.get("crawl_delay"), float(record.get("at", 0.0))
+        before = origin.delays.get(run.name, Delay(-1.0, None, None))
+        if (origin.crawl_delay, before.seconds) != (None, None) and at > before.since:
+            origin.delays[run.name] = Delay(at, origin.crawl_delay, before.seconds)
         run.policies[record["p"]] = Known(
             origin.origin,
             bool(record.get("is_stale")),
@@ -227,9 +227,11 @@ class Counting:
 
     def _hear_sent(self, run: RunCounts, record: Record) -> None:
         origin = self.origins.of(_text(record["origin"]))
-        kept, asked = float(record["kept_seconds"]), origin.delays.get(run.name)
+        at, kept = float(record["at"]), float(record["kept_seconds"])
+        delay = origin.delays.get(run.name)
+        asked = None if delay is None else delay.at(at)
         owed = kept if asked is None else asked
-        origin.gaps.add(float(record["at"]), float(record["left_by"]), kept, owed, run.name)
+        origin.gaps.add(at, float(record["left_by"]), kept, owed, run.name)
 
     def _hear_rest(self, run: RunCounts, record: Record) -> None:
         at, until = float(record["at"]), float(record["until"])

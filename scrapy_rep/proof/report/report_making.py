@@ -217,6 +217,6 @@ def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
         word = "one-visit"
     else:
         word = "ignored" if is_ignored else "no-visit"
-    asked = min(one.delays.values(), default=None)
+    asked = min((d.seconds for d in one.delays.values() if d.seconds is not None), default=None)
     delays = asked, gaps.kept_seconds
     return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, gaps.crossed, word)

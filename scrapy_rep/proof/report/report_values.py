@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import asdict, dataclass
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, NamedTuple, TypeVar
 
 from .tallies import ROUNDING_SECONDS, Gaps, Held, Tally, Times
 
@@ -156,6 +156,18 @@ class Exemption(Sampled):
     url: str = ""
 
 
+class Delay(NamedTuple):
+    """The delay of an origin for one run since an instant, and the delay before."""
+
+    since: float
+    seconds: float | None
+    before: float | None
+
+    def at(self, instant: float) -> float | None:
+        """The delay before a request with its turn at an instant, perhaps before this policy."""
+        return self.seconds if instant >= self.since else self.before
+
+
 @dataclass
 class OriginFacts:
     """One origin, and the last state of its robots.txt.
@@ -169,7 +181,7 @@ class OriginFacts:
     Not fields:
         gaps: the gaps between its visits.
         asked_at: the times of the counted requests for its file.
-        delays: the last delay for each run; groups of other crawlers may set other delays.
+        delays: the delay for each run; groups of other crawlers may set other delays.
     """
 
     origin: str
@@ -190,7 +202,7 @@ class OriginFacts:
     def __post_init__(self) -> None:
         self.gaps = Gaps()
         self.asked_at: set[float] = set()
-        self.delays: dict[str, float] = {}
+        self.delays: dict[str, Delay] = {}
 
     @property
     def weight(self) -> int:
