@@ -8,13 +8,14 @@ import re
 # X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
 # Keys of caches are not secret.
 _SECRET = re.compile(
-    r"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|pwd|session|credential|jwt"
+    r"auth(?!enticate\Z|ority\Z|or\Z)|cookie|token|secret|apikey|passw|passphrase|pwd|session|credential|jwt"
     r"|bearer|signature|(?<![a-z])(?<!cache-)(?<!surrogate-)key(?![a-z])",
     re.IGNORECASE,
 )
 # Up to the last @, because a password may contain one.
 _USERINFO_OF_URI = re.compile(r"^([^/?#]*//)[^/?#]*@")
 _USERINFO = re.compile(r"//[^/?#\s\"<>]*@", re.ASCII)
+_PATH_VALUE = re.compile(r"(;[^/;=]*=)[^/;]+")  # such as ;jsessionid=
 _QUERY_PART = re.compile(r"([^&;=#]*=)?[^&;#]+")
 
 
@@ -36,6 +37,7 @@ def bare(uri: str) -> str:
 
 
 def masked(uri: str) -> str:
-    """A URI without the values in its query; the names in it stay."""
+    """A URI without the values in its query and in parameters of its path; the names stay."""
     head, mark, query = uri.partition("?")
-    return head + mark + _QUERY_PART.sub(lambda part: f"{part[1] or ''}…", query) if query else uri
+    query = _QUERY_PART.sub(lambda part: f"{part[1] or ''}…", query)
+    return _PATH_VALUE.sub(r"\1…", head) + mark + query

@@ -106,7 +106,7 @@ def test_who_sent_the_requests(tmp_path: Path) -> None:
 def test_queries_are_masked(tmp_path: Path) -> None:
     """Their values; names show what a rule is about."""
     made = Made(tmp_path)
-    url = "https://a.example/x?token=s3cr3t&q=n0ne;s=3cret&s3cr3t"
+    url = "https://a.example/x;sid=s3cr3t;x?token=s3cr3t&q=n0ne;s=3cret&s3cr3t"
     hops = [
         {"uri": url, "at": made.now, "status": 301, "location": "/r", "source": "network"},
         {"uri": f"{url}/r", "at": made.now, "status": 200, "source": "network"},
@@ -120,8 +120,8 @@ def test_queries_are_masked(tmp_path: Path) -> None:
     for text in (_page(report), json.dumps(report.as_dict(), ensure_ascii=False)):
         for secret in ("s3cr3t", "n0ne", "3cret"):
             assert secret not in text
-        assert "/x?token=…" in text
-    assert report.rules.rows[0].url == "https://a.example/x?token=…&q=…;s=…&…"
+        assert "/x;sid=…;x?token=…" in text
+    assert report.rules.rows[0].url == "https://a.example/x;sid=…;x?token=…&q=…;s=…&…"
     assert report_of([run], shows_queries=True).rules.rows[0].url == url
     assert "s3cr3t" not in rep("report", run.path, "--json").out
     assert "s3cr3t" in rep("report", run.path, "--json", "--queries").out

@@ -71,7 +71,7 @@ def limits_of(
             "requests of different crawls are wrong. So such gaps are counted separately."
         )
     if not shows_queries:
-        yield 'Values in the queries of URLs are shown as "…", because they may be secret.'
+        yield 'Values in queries and in path parameters are shown as "…": they may be secret.'
     yield from (" ".join(sentence.split()) for sentence in _ALWAYS.split("\n\n"))
 
 
