@@ -12,12 +12,14 @@ from __future__ import annotations
 import itertools
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
@@ -196,16 +198,16 @@ def hub(pages: int = 5000, pages_before: int = 400) -> None:
     print(*(rates[second] for second in range(max(rates) + 1)))
 
 
-def soak(seconds: int = 300) -> None:
-    """Four workers for five minutes; one is killed every 30 s, Redis fails, and memory runs out."""
+def soak(seconds: int = 1200) -> None:
+    """Four workers for 20 minutes; workers are killed, and Redis fails in four ways."""
     settings = {**OURS, "REP_FLEET_LEASE_SECONDS": 5, "SCHEDULER_IDLE_BEFORE_CLOSE": 8}
     quick = Answer(body="User-agent: *\nDisallow: /7$\n")
     slow = Answer(body="User-agent: *\nCrawl-delay: 1\n")
-    pages, slow_pages = 45 * seconds, seconds  # more than are fetched in this time
-    page = Answer(body="page", delay_seconds=0.1)
+    # 48 places at 6 quick hosts, and half a second a page: 96 pages/s at most
+    page = Answer(body="page", delay_seconds=0.5)
+    pages, slow_pages = 14 * seconds, 6 * seconds // 10
     with (
         RedisServer(appendonly="yes", appendfsync="always") as redis,
-        redis.client() as client,
         Site({"/robots.txt": quick}, default=page, address="0.0.0.0") as site,
         Site({"/robots.txt": slow}, default=page, address="0.0.0.0") as slow_site,
     ):
@@ -215,11 +217,13 @@ def soak(seconds: int = 300) -> None:
         with Crew(
             redis.url, TREE, 4, settings=settings, roots=roots, pages=pages, **arguments
         ) as crew:
-            dead, began_at = _disturb(crew, redis, client, seconds)
-            crew.wait(4 * seconds, without=tuple(dead))
+            began_at = time.monotonic()
+            dead = _disturb(crew, redis, seconds)
+            crew.wait(2 * seconds, without=dead)
             print(f"ended by itself after {time.monotonic() - began_at:.0f} s; {len(dead)} kills")
-            full = crew.stat("rep/fleet/full")
-            print(f"full {full}, again {crew.stat('rep/fleet/again')}")
+            for name in ("full", "again", "failed", "mended", "dead_letters", "refused"):
+                print(name, crew.stat(f"rep/fleet/{name}"), end="; ")
+            print("errors:", crew.errors or "none")
         expected = {n for n in range(pages) if not _is_below(n, 7)}
         for one, count, reached in (
             (site, 6 * len(expected), expected),
@@ -238,25 +242,68 @@ def soak(seconds: int = 300) -> None:
         )
 
 
-def _disturb(crew: Crew, redis: RedisServer, client: Any, seconds: int) -> tuple[list[int], float]:
+def _disturb(crew: Crew, redis: RedisServer, seconds: int) -> tuple[int, ...]:
     """Kill a worker every 30 s, and let Redis fail; the numbers of killed workers."""
     dead: list[int] = []
-    began_at = time.monotonic()
+    most = 0
+    failures = iter((_freeze, _fill, _restart, _set_back))
+    began_at, failed_count = time.monotonic(), 0
     while (at := time.monotonic() - began_at) < seconds:
         if at > 30 * (len(dead) + 1):
             crew.signal(len(dead), signal.SIGKILL)
             dead.append(len(dead))
             crew.add()
-        if 75 < at < 76 or 195 < at < 196:
-            redis.freeze() if at < 100 else redis.kill()
-            time.sleep(5)
-            redis.thaw() if at < 100 else redis.start()
-        if 135 < at < 136:
-            client.config_set("maxmemory", 1)
-            time.sleep(10)
-            client.config_set("maxmemory", 0)
-        time.sleep(0.2)
-    return dead, began_at
+        if at > seconds * (failed_count + 1) / 5 + 10:
+            failed_count += 1
+            next(failures, lambda _: None)(redis)
+        with redis.client() as client:
+            most = max(most, int(client.hget("rep:{tree:requests}:t", "n") or 0))
+        time.sleep(0.5)
+    print(f"{most} requests in the queue at most")
+    return tuple(dead)
+
+
+def _freeze(redis: RedisServer) -> None:
+    redis.freeze()
+    time.sleep(8)
+    redis.thaw()
+
+
+def _fill(redis: RedisServer) -> None:
+    with redis.client() as client:
+        client.config_set("maxmemory", 1)
+        time.sleep(20)
+        client.config_set("maxmemory", 0)
+
+
+def _restart(redis: RedisServer, **environment: str) -> None:
+    redis.kill()
+    time.sleep(5)
+    redis.start(**environment)
+
+
+# Preloaded into Redis, which reads its clock with this function.
+LATE = """
+#include <sys/syscall.h>
+#include <sys/time.h>
+#include <unistd.h>
+int gettimeofday(struct timeval *now, void *zone) {
+  long failed = syscall(SYS_gettimeofday, now, zone);
+  now->tv_sec -= 600;
+  return failed;
+}
+"""
+
+
+def _set_back(redis: RedisServer) -> None:
+    """Start Redis again with a clock that is 600 s late, as after a fail-over."""
+    with TemporaryDirectory() as folder:
+        library = f"{folder}/late.so"
+        command = ["cc", "-shared", "-fPIC", "-x", "c", "-", "-o", library]
+        subprocess.run(command, input=LATE, text=True, check=True)
+        _restart(redis, LD_PRELOAD=library)
+    with redis.client() as client:
+        print(f"Redis is {time.time() - client.time()[0]:.0f} s late")
 
 
 def outages() -> None:
@@ -264,27 +311,15 @@ def outages() -> None:
     kept = {"appendonly": "yes", "appendfsync": "always"}
     for name, happens, options in (
         ("nothing", lambda *_: None, {}),
-        ("stopped for 8 s", _stop, {}),
-        ("killed, kept on disk", _kill, kept),
-        ("killed, not kept", _kill, {}),
+        ("stopped for 8 s", lambda redis, _: _freeze(redis), {}),
+        ("killed, kept on disk", lambda redis, _: _restart(redis), kept),
+        ("killed, not kept", lambda redis, _: _restart(redis), {}),
         ("FLUSHALL", lambda redis, _: redis.flush(), {}),
         ("100 ms a reply", lambda _, lane: setattr(lane, "delay_seconds", 0.1), {}),
         ("refused for 30 s", _refuse, {}),
         ("replies swallowed", _swallow, {}),
     ):
         _outage(name, happens, options)
-
-
-def _stop(redis: RedisServer, _: SlowLine) -> None:
-    redis.freeze()
-    time.sleep(8)
-    redis.thaw()
-
-
-def _kill(redis: RedisServer, _: SlowLine) -> None:
-    redis.kill()
-    time.sleep(2)
-    redis.start()
 
 
 def _refuse(_: RedisServer, lane: SlowLine) -> None:

@@ -78,14 +78,15 @@ class RedisServer:
         password = self._options.get("requirepass")
         return redis.Redis(port=self.port, password=password, socket_timeout=_PATIENCE_SECONDS)
 
-    def start(self) -> None:
-        """Start the server, on the same port and folder as before."""
+    def start(self, **environment: str) -> None:
+        """Start the server, on the same port and folder as before, with more variables."""
         assert PROGRAM is not None
         words = [f"--{name}" if not is_value else name for name, is_value in self._words()]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", *words],
                 cwd=self._folder,
+                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
