@@ -477,7 +477,7 @@ def scripts() -> None:
             some = worker.talk(16)
             worker.ledger.buffer.clear()
             for held in some:
-                worker.ledger.moved(held, fleet.now)
+                worker.ledger.left(held, fleet.now)
             worker.finish(*some)
             fleet.now += 0.05
         _tell_of_scripts(client, "16 pops, and 16 that are done")

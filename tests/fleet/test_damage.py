@@ -48,7 +48,7 @@ class TestOlderSnapshot:
         two.talk()
         snapshot = Snapshot(fleet)
         if what == "departed":
-            one.ledger.moved(first, fleet.now)
+            one.ledger.left(first, fleet.now)
         elif what == "done":
             one.finish(first)
         one.push("new")
@@ -150,7 +150,7 @@ class TestDamage:
         self.queued(one, "a", "b")
         first, second = one.talk(9)
         fleet.client.hset(fleet.key("f:one"), first.id, b"\xc1")
-        one.ledger.answered(first)
+        one.ledger.left(first, fleet.now)
         one.finish(first, second)
         assert_over(one)
 
@@ -171,7 +171,7 @@ class TestBounds:
             some += one.talk(50)
         for held in some:
             held.has_reached = True
-            one.ledger.moved(held, fleet.now)
+            one.ledger.left(held, fleet.now)
         one.finish(*reversed(some))
         one.talk()
         assert two.talk(50) == []
@@ -453,7 +453,7 @@ class TestReconciled:
             for held in got:
                 if chance.random() < 0.7:
                     held.has_reached = True
-                    worker.ledger.moved(held, fleet.now)
+                    worker.ledger.left(held, fleet.now)
                 worker.finish(held)
                 done.add(held.payload)
             worker.ledger.buffer.clear()

@@ -169,11 +169,11 @@ class TestLedger:
         ledger = Ledger("w")
         held = HeldRequest("1", "lane", 1.0, 1, b"")
         ledger.hold(held)
-        ledger.moved(held, 5.0)
+        ledger.left(held, 5.0)
         batch = ledger.batch()
-        ledger.moved(held, 4.0)
+        ledger.left(held, 4.0)
         ledger.confirmed(batch, "e", 1)
-        assert ledger.batch().moved == {"1": ("lane", 4.0)}
+        assert ledger.batch().left == {"1": ("lane", 4.0)}
 
     @pytest.mark.parametrize("is_full", [False, True])
     def test_a_request_is_done_after_all_pushes_of_unknown_cause(self, is_full: bool) -> None:
@@ -190,17 +190,17 @@ class TestLedger:
         ledger.done(retried)
         batch = ledger.batch()
         assert len(batch.pushes) == PUSHES
-        assert retried.id not in batch.done
+        assert retried.id not in batch.ended
         ledger.confirmed(batch, "e", 1)
         if is_full:
             ledger.batch()  # takes the retry; the exchange is lost, and then Redis is full
             ledger.failed()
             ledger.is_full = True
-            assert retried.id not in ledger.batch().done
+            assert retried.id not in ledger.batch().ended
             ledger.is_full = False
         batch = ledger.batch()
         assert len(batch.pushes) == 1
-        assert retried.id in batch.done
+        assert retried.id in batch.ended
 
 
 class Silent:

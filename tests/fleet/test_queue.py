@@ -90,7 +90,7 @@ class TestQueue:
         first = one.talk(1) + one.talk(1)
         assert urls(first) == ["a", "b"]
         assert two.talk(5) == []
-        one.ledger.answered(first[0])
+        one.ledger.left(first[0], one.fleet.now)
         one.talk()
         assert urls(two.talk(5)) == ["c"]
         one.finish(*first)
@@ -169,7 +169,7 @@ class TestPace:
         held = popped(one, "a", "b")
         fleet.now += 5
         assert two.talk(9) == []
-        one.ledger.moved(held, fleet.now - 0.5)
+        one.ledger.left(held, fleet.now - 0.5)
         one.talk()
         assert one.reply.next_ms == 1500
         fleet.now += 1.499
@@ -182,7 +182,7 @@ class TestPace:
     ) -> None:
         """It is told how long to keep it, and nobody else is given one meanwhile."""
         held = popped(one, "a", "b", "c")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         fleet.now += 1.949
         assert two.talk(9, ahead_ms=50) == []
@@ -193,14 +193,14 @@ class TestPace:
         fleet.now += 5
         assert one.talk(9, ahead_ms=50) == []
         assert two.ledger.take() is early
-        two.ledger.moved(early, fleet.now)
+        two.ledger.left(early, fleet.now)
         two.talk()
         fleet.now += 1.96
         assert urls(one.talk(9, ahead_ms=50)) == ["c"]
 
     def test_one_that_is_not_due_yet_is_given_back(self, fleet: Fleet, one: Worker) -> None:
         held = popped(one, "a", "b")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         fleet.now += 1.96
         assert urls(one.talk(9, ahead_ms=50)) == ["b"]
@@ -213,15 +213,15 @@ class TestPace:
 
     def test_what_is_told_later_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         held = popped(one, "a", "b")
-        one.ledger.moved(held, fleet.now + 0.1)
+        one.ledger.left(held, fleet.now + 0.1)
         one.talk()
         assert one.reply.next_ms == 2100
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         assert one.reply.next_ms == 2000
         fleet.now += 2
         two.talk(9)
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         assert one.reply.next_ms is None, "it was closed by another, which is on its way"
 
@@ -250,7 +250,7 @@ class TestPace:
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = popped(one, "a")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.finish(held)
         one.talk()
         fleet.now += 1
@@ -594,7 +594,7 @@ class TestClock:
 
     def test_a_delay_stays_as_long_as_it_is(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         held = popped(one, "a", "b")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.finish(held)
         one.talk()
         fleet.now -= 600
@@ -605,7 +605,7 @@ class TestClock:
         assert urls(two.talk(9)) == ["b"]
         fleet.now -= 600  # once more
         held = two.ledger.buffer[0]
-        two.ledger.moved(held, fleet.now)
+        two.ledger.left(held, fleet.now)
         two.finish(held)
         two.talk()
         fleet.now += 2
@@ -645,11 +645,11 @@ class TestBounds:
         one.talk()
         assert one.reply.word == "epoch"
         one.finish(*held[80:100])
-        while one.ledger.has_news:
+        while one.ledger.has_news or one.ledger.has_reports:
             batch = one.ledger.batch()
-            sizes.append((len(batch.kept), len(batch.was_done)))
+            sizes.append((len(batch.pushes), len(batch.ended)))
             one.talk()
-        assert max(sizes) <= (REPORTS, REPORTS)
+        assert max(sizes) <= (PUSHES, REPORTS)
         assert (one.reply.flying, fleet.client.zcard(fleet.key("w"))) == (100, 1)
         one.finish(*held)
         while one.ledger.has_reports:
@@ -929,7 +929,7 @@ class TestAtRandom:
                     if child < 120:
                         worker.push(f"{child}", lane=f"lane {child % 5}")
                 if chance.random() < 0.8:
-                    worker.ledger.moved(held, worker.fleet.now)
+                    worker.ledger.left(held, worker.fleet.now)
                 held.has_reached = True
                 done[str(number)] += 1
                 worker.finish(held)

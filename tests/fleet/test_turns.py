@@ -43,7 +43,7 @@ class TestScript:
         two.talk()
         assert two.talk(9) == [], "the turn has not left"
         held = one.ledger.held[turn.id]
-        one.ledger.moved(held, one.fleet.now)
+        one.ledger.left(held, one.fleet.now)
         one.talk()
         assert two.talk(9) == []
         assert two.reply.next_ms == 1000 * DELAY
@@ -52,7 +52,7 @@ class TestScript:
 
     def test_comes_one_delay_after_the_last_visit(self, fleet: Fleet, one: Worker) -> None:
         held = popped(one, "a")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.finish(held)
         one.talk()
         fleet.now += 0.5
@@ -63,14 +63,14 @@ class TestScript:
         held = popped(one, "a", "b")
         key = wish(two)
         assert turn_of(two, key).wait_seconds is None
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         fleet.now += 10
         assert one.talk(9) == []
         turn = turn_of(two, key)
         assert turn.wait_seconds == 0.0
         mine = two.ledger.held[turn.id]
-        two.ledger.moved(mine, fleet.now)
+        two.ledger.left(mine, fleet.now)
         two.finish(mine)
         two.talk()
         assert one.talk(9) == []
@@ -83,9 +83,9 @@ class TestScript:
         held = popped(one, "a")
         key = wish(two)
         two.talk()
-        one.ledger.moved(held, fleet.now + 0.1)
+        one.ledger.left(held, fleet.now + 0.1)
         one.talk()
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.talk()
         assert turn_of(two, key).wait_seconds == DELAY
 
@@ -104,7 +104,7 @@ class TestScript:
                     turns[turn.id] = turn
                     at.append(fleet.now + turn.wait_seconds)
                     held = worker.ledger.held[turn.id]
-                    worker.ledger.moved(held, at[-1])
+                    worker.ledger.left(held, at[-1])
                     worker.finish(held)
             one.talk(), two.talk()
             fleet.now += 0.5
@@ -122,7 +122,7 @@ class TestScript:
             two.push("b")
             two.settle(delay_seconds=DELAY)
         else:
-            two.ledger.moved(held, fleet.now)
+            two.ledger.left(held, fleet.now)
         for _ in range(3):
             fleet.now += LEASE_MS / 1000 - 1
             two.talk()
@@ -156,7 +156,7 @@ class TestScript:
         one.lose()
         one.talk()
         held = one.ledger.held[turn.id]
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.finish(held)
         one.lose()
         one.talk()
@@ -190,7 +190,7 @@ class TestScript:
     ) -> None:
         """Whoever visited the site just before, nobody knows."""
         held = popped(one, "a")
-        one.ledger.moved(held, fleet.now)
+        one.ledger.left(held, fleet.now)
         one.finish(held)
         one.talk(), two.talk()
         fleet.client.flushall()

@@ -15,16 +15,6 @@ class PushKind(IntEnum):
     START = 2
 
 
-class Push(NamedTuple):
-    """A request to be queued."""
-
-    lane: str
-    priority: int
-    kind: PushKind
-    fingerprint: bytes
-    payload: bytes
-
-
 @dataclass(slots=True, eq=False)
 class HeldRequest:
     """A request, or a start URL, that this worker got from Redis.
@@ -39,9 +29,8 @@ class HeldRequest:
         due_at: when it is due; monotonic seconds.
         fingerprint: the fingerprint for the duplicate filter; empty if it is not filtered.
         request: the request that was made from the entry.
-        is_out: whether it has left the buffer.
         has_reached: whether it has come to the downloader.
-        has_left: whether the time when it was sent to the site is known.
+        has_left: whether it has left the downloader.
         is_turn: whether it is only a turn, for a request that was not queued.
     """
 
@@ -54,10 +43,20 @@ class HeldRequest:
     due_at: float = 0.0
     fingerprint: bytes = b""
     request: Any = None
-    is_out: bool = False
     has_reached: bool = False
     has_left: bool = False
     is_turn: bool = False
+
+
+class Push(NamedTuple):
+    """A request to be queued; or one that the worker has (`held`) and that Redis has lost."""
+
+    lane: str
+    priority: int
+    kind: PushKind
+    fingerprint: bytes
+    payload: bytes
+    held: HeldRequest | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,16 +100,10 @@ class Batch:
     is_joined: bool
     epoch: str
     last_id: int
+    known: tuple[str, ...]
     pushes: tuple[Push, ...]
-    moved: dict[str, tuple[str, float]]
-    answered: tuple[str, ...]
-    done: dict[str, bool]
-    aside: dict[str, str]
-    given: tuple[str, ...]
+    left: dict[str, tuple[str, float]]
+    ended: dict[str, bool | str | None]
     settled: tuple[Settled, ...]
     is_unsure: bool
-    was: str | None
-    was_left: bool
-    was_done: tuple[str, ...]
-    kept: tuple[tuple[str, HeldRequest], ...]
     turns: tuple[tuple[int, Wish], ...]

@@ -111,9 +111,7 @@ class Out:
 
     def _left(self, request: Request) -> None:
         for held in self._of(request):
-            if held.delay_seconds:
-                self._ledger.moved(held, time.monotonic())
-            self._ledger.answered(held)
+            self._ledger.left(held, time.monotonic())
             self._talk.wake()
 
     def give_up(self, request: Request) -> None:

@@ -34,11 +34,10 @@ Rules for the next author:
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
-from typing import Any
 
 from .batch import Batch, HeldRequest, Push, PushKind, Settled, Wish
 
@@ -59,11 +58,14 @@ _UNKNOWN = "unknown "  # the beginning of the names of unknown causes
 
 
 @dataclass(slots=True)
-class _Done:
-    """A request that is done: the causes of pushes that come first, and whether it was sent."""
+class _End:
+    """The end of a request here: the causes of pushes that come first, and how it ended.
+
+    `how` is whether the site may have seen it; or why it is set aside; or None if it is given back.
+    """
 
     after: frozenset[str]
-    visited: bool
+    how: bool | str | None
 
 
 class Ledger:
@@ -95,16 +97,9 @@ class Ledger:
         self._is_joined = False
         self._last_id = 0
         self._is_unsure = False
-        self._moved: dict[str, tuple[str, float]] = {}
-        self._answered: dict[str, None] = {}
-        self._done: dict[str, _Done] = {}
-        self._aside: dict[str, str] = {}
-        self._given: dict[str, None] = {}
+        self._left: dict[str, tuple[str, float]] = {}
+        self._ended: dict[str, _End] = {}
         self._settled: dict[str, Settled] = {}
-        # The name that the worker had before Redis was emptied; its requests then
-        self._was: str | None = None
-        self._was_done: list[str] = []
-        self._kept: dict[str, str] = {}  # the former id by the present one
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
 
@@ -136,46 +131,38 @@ class Ledger:
 
     def take(self) -> HeldRequest | None:
         """The next request for the engine; its slot keeps it until it is due."""
-        if not self.buffer:
-            return None
-        held = self.buffer.popleft()
-        held.is_out = True
-        return held
+        return self.buffer.popleft() if self.buffer else None
 
-    def moved(self, held: HeldRequest, at: float) -> None:
-        """Note when a request was sent to the site, in monotonic seconds; the last call counts."""
+    def left(self, held: HeldRequest, at: float) -> None:
+        """Note when a request has left the downloader; monotonic seconds. The last call counts."""
         held.has_left = True
         if held.id in self.held:
-            self._moved[held.id] = (held.lane, at)
-
-    def answered(self, held: HeldRequest) -> None:
-        """Note that a request has left the downloader, so that another may use its place."""
-        if held.id in self.held:
-            self._answered[held.id] = None
+            self._left[held.id] = (held.lane, at)
 
     def done(self, held: HeldRequest) -> None:
         """Note that a request has left the engine, after all requests it caused were pushed."""
-        if self.held.pop(held.id, None) is not None:
+        if held.id in self.held:
             causes = (*self._unsent, *(cause for cause, _ in self._in_batch))
-            unknown = (cause for cause in causes if cause.startswith(_UNKNOWN))
-            after = frozenset({held.id, *unknown})
+            unknown = [cause for cause in causes if cause.startswith(_UNKNOWN)]
             if self._unknown in self._unsent:
                 self._unknown_count += 1  # later pushes have other causes
-            self._done[held.id] = _Done(after, held.has_reached and not held.has_left)
+            self._end(held, held.has_reached and not held.has_left, *unknown)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
         """Note that a request can't be executed."""
-        if self.held.pop(held.id, None) is not None:
-            with suppress(ValueError):  # a start URL is not there
-                self.buffer.remove(held)
-            self._aside[held.id] = reason[:500]
+        with suppress(ValueError):  # a start URL is not there
+            self.buffer.remove(held)
+        self._end(held, reason[:500])
 
     def give_back(self) -> None:
         """Give the requests in the buffer back to Redis."""
         for held in self.buffer:
-            if self.held.pop(held.id, None) is not None:
-                self._given[held.id] = None
+            self._end(held, None)
         self.buffer.clear()
+
+    def _end(self, held: HeldRequest, how: bool | str | None, *causes: str) -> None:
+        if self.held.pop(held.id, None) is not None:
+            self._ended[held.id] = _End(frozenset({held.id, *causes}), how)
 
     def settle(self, settled: Settled) -> None:
         """Report the state of a lane; the last call counts."""
@@ -195,7 +182,7 @@ class Ledger:
     def withdraw(self, key: int) -> None:
         """Remove a wish that is not needed any more."""
         if self._wishes.pop(key, None) is not None:
-            self._done[self._turn_id(key)] = _Done(frozenset(), visited=False)
+            self._ended[self._turn_id(key)] = _End(frozenset(), how=False)
 
     def _turn_id(self, key: int) -> str:
         """The id that the script gives to the turn."""
@@ -210,19 +197,12 @@ class Ledger:
     def has_news(self) -> bool:
         """Whether there is anything that Redis should get soon."""
         has_pushes = self.unsent_count and not self.is_full
-        return bool(
-            has_pushes
-            or self._settled
-            or self._aside
-            or self._given
-            or self._is_unsure
-            or self._was
-        )
+        return bool(has_pushes or self._settled or self._is_unsure)
 
     @property
     def has_reports(self) -> bool:
         """Whether there is anything that Redis should get at some time."""
-        return bool(self._moved or self._answered or self._done)
+        return bool(self._left or self._ended)
 
     # Exchanges
 
@@ -231,15 +211,14 @@ class Ledger:
         self._attempt += 1
         if not self._in_batch and not self.is_full:
             self._in_batch = [*self._next_pushes()]
-        moved = dict(islice(self._moved.items(), REPORTS))
+        left = dict(islice(self._left.items(), REPORTS))
         unsent = self._unsent.keys() | {cause for cause, _ in self._in_batch if self.is_full}
-        # A sent request opens its lane after the delay; a done request opens it at once.
-        done = (
-            (id_, one)
-            for id_, one in self._done.items()
-            if one.after.isdisjoint(unsent) and (id_ in moved or id_ not in self._moved)
+        # A request that has left opens its lane after the delay; a done request opens it at once.
+        ended = (
+            (id_, end.how)
+            for id_, end in self._ended.items()
+            if end.after.isdisjoint(unsent) and (id_ in left or id_ not in self._left)
         )
-        was_done, kept = self._returning()
         return Batch(
             self.name,
             self._batch,
@@ -247,18 +226,12 @@ class Ledger:
             self._is_joined,
             self.epoch,
             self._last_id,
+            () if self._is_joined else (*self.held, *self._ended),
             () if self.is_full else tuple(push for _, push in self._in_batch),
-            moved,
-            tuple(islice(self._answered, REPORTS)),
-            {id_: one.visited for id_, one in islice(done, REPORTS)},
-            dict(islice(self._aside.items(), REPORTS)),
-            tuple(islice(self._given, REPORTS)),
+            left,
+            dict(islice(ended, REPORTS)),
             tuple(islice(self._settled.values(), REPORTS)),
             self._is_unsure,
-            self._was,
-            len(was_done) < len(self._was_done) or len(kept) < len(self._kept),
-            was_done,
-            kept,
             tuple(islice(self._wishes.items(), WISHES)),
         )
 
@@ -277,39 +250,19 @@ class Ledger:
             if pushes:
                 self._unsent[cause] = pushes
 
-    def _returning(self) -> tuple[tuple[str, ...], tuple[tuple[str, HeldRequest], ...]]:
-        """Some of the requests that the worker brings back: done ones, and held ones."""
-        for id_ in [id_ for id_ in self._kept if id_ not in self.held]:
-            self._was_done.append(self._kept.pop(id_))
-        kept: list[tuple[str, HeldRequest]] = []
-        octets = 0
-        for id_, before in islice(self._kept.items(), REPORTS):
-            octets += len(self.held[id_].payload)
-            if kept and octets > PUSH_OCTETS:
-                break
-            kept.append((before, self.held[id_]))
-        return tuple(self._was_done[:REPORTS]), tuple(kept)
-
     def confirmed(self, batch: Batch, epoch: str, last_id: int) -> None:
         """Note that Redis has carried out a batch."""
         self.epoch, self._last_id = epoch, last_id
         self._is_joined, self._is_unsure = True, False
-        del self._was_done[: len(batch.was_done)]
-        for _, held in batch.kept:
-            self._kept.pop(held.id, None)
-        if not batch.was_left:
-            self._was = None
         if batch.pushes:
             self.unsent_count -= len(batch.pushes)
             self._in_batch = []
             self._batch += 1
-        for id_, told in batch.moved.items():
-            if self._moved.get(id_) == told:
-                del self._moved[id_]
-        _drop(self._answered, batch.answered)
-        _drop(self._done, batch.done)
-        _drop(self._aside, batch.aside)
-        _drop(self._given, batch.given)
+        for id_, told in batch.left.items():
+            if self._left.get(id_) == told:
+                del self._left[id_]
+        for id_ in batch.ended:
+            self._ended.pop(id_, None)
         for settled in batch.settled:
             if self._settled.get(settled.lane) is settled:
                 del self._settled[settled.lane]
@@ -324,42 +277,30 @@ class Ledger:
         They will find the links of those requests again, so unsent pushes are dropped, except start
         requests, which no other worker may have.
         """
-        self._rename()
-        starts = self._unsent.get(_START)
-        self._unsent = {_START: starts} if starts else {}
-        self.unsent_count = len(starts or ())
-        self.held.clear()
-        self.buffer.clear()
-        self._was = None
-        self._was_done, self._kept = [], {}
-
-    def began_anew(self) -> None:
-        """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
-        self._was, self._was_done, self._kept = self.name, [*self._done, *self._aside], {}
-        self._rename()
-        all_held = [held for held in self.held.values() if not held.is_turn]
-        self.held.clear()
-        for number, held in enumerate(all_held):
-            was, held.id = held.id, f"{self._generation}k{number}"
-            self.held[held.id] = held
-            self._kept[held.id] = was
-            if was in self._unsent:
-                self._unsent[held.id] = self._unsent.pop(was)
-
-    def _rename(self) -> None:
         self._generation += 1
         self.name = f"{self._base}~{self._generation}"
         self.epoch = ""
         self._is_joined = self._is_unsure = False
         self._last_id = self._attempt = 0
+        self._give_up_batch()
+        self._unsent = {cause: some for cause, some in self._unsent.items() if cause == _START}
+        self.unsent_count = self.unsent_of(_START)
+        for books in (self.held, self.buffer, self._left, self._ended):
+            books.clear()
+
+    def began_anew(self) -> None:
+        """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
+        self.epoch = ""
+        self._is_joined = False
+        self._give_up_batch()
+        self.held = {id_: held for id_, held in self.held.items() if not held.is_turn}
+        for id_, held in self.held.items():
+            push = Push(held.lane, 0, PushKind.UNFILTERED, b"", held.payload, held)
+            self._unsent.setdefault(id_, deque()).appendleft(push)
+            self.unsent_count += 1
+
+    def _give_up_batch(self) -> None:
         for cause, push in reversed(self._in_batch):
             self._unsent.setdefault(cause, deque()).appendleft(push)
         self._in_batch = []
-        self._batch = 1
-        for reports in (self._moved, self._answered, self._done, self._aside, self._given):
-            reports.clear()
-
-
-def _drop(reports: dict[str, Any], ids: Iterable[str]) -> None:
-    for id_ in ids:
-        reports.pop(id_, None)
+        self._batch += 1

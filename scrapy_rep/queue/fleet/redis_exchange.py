@@ -10,7 +10,7 @@ import msgpack
 
 from scrapy_rep.cache.base import StoreError
 
-from .batch import Batch, HeldRequest, Settled
+from .batch import Batch, HeldRequest, Push, Settled
 from .ledger import PUSH_OCTETS
 from .scripts import VERSION
 
@@ -139,11 +139,10 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         "octets": PUSH_OCTETS,
         **_by_name(batch),
         **_by_name(wants),
-        "moved": [(id_, lane, age(at)) for id_, (lane, at) in batch.moved.items()],
-        "done": [*batch.done.items()],
-        "aside": [(id_, _plain(reason)) for id_, reason in batch.aside.items()],
+        "pushes": [_pushed(push) for push in batch.pushes],
+        "left": [(id_, lane, age(at)) for id_, (lane, at) in batch.left.items()],
+        "ended": [(id_, _plain(how)) for id_, how in batch.ended.items()],
         "settled": [_settled(one, age) for one in batch.settled],
-        "kept": [_kept(before, held) for before, held in batch.kept],
         "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
         **others,
     }
@@ -212,24 +211,18 @@ def _settled(one: Settled, age: Callable[[float], int]) -> tuple[Any, ...]:
     )
 
 
-def _plain(words: str) -> str:
-    """A message without characters that UTF-8 can't encode."""
-    return words.encode("utf-8", "replace").decode("utf-8")
+def _plain(how: bool | str | None) -> bool | str | None:
+    """How a request ended; a message without characters that UTF-8 can't encode."""
+    return how.encode("utf-8", "replace").decode("utf-8") if isinstance(how, str) else how
 
 
-def _kept(before: str, held: HeldRequest) -> tuple[Any, ...]:
-    # Priorities apply to waiting requests only, so a request that is under way has none.
-    return (
-        held.id,
-        before,
-        held.lane,
-        0,
-        held.deliveries,
-        held.payload,
-        held.fingerprint,
-        int(held.has_left),
-        round(1000 * held.delay_seconds),
-    )
+def _pushed(push: Push) -> tuple[Any, ...]:
+    held = push.held
+    if held is None:
+        return push[:5]
+    delay_ms = round(1000 * held.delay_seconds)
+    values = (held.fingerprint, held.payload, held.id, held.deliveries, held.has_left, delay_ms)
+    return (*push[:3], *values)
 
 
 class NoReplyError(StoreError):

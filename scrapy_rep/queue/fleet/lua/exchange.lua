@@ -14,18 +14,14 @@ local function answer(word, text)
   return cmsgpack.pack({word, text or epoch, set_aside})
 end
 
-local is_older = epoch == a.epoch and number(last_id) < a.last_id
-if last_id and not tonumber(last_id) then is_older = true end
-if not epoch or is_older then
+local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
+-- Ids are never used twice, but the number of ids given since then is unknown.
+if is_older then call('SET', P .. 'ids', string.format('%.0f', a.last_id + 1000000)) end
+if not epoch or is_older and epoch == a.epoch then
   epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
   -- Times of visits are lost: any worker may have visited any site just now.
   if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
-  -- Ids are never used twice, but the number of ids given since then is unknown.
-  if is_older then
-    local above = math.max(number(last_id), a.last_id) + 1000000
-    call('SET', P .. 'ids', string.format('%.0f', above))
-  end
   if was_there() then recount() end
 end
 if a.epoch ~= '' and a.epoch ~= epoch then
@@ -47,7 +43,7 @@ if is_new and not a.is_joined then
     return answer('wait')
   end
   local version = call('HGET', TOTALS, 'version')
-  local is_first = call('ZCOUNT', WORKERS, now, '+inf') == 0 and not a.was
+  local is_first = call('ZCOUNT', WORKERS, now, '+inf') == 0 and a.last_id == 0
   if is_first and (a.is_fresh or call('HGET', TOTALS, 'spent') == '1') then
     return answer('flush')
   end
@@ -86,40 +82,6 @@ if expired then
   call('SADD', P .. 'dying', expired)
   call('HINCRBY', TOTALS, 'taken_over', 1)
 end
-if a.was then
-  -- The worker had another name before Redis was emptied or restored from an older copy.
-  for _, id in ipairs(a.was_done) do
-    local letter, e = taken(a.was, id)
-    if letter then release(letter, e, id, true) end
-  end
-  call('SREM', P .. 'busy', a.was)
-  for _, kept in ipairs(a.kept) do
-    local lane, delay = kept[3], kept[9]
-    local letter, e = taken(a.was, kept[2])
-    if letter then release(letter, e, kept[2], false) end
-    local packed = cmsgpack.pack({lane, kept[4], kept[5], kept[6]})
-    -- Unless it is there already, because only the reply to the first try was lost
-    if call('HSET', P .. 'f:' .. me, kept[1], (lane == '' and 'S' or 'F') .. packed) == 1 then
-      flying = flying + 1
-      if kept[7] ~= '' then call('SADD', P .. 'df', kept[7]) end
-      if lane ~= '' then
-        local r = get(lane)
-        r[6] = r[6] + 1
-        r[3] = math.max(r[3], delay)
-        if kept[8] == 1 then r[8] = kept[1]
-        elseif delay > 0 then r[7] = kept[1] end
-        place(lane, r)
-      end
-    end
-  end
-  if a.was_left then  -- more follows: nobody takes over what is left until then
-    call('ZADD', WORKERS, now + a.lease_ms, a.was)
-    call('SREM', P .. 'dying', a.was)
-  else
-    call('ZREM', WORKERS, a.was)
-    if call('EXISTS', P .. 'f:' .. a.was) == 1 then call('SADD', P .. 'dying', a.was) end
-  end
-end
 local dying = call('SRANDMEMBER', P .. 'dying')
 if dying then
   local ids = call('HKEYS', P .. 'f:' .. dying)
@@ -135,17 +97,43 @@ if dying then
   end
 end
 
+-- A worker that comes back to an older copy: the requests that it does not know are queued again,
+-- as are those in a lost reply; ids grow.
+
+local F = P .. 'f:' .. me
+if not a.is_joined or a.is_unsure then
+  local known = {}
+  for _, id in ipairs(a.known) do known[id] = true end
+  for _, id in ipairs(call('HKEYS', F)) do
+    local is_lost = a.is_joined and (tonumber(id) or 0) > a.last_id
+    if is_lost or not a.is_joined and not known[id] then give_back(me, id, false) end
+  end
+end
+
 -- The worker's batch: pushes first, so that a child is queued before its parent is done
 
 local filtered = {}
 if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
   call('HSET', M, 'batch', a.number)
   for number, push in ipairs(a.pushes) do
-    local lane, priority, kind, fingerprint, payload = unpack(push)
+    local lane, priority, kind, fingerprint, payload, id, deliveries, has_left, delay = unpack(push)
     local is_seen = false
     if kind == 0 then is_seen = call('SADD', P .. 'df', fingerprint) == 0
     elseif kind == 2 then is_seen = call('SADD', P .. 'starts', fingerprint) == 0 end
-    if is_seen then
+    if id then  -- the worker has it, and Redis may have lost it
+      local packed = cmsgpack.pack({lane, priority, deliveries, payload})
+      if call('HSETNX', F, id, (lane == '' and 'S' or 'F') .. packed) == 1 then
+        flying = flying + 1
+        if fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
+        if lane ~= '' then
+          local r = get(lane)
+          r[6] = r[6] + 1
+          r[3] = math.max(r[3], delay)
+          if has_left then r[8] = id elseif delay > 0 then r[7] = id end
+          place(lane, r)
+        end
+      end
+    elseif is_seen then
       filtered[#filtered + 1] = number
     else
       enqueue(lane, priority, '\0' .. payload, false)
@@ -153,52 +141,36 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
   end
 end
 
-for _, told in ipairs(a.moved) do  -- id, lane, how long ago in ms
-  local r = get(told[2])
-  if r[7] == told[1] or r[8] == told[1] then
-    if r[7] == told[1] then open(r) end
-    r[8] = told[1]
-    r[9] = now - told[3] + r[3]
-    place(told[2], r)
-  end
-end
-
-local F = P .. 'f:' .. me
-for _, id in ipairs(a.answered) do
-  local packed = call('HGET', F, id)
+for _, told in ipairs(a.left) do  -- id, lane, how long ago in ms
+  local id, lane = told[1], told[2]
+  local r, packed = get(lane), call('HGET', F, id)
   if packed and string.sub(packed, 1, 1) == 'F' then
     call('HSET', F, id, 'A' .. string.sub(packed, 2))
-    local e = unpacked(string.sub(packed, 2), REQUEST)
-    if e then
-      local r = get(e[1])
-      r[6] = math.max(0, r[6] - 1)
-      place(e[1], r)
+    r[6] = math.max(0, r[6] - 1)
+  end
+  if r[7] == id or r[8] == id then
+    if r[7] == id then open(r) end
+    r[8] = id
+    r[9] = now - told[3] + r[3]
+  end
+  place(lane, r)
+end
+
+for _, told in ipairs(a.ended) do
+  local id, how = told[1], told[2]  -- whether the site may have seen it; or why it is set aside
+  if how == nil then
+    give_back(me, id, false)
+  else
+    local letter, e = taken(me, id)
+    if letter then
+      release(letter, e, id, how == true)
+      if type(how) == 'string' then
+        aside_count = aside_count + 1
+        bury(e[1], how, e[4])
+      elseif letter ~= 'T' then
+        done = done + 1
+      end
     end
-  end
-end
-
-for _, told in ipairs(a.done) do  -- id, whether the site may have seen it
-  local letter, e = taken(me, told[1])
-  if letter then
-    if letter ~= 'T' then done = done + 1 end
-    release(letter, e, told[1], told[2])
-  end
-end
-
-for _, told in ipairs(a.aside) do  -- id, reason
-  local letter, e = taken(me, told[1])
-  if letter then
-    aside_count = aside_count + 1
-    release(letter, e, told[1], false)
-    bury(e[1], told[2], e[4])
-  end
-end
-
-for _, id in ipairs(a.given) do give_back(me, id, false) end
-
-if a.is_unsure then  -- after a lost reply: queue the requests in it again; ids grow
-  for _, id in ipairs(call('HKEYS', F)) do
-    if (tonumber(id) or 0) > a.last_id then give_back(me, id, false) end
   end
 end
 
