@@ -53,7 +53,9 @@ PUT_BACK = _stat("rep/queue/put_back", "requests put back into the JOBDIR at the
 FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redis")
 FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
 FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Redis (see the log)")
-FLEET_ASIDE = _stat("rep/fleet/aside", "entries of the queue that break a rule, set aside")
+FLEET_ASIDE = _stat(
+    "rep/fleet/aside", "entries that break a rule, and keys of another type, set aside"
+)
 FLEET_DEAD = _stat(
     "rep/fleet/dead_letters", "requests during which three workers in a row were lost"
 )
@@ -61,7 +63,6 @@ FLEET_AGAIN = _stat("rep/fleet/again", "requests that another worker had before 
 FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted as dead")
 FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
-FLEET_ODD = _stat("rep/fleet/odd_keys", "keys of an unexpected type in Redis, set aside")
 FLEET_FULL = _stat("rep/fleet/full", "exchanges while Redis had no memory left")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")
 STORE_HIT = _stat("rep/store/hit", "robots.txt files found in the store, so not fetched")

@@ -279,10 +279,10 @@ class TestRedis:
             client.lpush(f"{prefix}lines", "somebody else's")
             crew.wait(90)
             assert crew.errors == ""
-            assert crew.stat("rep/fleet/odd_keys") == 1
+            assert crew.stat("rep/fleet/aside") == 1
             assert crew.stat("rep/fleet/mended") >= 1
             logs = crew.log(0) + crew.log(1)
-            assert logs.count(f"{prefix}lines had an unexpected type") == 1
+            assert logs.count(f"{prefix}lines is set aside: another program") == 1
             assert "Traceback" not in logs
             assert client.lrange(f"{prefix}odd:lines", 0, -1) == [b"somebody else's"]
         assert_whole(site, 0)

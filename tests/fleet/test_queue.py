@@ -396,10 +396,10 @@ class TestLeases:
         one.finish(held)
         one.push("l" * 5000)
         one.talk(longest=100)
-        assert one.reply.aside == (("", "it was changed while a worker had it"),)
+        assert one.reply.aside == (("An entry", "it was changed while a worker had it"),)
         one.talk(9, longest=100)
-        ((lane, reason),) = one.reply.aside
-        assert (lane, reason) == (A, "5001 octets, of which these are the first")
+        ((what, reason),) = one.reply.aside
+        assert (what, reason) == (f"An entry of {A}", "5001 octets, of which these are the first")
 
     def test_a_page_with_many_links_delays_no_other_page(self, fleet: Fleet, one: Worker) -> None:
         """Each page is done with its own links. After a death, no other page is done twice."""
@@ -652,8 +652,7 @@ class TestBounds:
         assert max(sizes) <= (PUSHES, REPORTS)
         assert (one.reply.flying, fleet.client.zcard(fleet.key("w"))) == (100, 1)
         one.finish(*held)
-        while one.ledger.has_reports:
-            one.talk()
+        drained(one)
         assert_over(one)
 
     def test_a_worker_that_dies_while_it_brings_back_loses_none(

@@ -92,7 +92,7 @@ class Worker:
             self.ledger.succeeded()
         elif reply.word == "epoch":
             self.ledger.began_anew()
-        self.odd += reply.odd
+        self.odd += odd_in(reply)
         if reply.is_mender:
             self.mend()
         return [*reply.popped]
@@ -105,7 +105,7 @@ class Worker:
             at = round(1000 * self.fleet.now)
             octets = step.arguments(self.ledger.name, LEASE_MS, at=at)
             step = MendStep.of(self.fleet.mend_script([PREFIX], [octets]))
-            self.odd += step.odd
+            self.odd += odd_in(step)
 
     def lose(self, want: int = 0, **fields: Any) -> Reply:
         """One exchange whose reply never comes."""
@@ -116,6 +116,12 @@ class Worker:
     def finish(self, *some: HeldRequest) -> None:
         for held in some:
             self.ledger.done(held)
+
+
+def odd_in(reply: Reply | MendStep) -> list[str]:
+    """The keys that the script set aside."""
+    keys = (what.partition(f"The key {PREFIX}")[2] for what, _ in reply.aside)
+    return [key for key in keys if key]
 
 
 def urls(some: list[HeldRequest]) -> list[str]:

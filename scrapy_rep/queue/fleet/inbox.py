@@ -44,6 +44,12 @@ class Complaints:
         words += " (more errors for this reason are only counted)"
         logger.error(words, *values, extra={"spider": self._crawler.spider})
 
+    def tell_of_aside(self, what: str, reason: str) -> None:
+        """Count something in Redis that is set aside, and log the reason."""
+        assert self._crawler.stats is not None  # noqa: S101 - a crawl that has begun has them
+        self._crawler.stats.inc_value(stats.FLEET_ASIDE)
+        self.tell(reason, "%s is set aside: %s", what, reason)
+
 
 class Seeds:
     """Start URLs that users put into Redis for a spider of scrapy-redis.
@@ -108,8 +114,6 @@ class Inbox:
                 "them",
                 reply.dead,
             )
-        for lane, reason in reply.aside:
-            self._tell_of_aside(lane, reason)
         now = time.monotonic()
         for held in reply.popped:
             self._receive(held, now)
@@ -146,11 +150,7 @@ class Inbox:
 
     def _set_aside(self, held: HeldRequest, reason: str) -> None:
         self.ledger.set_aside(held, reason)
-        self._tell_of_aside(held.lane, reason)
-
-    def _tell_of_aside(self, lane: str, reason: str) -> None:
-        self._count(stats.FLEET_ASIDE)
-        self.complaints.tell(reason, "An entry of %s is set aside: %s", lane, reason)
+        self.complaints.tell_of_aside(f"An entry of {held.lane}", reason)
 
     def _sample(self, payload: bytes) -> Request | None:
         with suppress(EntryRefused):

@@ -97,9 +97,8 @@ class Reply:
         dead: requests that became dead letters.
         is_last: whether a worker that leaves is the last one.
         turns: the results of its wishes for turns.
-        odd: keys of an unexpected type, which are set aside.
         is_mender: whether this worker must run the recount of the crawl.
-        aside: entries that the script set aside: the lane of each, and the reason.
+        aside: entries and keys that the script set aside, and the reasons.
         is_full: whether Redis has no memory left.
     """
 
@@ -120,7 +119,6 @@ class Reply:
     dead: int = 0
     is_last: bool = False
     turns: tuple[Turn, ...] = ()
-    odd: tuple[str, ...] = ()
     is_mender: bool = False
     aside: tuple[tuple[str, str], ...] = ()
     is_full: bool = False
@@ -163,13 +161,13 @@ class MendStep:
         round: the id of the recount; 0 before the first step.
         phase: `keys`, then `lanes`; empty at the end.
         cursor: where the step begins.
-        odd: keys that were set aside, as in a reply.
+        aside: as in a reply.
     """
 
     round: int = 0
     phase: str = "keys"
     cursor: bytes = b"0"
-    odd: tuple[str, ...] = ()
+    aside: tuple[tuple[str, str], ...] = ()
 
     def arguments(self, worker: str, lease_ms: int, **others: Any) -> bytes:
         """The arguments of the script."""
@@ -193,8 +191,8 @@ class MendStep:
             NoReplyError: it is not a reply of the script.
         """
         try:
-            number, phase, cursor, odd = msgpack.unpackb(octets, raw=True)
-            return cls(int(number), phase.decode(), bytes(cursor), tuple(map(_text, odd)))
+            number, phase, cursor, told = msgpack.unpackb(octets, raw=True)
+            return cls(int(number), phase.decode(), bytes(cursor), _told(told))
         except Exception as error:  # whatever is not there, or of another kind
             raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
 
@@ -256,12 +254,13 @@ def reply_of(octets: Any) -> Reply:
 def _reply_of(octets: bytes) -> Reply:
     word, epoch, *rest = msgpack.unpackb(octets, raw=True)
     if len(rest) == 1:
-        return Reply(word.decode(), epoch.decode(), odd=tuple(map(_text, rest[0])))
+        return Reply(word.decode(), epoch.decode(), aside=_told(rest[0]))
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, odd, is_mender = rest[6:16]
-    aside, is_full = rest[16:]
+    pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, told, is_mender, is_full = rest[
+        6:
+    ]
     return Reply(
         word.decode(),
         epoch.decode(),
@@ -295,14 +294,17 @@ def _reply_of(octets: bytes) -> Reply:
             Turn(key, id_.decode(), _text(lane), None if wait < 0 else wait / 1000, delay / 1000)
             for key, id_, lane, wait, delay in turns
         ),
-        tuple(map(_text, odd)),
         bool(is_mender),
-        tuple((_text(lane), _text(reason)) for lane, reason in aside),
+        _told(told),
         bool(is_full),
     )
 
 
 _NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # the indexes of numbers after word and epoch
+
+
+def _told(told: Any) -> tuple[tuple[str, str], ...]:
+    return tuple((_text(what), _text(reason)) for what, reason in told)
 
 
 def _text(lane: bytes) -> str:

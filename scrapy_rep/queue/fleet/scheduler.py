@@ -12,7 +12,7 @@ import secrets
 import socket
 import time
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any, NoReturn
 
@@ -418,17 +418,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             extra=self._extra,
         )
 
-    def found_odd(self, names: Sequence[str]) -> None:
-        """Log keys of an unexpected type, which were set aside."""
-        self._count(stats.FLEET_ODD, len(names))
-        for name in names:
-            self._complaints.tell(
-                f"odd {name}",
-                "In Redis, the key %s%s had an unexpected type: another program uses that name. "
-                "The key was renamed to %sodd:%s, and the crawl goes on. Give the crawl or the "
-                "other program another name or another database",
-                *(self._talk.prefix, name, self._talk.prefix, name),
-            )
+    def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
+        """Log what a script set aside, and the reasons."""
+        for what, reason in aside:
+            self._complaints.tell_of_aside(what, reason)
 
     def mended(self) -> None:
         """Log a recount, which follows an inconsistency in Redis."""

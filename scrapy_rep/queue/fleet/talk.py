@@ -11,7 +11,7 @@ import asyncio
 import logging
 import random
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
@@ -56,8 +56,8 @@ class Owner(Protocol):
     def begins_anew(self) -> None:
         """Bring this worker's requests back to a Redis that has lost them."""
 
-    def found_odd(self, names: Sequence[str]) -> None:
-        """Log keys of an unexpected type, which were set aside."""
+    def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
+        """Log what a script set aside, and the reasons."""
 
     def mended(self) -> None:
         """Log a recount, which follows an inconsistency in Redis."""
@@ -199,8 +199,7 @@ class Talk:
             )
 
     async def _heed(self, batch: Batch, wants: Wants, reply: Reply, sent_at: float) -> None:
-        if reply.odd:
-            self._owner.found_odd(reply.odd)
+        self._owner.found_aside(reply.aside)
         self._ledger.is_full = reply.is_full or reply.word == "full"
         if self._ledger.is_full:
             self._owner.found_full()
@@ -241,8 +240,7 @@ class Talk:
             while step.phase:
                 octets = step.arguments(self._ledger.name, lease_ms)
                 step = MendStep.of(await self._link.run(MEND, [self.prefix], [octets]))
-                if step.odd:
-                    self._owner.found_odd(step.odd)
+                self._owner.found_aside(step.aside)
             self._owner.mended()
             self.wake()
 

@@ -24,7 +24,7 @@ local a = cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
 local DEAD, SEEDS = P .. 'dead', P .. 'seeds'
 local LAST = -999999999999999  -- the lowest priority (`request_codec.PRIORITY`): of suspects
-local set_aside = {}  -- keys of an unexpected type, by their former names
+local told = {}  -- what the script itself set aside, and why
 local is_full = false  -- whether Redis has no memory left
 local recount
 
@@ -40,7 +40,9 @@ local function call(command, key, ...)
     local name = string.sub(key, #P + 1)
     redis.call('RENAME', key, P .. 'odd:' .. name)
     redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- kept for a week for users
-    set_aside[#set_aside + 1] = name
+    local words = 'another program uses this key for another type: its value is in %sodd:%s for a week. '
+      .. 'Give that program or the crawl another name or another database'
+    told[#told + 1] = {'The key ' .. key, string.format(words, P, name)}
     recount()
   elseif string.find(problem, 'OOM', 1, true) then
     is_full = true
@@ -52,7 +54,6 @@ end
 local now, shift = clock(a.at)
 local me = a.worker
 local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
-local told = {}  -- what the script itself set aside: lane, reason
 
 -- The recount
 
@@ -241,7 +242,7 @@ local REQUEST = {'', 0, 0, ''}
 local function bury(lane, reason, payload, is_cut)
   if is_cut then
     aside_count = aside_count + 1
-    told[#told + 1] = {lane, reason}
+    told[#told + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
     payload = string.sub(payload, 1, 1000)
   end
   call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now, not is_cut}))

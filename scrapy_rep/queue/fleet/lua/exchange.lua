@@ -11,7 +11,7 @@ local function was_there()  -- whether Redis holds any data of the crawl
   return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
 end
 local function answer(word, text)
-  return cmsgpack.pack({word, text or epoch, set_aside})
+  return cmsgpack.pack({word, text or epoch, told})
 end
 
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -385,5 +385,5 @@ end
 return cmsgpack.pack({
   'ok', epoch, number(call('GET', P .. 'ids')), n, fly, idle, call('ZCARD', WORKERS),
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  is_last, turns, set_aside, is_mender and 1 or 0, told, is_full and 1 or 0
+  is_last, turns, told, is_mender and 1 or 0, is_full and 1 or 0
 })

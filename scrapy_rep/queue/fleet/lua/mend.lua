@@ -107,4 +107,4 @@ if found[1] == '0' then
     call('DEL', P .. 'mend', P .. 'mending')
   end
 end
-return cmsgpack.pack({round, phase, found[1], set_aside})
+return cmsgpack.pack({round, phase, found[1], told})
