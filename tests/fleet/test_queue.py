@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from scrapy_rep.queue.fleet.ledger import PUSHES, REPORTS
+from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
 from scrapy_rep.queue.fleet.redis_exchange import VersionError
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drained, popped, urls
 from tests.redis_server import needs_redis
@@ -794,6 +794,16 @@ class TestSeeds:
         one.talk()
         one.talk(2, seeds=9, seeds_key="urls")
         assert (len(one.reply.popped), len(one.reply.seeds)) == (2, 0)
+
+    def test_none_is_lost_in_a_reply_that_is_full(self, fleet: Fleet, one: Worker) -> None:
+        fleet.client.rpush("urls", "x", "y")
+        one.push(PUSH_OCTETS * "a")
+        one.settle()
+        one.talk()
+        one.talk(9, seeds=9, seeds_key="urls")
+        assert (len(one.reply.popped), one.reply.seeds_left) == (1, 2)
+        one.talk(9, seeds=9, seeds_key="urls")
+        assert urls(list(one.reply.seeds)) == ["x", "y"]
 
 
 class TestEnding:

@@ -240,6 +240,15 @@ local function is_suspect_first(lane, r)
   return first and (string.byte(first, 1) or 0) > 0
 end
 
+local function give(letter, lane, priority, entry)
+  local id = string.format('%.0f', call('INCR', P .. 'ids'))
+  local deliveries, payload = (string.byte(entry, 1) or 0) + 1, string.sub(entry, 2)
+  octets = octets + #payload
+  call('HSET', F, id, letter .. cmsgpack.pack({lane, priority, deliveries, payload}))
+  flying = flying + 1
+  return id, deliveries, payload
+end
+
 -- A request is given out `a.ahead_ms` before it is due, with the time that its worker must keep it,
 -- so that the exchange does not delay it. Its lane is closed until then.
 local function pop(lane, r)
@@ -247,11 +256,7 @@ local function pop(lane, r)
   if entry and #entry > a.longest + 1 then  -- not written by a worker
     bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
   elseif entry then
-    local id = string.format('%.0f', call('INCR', P .. 'ids'))
-    local deliveries, payload = (string.byte(entry, 1) or 0) + 1, string.sub(entry, 2)
-    octets = octets + #payload
-    call('HSET', F, id, 'F' .. cmsgpack.pack({lane, priority, deliveries, payload}))
-    flying = flying + 1
+    local id, deliveries, payload = give('F', lane, priority, entry)
     r[6] = r[6] + 1
     if r[3] > 0 then r[7] = id end
     if deliveries > 1 then
@@ -291,6 +296,7 @@ if a.seeds_key ~= '' then
   local key = KEYS[2]
   local kind = call('TYPE', key).ok
   for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
+    if octets >= a.octets then break end
     local seed = call('LPOP', SEEDS)
     if not seed then
       local data
@@ -299,13 +305,8 @@ if a.seeds_key ~= '' then
       elseif kind == 'zset' then data = call('ZPOPMAX', key)[1] end
       seed = data and ('\0' .. data)
     end
-    if not seed or octets >= a.octets then break end
-    local id = string.format('%.0f', call('INCR', P .. 'ids'))
-    local deliveries, data = (string.byte(seed, 1) or 0) + 1, string.sub(seed, 2)
-    octets = octets + #data
-    call('HSET', F, id, 'S' .. cmsgpack.pack({'', 0, deliveries, data}))
-    flying = flying + 1
-    seeds[#seeds + 1] = {id, deliveries, data}
+    if not seed then break end
+    seeds[#seeds + 1] = {give('S', '', 0, seed)}
   end
   if kind == 'list' then seeds_left = call('LLEN', key)
   elseif kind == 'set' then seeds_left = call('SCARD', key)
