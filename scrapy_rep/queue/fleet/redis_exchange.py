@@ -270,23 +270,11 @@ def _reply_of(octets: bytes) -> Reply:
         None if idle < 0 else idle,
         workers,
         None if next_ms < 0 else next_ms,
-        tuple(
-            HeldRequest(
-                id_.decode(),
-                _text(lane),
-                delay / 1000,
-                deliveries,
-                payload,
-                wait_seconds=wait / 1000,
-            )
-            for id_, lane, delay, deliveries, payload, wait in pops
-        ),
+        tuple(map(_held, pops)),
         tuple((_text(lane), sample) for lane, sample, _ in asks),
         frozenset(_text(lane) for lane, _, is_paced in asks if not is_paced),
         tuple(number - 1 for number in filtered),
-        tuple(
-            HeldRequest(id_.decode(), "", 0.0, deliveries, data) for id_, deliveries, data in seeds
-        ),
+        tuple(map(_held, seeds)),
         seeds_left,
         dead,
         bool(is_last),
@@ -301,6 +289,11 @@ def _reply_of(octets: bytes) -> Reply:
 
 
 _NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # the indexes of numbers after word and epoch
+
+
+def _held(row: list[Any]) -> HeldRequest:
+    id_, lane, delay, deliveries, payload, wait = row
+    return HeldRequest(id_.decode(), _text(lane), delay / 1000, deliveries, payload, wait / 1000)
 
 
 def _told(told: Any) -> tuple[tuple[str, str], ...]:

@@ -60,12 +60,8 @@ _DEFAULTS: dict[str, Any] = {
     "dont_filter": False,
 }
 _CONTAINERS = ("headers", "cookies", "flags", "cb_kwargs", "dumps_kwargs")
-_TRANSIENT = (
-    VERDICT,
-    PAGE,
-    USAGE,
-    "download_latency",
-)  # in meta: of the request before, or of this process
+# In meta: of the request before, or of this process
+_TRANSIENT = (VERDICT, PAGE, USAGE, "download_latency")
 
 # Callbacks of Scrapy's spiders and ours, which are private there.
 _FRAMEWORK: dict[type, tuple[str, ...]] = {
@@ -73,8 +69,6 @@ _FRAMEWORK: dict[type, tuple[str, ...]] = {
     SitemapSpider: ("_parse_sitemap",),
     RobotsSitemapMixin: ("_parse_sitemap", "_sitemap_failed"),
 }
-
-
 _NOT_OF_USERS = ("scrapy.", "scrapy_redis.", "scrapy_rep.")  # what `spider_idle` does, say
 
 

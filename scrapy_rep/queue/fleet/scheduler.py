@@ -198,17 +198,17 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     async def _join(self) -> None:
         patience = time.monotonic() + _OPEN_SECONDS
-        reply = None
-        while reply is None or reply.word != "ok":
+        while True:
+            reply = None
             with suppress(StoreError):
                 reply = await self._talk.exchange(self._wants(requests=0))
             if isinstance(self._talk.problem, VersionError):
                 raise ConfigurationError(str(self._talk.problem))
             if reply is not None and reply.word == "ok":
                 break
-            if reply is not None:  # None while another worker clears an earlier crawl
+            if reply is not None:  # another worker clears an earlier crawl
                 patience = time.monotonic() + _OPEN_SECONDS
-            if time.monotonic() > patience:
+            elif time.monotonic() > patience:
                 raise self._no_redis()
             await sleep(0.1)
         if reply.queued:

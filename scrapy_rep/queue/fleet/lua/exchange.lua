@@ -294,24 +294,21 @@ end
 local seeds, seeds_left = {}, 0
 if a.seeds_key ~= '' then
   local key = KEYS[2]
-  local kind = call('TYPE', key).ok
+  local kinds = {list = {'LPOP', 'LLEN'}, set = {'SPOP', 'SCARD'}, zset = {'ZPOPMAX', 'ZCARD'}}
+  local commands = kinds[call('TYPE', key).ok] or {}
   for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
     if octets >= a.octets then break end
     local seed = call('LPOP', SEEDS)
     if not seed then
-      local data
-      if kind == 'list' then data = call('LPOP', key)
-      elseif kind == 'set' then data = call('SPOP', key)
-      elseif kind == 'zset' then data = call('ZPOPMAX', key)[1] end
+      local data = commands[1] and call(commands[1], key)
+      if type(data) == 'table' then data = data[1] end  -- with its score
       seed = data and ('\0' .. data)
     end
     if not seed then break end
-    seeds[#seeds + 1] = {give('S', '', 0, seed)}
+    local id, deliveries, data = give('S', '', 0, seed)
+    seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0}
   end
-  if kind == 'list' then seeds_left = call('LLEN', key)
-  elseif kind == 'set' then seeds_left = call('SCARD', key)
-  elseif kind == 'zset' then seeds_left = call('ZCARD', key) end
-  seeds_left = seeds_left + call('LLEN', SEEDS)
+  seeds_left = call('LLEN', SEEDS) + (commands[2] and call(commands[2], key) or 0)
 end
 
 -- The end of a worker, and of the crawl
