@@ -195,6 +195,17 @@ class LoopWatch:
             self._stats.max_value("test/stall_seconds", stall_seconds)
 
 
+class Impatient:
+    """Makes the alarm for a crawl that stands still come after a second, not after minutes."""
+
+    @classmethod
+    def from_crawler(cls, _crawler: Crawler) -> Impatient:
+        from scrapy_rep.queue.fleet import scheduler
+
+        scheduler._STALL_SECONDS = 1.0
+        return cls()
+
+
 def _queued_seconds() -> float:
     """How long this process waited for a processor that others had; 0 where nobody tells."""
     with suppress(OSError):

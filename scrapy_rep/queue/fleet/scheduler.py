@@ -361,8 +361,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             self._counts, self._changed_at = counts, now
         elif now > self._changed_at + _STALL_SECONDS and self._is_time("stall", _STALL_SECONDS):
             logger.warning(
-                "No request began or ended in %d minutes: %d wait, and workers have %d. 'scrapy "
-                "rep fleet' shows where they wait",
+                "No request began or ended in %d minutes (queued: %d, in workers: %d). 'scrapy rep "
+                "fleet' shows where they wait",
                 (now - self._changed_at) // 60,
                 reply.queued,
                 reply.flying,
