@@ -286,12 +286,29 @@ class TestLeases:
     ) -> None:
         self.popped(one, "a", "b", "c")
         two.talk()
-        fleet.now += LEASE_MS / 1000 - 1
-        assert two.talk(9) == []
-        fleet.now += 2
+        for _ in range(3):
+            fleet.now += LEASE_MS / 3000 - 0.1
+            assert two.talk(9) == []
+        fleet.now += 1
         got = drained(two)
         assert sorted(urls(got)) == ["a", "b", "c"]
         assert [held.deliveries for held in got] == [2, 2, 2]
+
+    def test_no_lease_ends_while_redis_is_out(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """And a worker that died then is taken over a lease later."""
+        dead = fleet.worker("dead")
+        (held,) = self.popped(one, "a")
+        (lost,) = self.popped(dead, "b")
+        two.talk()
+        fleet.now += 100 * LEASE_MS / 1000
+        assert two.talk(9) == []
+        one.finish(held)
+        one.talk()
+        assert (one.reply.word, one.reply.flying) == ("ok", 1)
+        for _ in range(3):
+            assert two.talk(9) == []
+            fleet.now += LEASE_MS / 3000 + 0.1
+        assert urls(two.talk(9)) == urls([lost])
 
     def test_any_exchange_renews(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         self.popped(one, "a")
@@ -588,8 +605,9 @@ class TestClock:
         one.talk()
         one.talk(1)
         fleet.now -= 600
-        two.talk()
-        fleet.now += LEASE_MS / 1000 + 1
+        for _ in range(3):
+            assert two.talk(9) == []
+            fleet.now += LEASE_MS / 3000 + 0.1
         assert urls(two.talk(9)) == ["a"]
 
     def test_a_delay_stays_as_long_as_it_is(self, fleet: Fleet, one: Worker, two: Worker) -> None:

@@ -123,8 +123,8 @@ class TestScript:
             two.settle(delay_seconds=DELAY)
         else:
             two.ledger.left(held, fleet.now)
-        for _ in range(3):
-            fleet.now += LEASE_MS / 1000 - 1
+        for _ in range(9):
+            fleet.now += LEASE_MS / 3000 - 0.3
             two.talk()
         fleet.now += DELAY
         assert urls(two.talk(9)) == ["b"]

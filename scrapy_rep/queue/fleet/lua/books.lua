@@ -51,7 +51,7 @@ local function call(command, key, ...)
   return redis.call(command, key, ...)
 end
 
-local now, shift = clock(a.at)
+local now, shift, heard_at = clock(a.at)
 local me = a.worker
 local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
 

@@ -14,5 +14,5 @@ local function clock(at)  -- at: another time, for tests
   local time, last = redis.call('TIME'), redis.pcall('HMGET', TOTALS, 'now', 'shift')
   at = at or (time[1] * 1000 + math.floor(time[2] / 1000))
   local shift = math.max(number(last[2]), number(last[1]) - at)
-  return at + shift, shift
+  return at + shift, shift, number(last[1])
 end
