@@ -25,8 +25,8 @@ Cost: linear in lines and findings, except for comparisons of patterns, which
 
 from __future__ import annotations
 
+import math
 import re
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
@@ -320,10 +320,10 @@ class _Mender:
         meant = _CAUSES.get(finding.code)
         if meant is None:
             return None
-        lines = range(finding.line + 1, finding.other_line or sys.maxsize)
+        first, end = finding.line + 1, finding.other_line or math.inf
         if meant is _AGENT_LINE:
-            lines = range(finding.line or sys.maxsize)
-        cause = next((number for number in self._damaged_lines if number in lines), None)
+            first, end = 0, finding.line or math.inf
+        cause = next((number for number in self._damaged_lines if first <= number < end), None)
         text = f"repair line {cause} first: it may be meant as {meant}"
         return None if cause is None else Mend(text, Effect.CHANGES)
 
