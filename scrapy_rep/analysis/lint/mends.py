@@ -25,7 +25,6 @@ Cost: linear in lines and findings, except for comparisons of patterns, which
 
 from __future__ import annotations
 
-import math
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
@@ -209,6 +208,7 @@ _OWN_GROUPS = (
 )
 _UNCUT = "; then more of the file is read, since it is larger than the parse limit"
 _CUT = "; then less of the file may be read, since it is near the parse limit"
+_AFTER_ALL = PARSE_LIMIT_OCTETS + 1  # no line has a larger number
 _AGENT_LINE = "a user-agent line"
 _CAUSES = {
     **dict.fromkeys((Code.NO_GROUPS, Code.RULE_BEFORE_GROUP), _AGENT_LINE),
@@ -320,10 +320,10 @@ class _Mender:
         meant = _CAUSES.get(finding.code)
         if meant is None:
             return None
-        first, end = finding.line + 1, finding.other_line or math.inf
+        lines = range(finding.line + 1, finding.other_line or _AFTER_ALL)
         if meant is _AGENT_LINE:
-            first, end = 0, finding.line or math.inf
-        cause = next((number for number in self._damaged_lines if first <= number < end), None)
+            lines = range(finding.line or _AFTER_ALL)
+        cause = next((number for number in self._damaged_lines if number in lines), None)
         text = f"repair line {cause} first: it may be meant as {meant}"
         return None if cause is None else Mend(text, Effect.CHANGES)
 
