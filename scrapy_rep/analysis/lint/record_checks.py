@@ -56,6 +56,11 @@ _DELAY = re.compile(
     re.IGNORECASE,
 )
 _UNIT_SECONDS = {b"ms": 0.001, b"s": 1, b"se": 1, b"": 1, b"m": 60, b"mi": 60}
+_FORMS = {
+    b"crawl-delay": "write a number of seconds, for example 'Crawl-delay: 5'",
+    b"request-rate": "write requests and seconds, for example 'Request-rate: 1/5'",
+    b"visit-time": "write hours and minutes in UTC, for example 'Visit-time: 0600-0845'",
+}
 _SIGNAL_NAMES = {TRAIN_AI: "ai-train", SEARCH: "search", AI_INPUT: "ai-input"}
 _SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
@@ -252,14 +257,18 @@ def _value_findings(line: Line) -> Iterator[Finding]:
         yield from _delay_findings(line)
     for names, code, is_odd in _VALUE_CHECKS:
         if line.name in names and is_odd(line.value):
-            finding = value_finding(code, line)
-            meant = _MEANT[code](line) if code in _MEANT else b""
-            if meant:
-                new = with_value(line, meant)
-                text = f"write '{shown(new.partition(b'#')[0].strip())}'"
-                edit = Edit(EditPlace.AT, line.number, new)
-                finding = replace(finding, proposal=Mend(text, Effect.CHANGES, (edit,)))
-            yield finding
+            yield replace(value_finding(code, line), proposal=_proposal(code, line))
+
+
+def _proposal(code: Code, line: Line) -> Mend | None:
+    """The value that was meant, or the form of such values; None if the words of the table fit."""
+    meant = _MEANT[code](line) if code in _MEANT else b""
+    if meant:
+        new = with_value(line, meant)
+        text = f"write '{shown(new.partition(b'#')[0].strip())}'"
+        return Mend(text, Effect.CHANGES, (Edit(EditPlace.AT, line.number, new),))
+    is_pace = code is Code.VALUE_UNREADABLE
+    return Mend(_FORMS[line.name], Effect.CHANGES) if is_pace else None
 
 
 def _delay_findings(line: Line) -> Iterator[Finding]:

@@ -203,7 +203,7 @@ def _as_wildcards(value: str) -> _Advice | None:
     found = [f"{before}{one}{some[1]}" for one in some[0].split("|")] if some else [before]
     found = [re.sub(r"(?<=/)\*\$\Z", "", re.sub(r"\*\*+", "*", one)) for one in found]
     is_simple = all(
-        one.startswith(("/", "*")) and not re.search(_EXPRESSION, one.encode()) for one in found
+        re.match(r"[/*].*[^/*$]", one) and not re.search(_EXPRESSION, one.encode()) for one in found
     )
     if not is_simple or found == [value]:
         return None

@@ -151,7 +151,8 @@ class TestAdvice:
             ("/.*\\.pdf$", "write /*.pdf$ if that is meant; otherwise write several rules"),
             ("/(a|b)/", "write /a/ and /b/ if that is meant; otherwise write several rules"),
             ("/p/[0-9]+/x", "write /p/*/x if that is meant; otherwise write several rules"),
-            ("/\\d{8}/", "write /*/ if that is meant; otherwise write several rules"),
+            ("/\\d{8}/", "write it with * and $, or as several rules"),
+            ("[path]", "write the path as it is in the URL, from the / after the host on"),
             ("^/a/.*$", "write /a/ if that is meant; otherwise write several rules"),
             ("/(.|n){0,2}$", "write it with * and $, or as several rules"),
             ("C:\\www\\tmp", "write /www/tmp if that is the path in the URL"),
@@ -364,6 +365,22 @@ def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -
 def test_a_name_between_stars() -> None:
     (one,) = _of_name("*scalepostAI*")
     assert one.mend == "write scalepostAI if this crawler is meant"
+
+
+@pytest.mark.parametrize(
+    ("record", "mend"),
+    [
+        ("Crawl-delay: often", "write a number of seconds, for example 'Crawl-delay: 5'"),
+        ("Crawl-delay: 10s", "write 'Crawl-delay: 10'"),
+        (
+            "Request-rate: often",
+            "write requests and seconds, for example 'Request-rate: 1/5'",
+        ),
+    ],
+)
+def test_for_paces(record: str, mend: str) -> None:
+    (one,) = _found(f"User-agent: *\nDisallow: /x\n{record}\n", Code.VALUE_UNREADABLE)
+    assert one.mend == mend
 
 
 def test_a_header() -> None:
