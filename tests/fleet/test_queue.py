@@ -12,7 +12,18 @@ import pytest
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
 from scrapy_rep.queue.fleet.redis_exchange import VersionError
-from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, assert_over, drained, popped, urls
+from tests.fleet.workers import (
+    DELAY,
+    LEASE_MS,
+    A,
+    B,
+    Fleet,
+    Worker,
+    assert_over,
+    drained,
+    popped,
+    urls,
+)
 from tests.redis_server import needs_redis
 
 pytestmark = needs_redis
@@ -553,6 +564,24 @@ class TestEpoch:
         one.push("a")
         one.talk()
         assert one.reply.filtered == (0,)
+
+    def test_a_new_worker_comes_first(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """The others may have visited any site just before they come back."""
+        held = popped(one, "a")
+        fleet.client.flushall()
+        two.push("b")
+        two.talk()
+        one.ledger.left(held, fleet.now)
+        one.talk()
+        assert one.reply.word == "epoch"
+        two.settle(delay_seconds=DELAY)
+        two.talk()
+        fleet.now += DELAY
+        assert two.talk(9) == []
+        one.finish(held)
+        one.talk(), one.talk()
+        fleet.now += 1.1
+        assert urls(two.talk(9)) == ["b"]
 
     def test_an_older_snapshot(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         one.push("a", "b", "c", "d")

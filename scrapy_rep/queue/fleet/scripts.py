@@ -28,7 +28,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                `version` of the keys, entries and exchanges
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
-`renewed`      when Redis was found to be emptied or older, in ms
+`renewed`      when a worker found Redis emptied or older last, in ms
 `flushing`     whether a worker is clearing the crawl
 `mend`         the id of the recount under way; `mending`: the worker that runs it
 `odd:<key>`    a key of an unexpected type, kept for a week

@@ -20,11 +20,11 @@ if is_older then call('SET', P .. 'ids', string.format('%.0f', a.last_id + 10000
 if not epoch or is_older and epoch == a.epoch then
   epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
-  -- Times of visits are lost: any worker may have visited any site just now.
-  if a.epoch ~= '' then call('SET', P .. 'renewed', now, 'PX', 86400000) end
   if was_there() then recount() end
 end
 if a.epoch ~= '' and a.epoch ~= epoch then
+  -- Times of visits are lost: this worker may have visited any site just now.
+  call('SET', P .. 'renewed', now, 'PX', 86400000)
   return answer('epoch')
 end
 
