@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import redis
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind, Settled
 from scrapy_rep.queue.fleet.ledger import Ledger
-from scrapy_rep.queue.fleet.redis_exchange import MendStep, Reply, Wants, arguments, reply_of
+from scrapy_rep.queue.fleet.redis_exchange import (
+    Reply,
+    Wants,
+    arguments,
+    mend_arguments,
+    mended,
+    reply_of,
+)
 from scrapy_rep.queue.fleet.scripts import CLEAR, EXCHANGE, MEND
 from tests.redis_server import RedisServer
 
@@ -92,20 +100,20 @@ class Worker:
             self.ledger.succeeded()
         elif reply.word == "epoch":
             self.ledger.began_anew()
-        self.odd += odd_in(reply)
+        self.odd += odd_in(reply.aside)
         if reply.is_mender:
             self.mend()
         return [*reply.popped]
 
     def mend(self) -> None:
         """Everything is counted anew, as the worker's task would have it."""
-        step = MendStep()
         self.mend_count += 1
-        while step.phase:
+        has_more = True
+        while has_more:
             at = round(1000 * self.fleet.now)
-            octets = step.arguments(self.ledger.name, LEASE_MS, at=at)
-            step = MendStep.of(self.fleet.mend_script([PREFIX], [octets]))
-            self.odd += odd_in(step)
+            octets = mend_arguments(self.ledger.name, LEASE_MS, at=at)
+            has_more, aside = mended(self.fleet.mend_script([PREFIX], [octets]))
+            self.odd += odd_in(aside)
 
     def lose(self, want: int = 0, **fields: Any) -> Reply:
         """One exchange whose reply never comes."""
@@ -118,9 +126,9 @@ class Worker:
             self.ledger.done(held)
 
 
-def odd_in(reply: Reply | MendStep) -> list[str]:
+def odd_in(aside: Iterable[tuple[str, str]]) -> list[str]:
     """The keys that the script set aside."""
-    keys = (what.partition(f"The key {PREFIX}")[2] for what, _ in reply.aside)
+    keys = (what.partition(f"The key {PREFIX}")[2] for what, _ in aside)
     return [key for key in keys if key]
 
 

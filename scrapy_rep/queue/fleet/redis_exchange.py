@@ -153,48 +153,24 @@ def _by_name(told: Batch | Wants) -> dict[str, Any]:
     return {one.name: getattr(told, one.name) for one in fields(told)}
 
 
-@dataclass(frozen=True, slots=True)
-class MendStep:
-    """A step of the recount, which begins after an inconsistency was found in Redis.
+def mend_arguments(worker: str, lease_ms: int, **others: Any) -> bytes:
+    """The arguments of a step of the recount."""
+    values = {"worker": worker, "lease_ms": lease_ms, "deliveries": DELIVERIES, **others}
+    octets: bytes = msgpack.packb(values, use_bin_type=False)
+    return octets
 
-    Attributes:
-        round: the id of the recount; 0 before the first step.
-        phase: `keys`, then `lanes`; empty at the end.
-        cursor: where the step begins.
-        aside: as in a reply.
+
+def mended(octets: Any) -> tuple[bool, tuple[tuple[str, str], ...]]:
+    """Whether the recount has more steps, and what the step set aside, as in a reply.
+
+    Raises:
+        NoReplyError: it is not a reply of the script.
     """
-
-    round: int = 0
-    phase: str = "keys"
-    cursor: bytes = b"0"
-    aside: tuple[tuple[str, str], ...] = ()
-
-    def arguments(self, worker: str, lease_ms: int, **others: Any) -> bytes:
-        """The arguments of the script."""
-        values = {
-            "worker": worker,
-            "round": self.round,
-            "phase": self.phase,
-            "cursor": self.cursor,
-            "lease_ms": lease_ms,
-            "deliveries": DELIVERIES,
-            **others,
-        }
-        octets: bytes = msgpack.packb(values, use_bin_type=False)
-        return octets
-
-    @classmethod
-    def of(cls, octets: Any) -> MendStep:
-        """Decode the next step from the script's reply.
-
-        Raises:
-            NoReplyError: it is not a reply of the script.
-        """
-        try:
-            number, phase, cursor, told = msgpack.unpackb(octets, raw=True)
-            return cls(int(number), phase.decode(), bytes(cursor), _told(told))
-        except Exception as error:  # whatever is not there, or of another kind
-            raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
+    try:
+        has_more, aside = msgpack.unpackb(octets, raw=True)
+        return bool(has_more), _told(aside)
+    except Exception as error:  # whatever is not there, or of another kind
+        raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
 
 
 def _settled(one: Settled, age: Callable[[float], int]) -> tuple[Any, ...]:

@@ -23,7 +23,8 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `t`            hash of totals: `n` queued, `fly` in flight, `done`, `dead`, `aside`,
                `idle` when the work ran out, `spent` whether a crawl has ended, `gen` the id of
                the recount, `f:<worker>` the recount that includes the worker's requests, `stir`
-               the time of the last change, `mended` when the last recount ended, `now` the clock
+               the time of the last change, `mended` when the last recount ended, `step` the next
+               step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
                `version` of the keys, entries and exchanges
 `dead`         list: entries delivered too often, or unreadable; the last 10,000

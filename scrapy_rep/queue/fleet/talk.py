@@ -20,7 +20,16 @@ from scrapy_rep.cache.link import Link
 
 from .batch import Batch
 from .ledger import Ledger
-from .redis_exchange import MendStep, NoReplyError, Reply, VersionError, Wants, arguments, reply_of
+from .redis_exchange import (
+    NoReplyError,
+    Reply,
+    VersionError,
+    Wants,
+    arguments,
+    mend_arguments,
+    mended,
+    reply_of,
+)
 from .scripts import CLEAR, EXCHANGE, MEND
 
 logger = logging.getLogger(__name__)
@@ -234,13 +243,13 @@ class Talk:
 
     async def _mend(self) -> None:
         """Run the recount step by step; if Redis fails, another worker gets the task."""
-        step = MendStep()
-        lease_ms = round(1000 * self._lease_seconds)
+        octets = mend_arguments(self._ledger.name, round(1000 * self._lease_seconds))
+        has_more = True
         with suppress(StoreError):
-            while step.phase:
-                octets = step.arguments(self._ledger.name, lease_ms)
-                step = MendStep.of(await self._link.run(MEND, [self.prefix], [octets]))
-                self._owner.found_aside(step.aside)
+            while has_more:
+                reply = await self._link.run(MEND, [self.prefix], [octets])
+                has_more, aside = mended(reply)
+                self._owner.found_aside(aside)
             self._owner.mended()
             self.wake()
 

@@ -374,6 +374,7 @@ if mend and (mending == -1 or mending > 10000) then  -- not ours, or the clock w
   call('DEL', P .. 'mending')
 end
 local is_mender = mend and not a.leaves and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
+if is_mender then call('HDEL', TOTALS, 'step') end  -- Redis may have restarted since
 
 local idle = -1
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then

@@ -1,21 +1,20 @@
 -- A step of the recount, which begins after an inconsistency was found; `books.lua` is prepended.
--- ARGV: the worker, the id of the recount, the phase (`keys`, then `lanes`), a cursor, the lease.
--- Returns the same for the next step; no cursor at the end, or if another worker runs the recount.
+-- ARGV: the worker, and the lease. Returns whether there are more steps for this worker.
 -- Cost: O(keys or lanes of the step + requests in flight).
 
-local step = 50
 if call('GET', P .. 'mending') ~= me or not call('GET', P .. 'mend') then
-  return cmsgpack.pack({0, '', '', {}})
+  return cmsgpack.pack({false, told})
 end
 call('PEXPIRE', P .. 'mending', 10000)
 local round = number(call('GET', P .. 'mend'))
 gen = number(call('HGET', TOTALS, 'gen'))
-local phase, cursor = a.phase, a.cursor
 if round ~= gen or gen == 0 then
   recount()
   round = gen
 end
-if a.round ~= round then phase, cursor = 'keys', '0' end
+local step = unpacked(call('HGET', TOTALS, 'step') or '', {0, '', ''})
+if not step or step[1] ~= round then step = {round, 'keys', '0'} end
+local phase, cursor = step[2], step[3]
 
 -- The workers' requests, and their number by lane
 
@@ -73,7 +72,7 @@ end
 local found
 if phase == 'keys' then
   local pattern = string.gsub(P, '([%*%?%[%]\\])', '\\%1') .. '[fmpq]*'
-  found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', step)
+  found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 50)
   for _, key in ipairs(found[2]) do
     local name = string.sub(key, #P + 1)
     local owner = string.match(name, '^[fm]:(.*)$')
@@ -88,7 +87,7 @@ if phase == 'keys' then
     end
   end
 else
-  found = call('HSCAN', LANES, cursor, 'COUNT', step)
+  found = call('HSCAN', LANES, cursor, 'COUNT', 50)
   for at = 1, #found[2], 2 do look_at(found[2][at]) end
 end
 write()
@@ -107,4 +106,5 @@ if found[1] == '0' then
     call('DEL', P .. 'mend', P .. 'mending')
   end
 end
-return cmsgpack.pack({round, phase, found[1], told})
+call('HSET', TOTALS, 'step', cmsgpack.pack({round, phase, found[1]}))
+return cmsgpack.pack({phase ~= '', told})
