@@ -29,6 +29,8 @@ Rules for the next author:
 4. A failed exchange may have been carried out: the next exchange says so, and Redis queues the
    requests with ids above the last known one again, because they were in the lost reply.
 5. A worker that was taken over reports nothing more: other workers have its requests now.
+6. If Redis has lost the requests that a worker has, the worker pushes them again, with their ids.
+   Such a push counts as caused by its own request, so it comes before the report of the end.
 """
 
 from __future__ import annotations
@@ -46,12 +48,12 @@ PUSHES = 50
 
 PUSH_OCTETS = 1 << 18
 """The most octets that one exchange brings, or gives; a single entry may have as many."""
+
 WISHES = 50
 """The most turns that one exchange requests."""
 
 REPORTS = 32
 """The most reports of each kind that one exchange brings: each costs Redis 5 to 14 us."""
-
 
 _START = "start"  # the cause of start requests
 _UNKNOWN = "unknown "  # the beginning of the names of unknown causes
