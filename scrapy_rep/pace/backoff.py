@@ -197,6 +197,10 @@ class Backoff:
 
 def _asked_seconds(response: Response) -> float | None:
     """The longest time that a Retry-After field names; None if none names one."""
-    now, values = time.time(), response.headers.getlist("Retry-After")
-    found = (retry_after_seconds({"retry-after": value.decode("latin-1")}, now) for value in values)
+    now, headers = time.time(), response.headers
+    dated = {name: (headers.get(name) or b"").decode("latin-1") for name in ("date", "age")}
+    found = (
+        retry_after_seconds({**dated, "retry-after": value.decode("latin-1")}, now)
+        for value in headers.getlist("Retry-After")
+    )
     return max((seconds for seconds in found if seconds is not None), default=None)

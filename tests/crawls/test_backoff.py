@@ -53,6 +53,19 @@ def assert_all_came(result: Any, urls: list[str]) -> None:
     assert_clean(result.log)
 
 
+@pytest.mark.parametrize("ahead_seconds", [-3600.0, 3600.0])
+def test_a_date_by_the_clock_of_the_site(ahead_seconds: float) -> None:
+    """Whatever the clock of the crawler shows, such as that of a container."""
+    now = time.time() + ahead_seconds
+    date, until = (formatdate(instant, usegmt=True) for instant in (now, now + 3))
+    limited = Answer(status=503, headers=[("Date", date), ("Retry-After", until)])
+    with Site({**ROBOTS, "/a": [limited, Answer(body="page")]}) as site:
+        result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/a")])
+        first, probe = (seen.at for seen in pages(site.requests()))
+    assert_all_came(result, [site.url("/a")])
+    assert 3 <= probe - first < 20
+
+
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("loop", LOOPS)

@@ -216,6 +216,14 @@ class TestRetryAfter:
     def test_forms(self, value: str, expected: float | None) -> None:
         assert retry_after_seconds({"retry-after": value}, NOW) == expected
 
+    @pytest.mark.parametrize("ahead", [-86400, -3600, 3600, 86400])
+    def test_a_date_by_the_clock_of_the_site(self, ahead: float) -> None:
+        headers = {"retry-after": at(300), "date": at(0)}
+        assert retry_after_seconds(headers, NOW + ahead) == 300
+        assert retry_after_seconds({**headers, "age": "100"}, NOW + ahead) == 200, "from a cache"
+        assert retry_after_seconds({**headers, "date": "soon"}, NOW) == 300
+        assert retry_after_seconds({**headers, "retry-after": "120"}, NOW + ahead) == 120
+
     def test_none(self) -> None:
         assert retry_after_seconds({}, NOW) is None
 

@@ -68,13 +68,17 @@ def retry_seconds(headers: Mapping[str, str], now: float, limits: Limits, *, cou
 
 
 def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
-    """The seconds from now in a Retry-After header (RFC 9110, 10.2.3); None if unreadable."""
+    """The seconds from now in a Retry-After header (RFC 9110, 10.2.3); None if unreadable.
+
+    A date counts from the Date of the answer: it is by the clock of the site.
+    """
     value = headers.get("retry-after", "").strip()
     seconds = _delta_seconds(value)
     if seconds is not None:
         return seconds
-    instant = _instant(value)
-    return None if instant is None else max(instant - now, 0.0)
+    instant, date = _instant(value), _instant(headers.get("date", ""))
+    at = now if date is None else date + _age_seconds(headers)
+    return None if instant is None else max(instant - at, 0.0)
 
 
 def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
