@@ -56,7 +56,7 @@ class ArchiveWriter(Spool):
             facts: the facts of the crawl for the first record of each file.
             segment_octets: the size limit of a file.
             failed: called once, in the thread, with the first error.
-            clock: gives the time.
+            clock: gives the time of records; pauses do not depend on it.
         """
         super().__init__(folder, segment_octets=segment_octets)
         self.failed_count = 0
@@ -99,7 +99,7 @@ class ArchiveWriter(Spool):
     def _start(self) -> None:
         """Create the first file, so that a crawl without exchanges has one too."""
         try:
-            self._open_file(self._clock())
+            self._open_file(time.monotonic())
         except OSError as error:
             self._pause(error, 0)
         self.link_latest()
@@ -115,7 +115,7 @@ class ArchiveWriter(Spool):
                 self._queued_octets -= octets
 
     def _write(self, octets: bytes, records: int) -> None:
-        now = self._clock()
+        now = time.monotonic()
         if now < self._retry_at:
             self.fail("")  # the reason was reported
             return
@@ -128,7 +128,7 @@ class ArchiveWriter(Spool):
             self._file_exchanges += 1
 
     def _pause(self, error: OSError, failed_count: int) -> None:
-        self._retry_at = self._clock() + spool.RETRY_SECONDS
+        self._retry_at = time.monotonic() + spool.RETRY_SECONDS
         self.fail(str(error), failed_count)
 
     def _first(self, number: int) -> tuple[str, bytes]:
@@ -152,7 +152,7 @@ class ArchiveWriter(Spool):
     def _end(self) -> None:
         self._free_reserve()
         self._look_at = 0.0
-        self._check(self._clock())
+        self._check(time.monotonic())
         self._finish()
         self._write_manifest({"at": date(self._clock())})
 

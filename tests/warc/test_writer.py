@@ -107,13 +107,16 @@ def test_a_short_write_leaves_whole_records(
     assert (writer.failed_count, len(told)) == (1, 1)
 
 
-def test_a_folder_that_vanishes(tmp_path: Path) -> None:
-    """What was in it counts as failed; what follows is in a new file."""
+@pytest.mark.parametrize("step_seconds", [0.0, -3600.0])
+def test_a_folder_that_vanishes(step_seconds: float, tmp_path: Path) -> None:
+    """What was in it counts as failed; what follows is in a new file, also if the clock was set."""
     told: list[str] = []
-    writer = begun(tmp_path / "run", told)
+    now = [1e9]
+    writer = begun(tmp_path / "run", told, clock=lambda: now[0])
     for number in range(3):
         writer.put(exchange(number))
     settled(writer, 3)
+    now[0] += step_seconds
     shutil.rmtree(tmp_path / "run")
     writer.put(exchange(3))
     writer.close().result(timeout=60)
