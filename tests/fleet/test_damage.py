@@ -66,6 +66,28 @@ class TestOlderSnapshot:
         assert "b" in found
         assert_over(one)
 
+    def test_the_lease_of_nobody_has_ended(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """What workers have is not given to others before they come back."""
+        one.push("a", "b")
+        one.settle()
+        one.talk()
+        (first,) = one.talk(1)
+        (second,) = two.talk(1)
+        snapshot = Snapshot(fleet)
+        one.push("c")
+        one.talk()
+        fleet.client.incr(fleet.key("ids"))
+        one.talk()
+        fleet.now += 3 * LEASE_MS / 1000
+        snapshot.restore()
+        one.talk(), one.talk(), one.talk(), two.talk(), two.talk()
+        assert (one.reply.word, two.reply.word) == ("ok", "ok")
+        assert (two.reply.queued, two.reply.flying) == (0, 2)
+        one.finish(first)
+        two.finish(second)
+        one.talk(), two.talk()
+        assert_over(one)
+
     def test_the_reply_to_the_return_is_lost(self, fleet: Fleet, one: Worker) -> None:
         one.push("a", "b")
         one.settle(concurrency=2)

@@ -60,7 +60,7 @@ if number(call('HGET', M, 'attempt')) >= a.attempt then
 end
 call('HSET', M, 'attempt', a.attempt)
 local silence = now - heard_at
-if a.is_joined and heard_at > 0 and silence > a.lease_ms / 2 then  -- Redis was out, for all workers
+if a.last_id > 0 and heard_at > 0 and silence > a.lease_ms / 2 then  -- Redis was out, for all workers
   for _, name in ipairs(call('ZRANGE', WORKERS, 0, -1)) do call('ZINCRBY', WORKERS, silence, name) end
 end
 call('ZADD', WORKERS, now + a.lease_ms, me)
