@@ -275,8 +275,10 @@ class TestRedis:
             until(site, 60)
             client.delete(f"{prefix}due", f"{prefix}t")
             until(site, 90)
-            client.delete(f"{prefix}lines", f"{prefix}w")
-            client.lpush(f"{prefix}lines", "somebody else's")
+            with client.pipeline() as at_once:  # no worker writes in between
+                at_once.delete(f"{prefix}lines", f"{prefix}w")
+                at_once.lpush(f"{prefix}lines", "somebody else's")
+                at_once.execute()
             crew.wait(90)
             assert crew.errors == ""
             assert crew.stat("rep/fleet/aside") == 1
