@@ -468,10 +468,7 @@ def scripts() -> None:
             if worker.ledger.unsent_count == PUSHES:
                 worker.talk()
         _tell_of_scripts(client, f"{PUSHES} pushes")
-        for number, lane in enumerate(lanes[::2], start=1):
-            worker.settle(lane, valid_until=fleet.now + 1e6, delay_seconds=1.0)
-            if number % REPORTS == 0:
-                worker.talk()
+        _settle(worker, lanes[::2])
         _tell_of_scripts(client, f"{REPORTS} lanes that are settled")
         for _ in range(300):
             some = worker.talk(16)
@@ -498,6 +495,13 @@ def scripts() -> None:
         _tell_of_scripts(client, "a step of counting anew")
         fleet.clear()
         _tell_of_scripts(client, "a step of clearing")
+
+
+def _settle(worker: Any, lanes: list[str]) -> None:
+    for number, lane in enumerate(lanes, start=1):
+        worker.settle(lane, valid_until=worker.fleet.now + 1e6, delay_seconds=1.0)
+        if number % REPORTS == 0:
+            worker.talk()
 
 
 def _tell_of_scripts(client: Any, words: str) -> None:
