@@ -140,7 +140,7 @@ def first_change(
 
     A name such as AI2Bot is read as AI by strict parsers, so it may change what AI gets, unless
     the old file names AI. Crawlers that get the same records from both files get the same verdicts.
-    A string names a crawler with another pace, or one that is not as wanted.
+    A string names a crawler if its pace differs, or if it would not get what the caller wants.
 
     Raises:
         TooMuchToCompare: the files are too much to compare.

@@ -62,7 +62,7 @@ def is_utf8(octets: bytes) -> bool:
 
 
 def _not_utf8(octets: bytes) -> re.Match[bytes] | None:
-    """The first octets that are not UTF-8, and those that follow up to an ASCII character."""
+    """The first octets that are not UTF-8, up to the next ASCII character."""
     try:
         octets.decode("utf-8")
     except UnicodeDecodeError as error:
@@ -221,7 +221,7 @@ def _advice_for_text(text: str) -> _Advice | None:
 
 
 def as_windows_1252(octets: bytes) -> str:
-    """Text from octets of Windows-1252; those that are no character there are controls."""
+    """Text from octets of Windows-1252. An octet without a character there becomes a control."""
     return "".join(bytes([octet]).decode("cp1252", "ignore") or chr(octet) for octet in octets)
 
 

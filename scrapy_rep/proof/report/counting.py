@@ -280,7 +280,7 @@ class Fetching:
         self._chains = Tally(Chain)
 
     def learnt(self, origin: str, source: str, hops: Sequence[Record]) -> Sequence[Record]:
-        """Count a policy and its new requests; return those that were sent."""
+        """Count a policy and its new requests; return the requests that were sent."""
         self._policies.add(source or "unknown")
         if source != _NETWORK:
             return ()  # no request of this crawl

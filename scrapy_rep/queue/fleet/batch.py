@@ -49,7 +49,7 @@ class HeldRequest:
 
 
 class Push(NamedTuple):
-    """A request to be queued; or one that the worker has (`held`) and that Redis has lost."""
+    """A request to be queued, or (`held`) a request of the worker that Redis has lost."""
 
     lane: str
     priority: int
