@@ -24,6 +24,7 @@ pytest.importorskip("warcio", reason="needs warcio")
 FILE = "User-agent: *\nDisallow: /private\n"
 # By what the docs say of it: the parts of what a crawl writes that may hold it.
 NOWHERE = ("Cookie", "ApiKey", "SentKey", "Userinfo", "Password", "Linked")
+PAGE = "/page"
 QUERY, REDIRECT, FRAGMENT = "PlantedPageQuery", "PlantedRedirectQuery", "PlantedFragment"
 
 
@@ -42,7 +43,13 @@ def site_of() -> Site:
     userinfo = f"{planted('Userinfo')}:{planted('Password')}@"
     target = f"http://{userinfo}127.0.0.1:{site.port}/r?t={REDIRECT}#{FRAGMENT}"
     moved = Answer(status=301, headers=[*told, ("Location", target)])
-    site.change({"/robots.txt": moved, f"/r?t={REDIRECT}": Answer(body=FILE, headers=told)})
+    site.change(
+        {
+            "/robots.txt": moved,
+            f"/r?t={REDIRECT}": Answer(body=FILE, headers=told),
+            f"{PAGE}?token={QUERY}": Answer(body="page", headers=told),
+        }
+    )
     return site
 
 
@@ -51,6 +58,7 @@ def crawled(root: Path, site: Site, loop: Loop, **settings: Any) -> Crawl:
     urls = [
         f"http://{userinfo}127.0.0.1:{site.port}{path}?token={QUERY}" for path in ("/a", "/private")
     ]
+    urls.append(site.url(f"{PAGE}?token={QUERY}"))  # in two loops Scrapy refuses URLs with userinfo
     every = {
         **ADDON,
         "REP_STORE": "sqlite",
@@ -64,6 +72,7 @@ def crawled(root: Path, site: Site, loop: Loop, **settings: Any) -> Crawl:
     }
     result = crawl(URLS_SPIDER, loop=loop, settings={**every, **settings}, urls=urls)
     assert result.exit_code == 0, result.error
+    assert urls[-1] in [item["url"] for item in result.items if item.get("status") == 200]
     return result
 
 
