@@ -159,7 +159,7 @@ class Settled:
         origins = sorted({one["origin"] for one in found})
         for one in reversed(found):
             one["new"] = origins.index(one["origin"]) + 1
-            one["fetched_at"] = self._began_at
+            one["at"] = one["fetched_at"] = self._began_at
             for name in ("outage", "confirmed_at", "usable_until"):
                 one.pop(name, None)
             if "body" in one:  # names of sites in the file were replaced
