@@ -121,7 +121,7 @@ def damages(outlined: Outline) -> dict[int, Damage]:
         return {}
     found = {damage.finding.line: damage for damage in _noindex_alone(outlined)}
     for index, line in enumerate(outlined.lines):
-        if line.name in _AI_TRAINING_KEYS:
+        if line.kind in RULES and line.name in _AI_TRAINING_KEYS:
             finding = Finding(Code.AI_TRAINING_KEY, line.number, line.key, line.key_column)
             found[line.number] = Damage(finding)
         if line.number in found or line.is_cut or _USUAL.fullmatch(line.octets):

@@ -12,8 +12,8 @@ from operator import attrgetter
 from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import Finding, value_finding
-from scrapy_rep.analysis.mending import Mend
-from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
+from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
+from scrapy_rep.analysis.outline import Block, Line, Outline, name_of, with_value
 from scrapy_rep.protocol.lines import RULES
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
@@ -127,7 +127,10 @@ def _name_finding(
         Code.USER_AGENT_WILDCARD: text.strip("*") if _IN_STARS.fullmatch(text) else "",
         Code.USER_AGENT_HEADER: _crawler_in_header(text),
     }.get(code, "")
-    if likely:
+    if not text.strip("*") and code is Code.USER_AGENT_WILDCARD:
+        star = Edit(EditPlace.AT, line.number, with_value(line, b"*"))
+        found = replace(found, proposal=Mend("write a single *", Effect.CHANGES, (star,)))
+    elif likely:
         mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
         found = replace(found, proposal=mend)
     named = [one for one in meant if one.lower() in names]

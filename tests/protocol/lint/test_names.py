@@ -383,6 +383,11 @@ def test_for_paces(record: str, mend: str) -> None:
     assert one.mend == mend
 
 
+def test_several_stars() -> None:
+    (one,) = _of_name("**")
+    assert (one.mend, one.is_unsafe) == ("write a single *", True)
+
+
 def test_a_header() -> None:
     (one,) = _of_name("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)")
     assert one.mend == "write bingbot if this crawler is meant"
