@@ -149,6 +149,8 @@ def bare_name(text: str) -> str:
 
 def other_names(bare: str) -> list[str]:
     """The names after the first one, if the words are names of several crawlers."""
+    if crawler_of(bare) is not None:  # Yahoo! Slurp
+        return []
     words = [word for word in _BETWEEN_NAMES.split(bare) if word and word.lower() != "and"]
     first, *others = words or [""]
     is_list = _SEPARATOR.search(bare) is not None

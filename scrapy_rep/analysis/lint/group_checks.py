@@ -98,7 +98,7 @@ def _name_finding(
     is_odd = is_compared and not is_known
     is_version = bare != text and bare.lower() == name
     key = _KEY.search(value)
-    others = [] if is_known else other_names(bare)
+    others = other_names(bare)
     is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
     near = near_tokens(bare, name) if is_odd and not is_read else ()
     meant = near or (meant_by(bare) if is_odd else ())

@@ -17,6 +17,7 @@ _OTHER_KEYS = {b"content-signal": "Content-Signal", b"content-usage": "Content-U
 """Keys that their documents write in another way than `str.capitalize` does."""
 
 _KEYS = {kind: key.decode() for kind, key in KEYS.items()}
+_COLON = re.compile(rb":(?!//)")  # not that of a URL
 _ESCAPED_UTF8 = re.compile(r"(?:%[89A-F][0-9A-F])+")
 
 _BEGIN_WITH_PATH = frozenset([b"content-usage", b"content-signal", b"content-signals"])
@@ -82,8 +83,10 @@ def agent_text(line: Line) -> str:
 def _is_of_words(value: bytes) -> bool:
     """Whether the value of a user-agent line is one name of several words, in UTF-8."""
     bare = bare_name(value.decode("latin-1"))
-    is_header = b":" in value or value.lower().startswith(b"mozilla") or value.startswith(b"*")
-    return " " in bare and not is_header and value.isascii() and not other_names(bare)
+    is_header = (
+        _COLON.search(value) or value.lower().startswith(b"mozilla") or value.startswith(b"*")
+    )
+    return " " in bare and not is_header and not _is_broken(value) and not other_names(bare)
 
 
 def _is_start(word: str, name: str) -> bool:

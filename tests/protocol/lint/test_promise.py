@@ -101,6 +101,15 @@ def test_damaged_files(text: str) -> None:
     _is_kept(text.encode(), URI)
 
 
+@pytest.mark.parametrize(
+    "name", ["Yahoo! Slurp", "ltx71 - (http://ltx71.com/)", "ChatGPT’s agent Operator."]
+)
+def test_format_keeps_names_of_several_words(name: str) -> None:
+    body = f"User-agent: {name}\nDisallow: /x\n".encode()
+    _is_formatted(body, URI)
+    assert name.encode() in normalise(body, uri=URI)
+
+
 @given(st.one_of(_written, strategies.files))
 def test_any_file(body: bytes) -> None:
     _is_kept(body, URI)
