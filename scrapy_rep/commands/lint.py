@@ -3,9 +3,9 @@
 Report errors and unusual lines in robots.txt files: the place, the meaning, and the fix. An error
 is not used as written. A warning is used, but crawlers differ. Infos are good to know. By default,
 each code gets one line per file; --all shows every finding, with its line and advice. --fix fixes
-findings marked [fix], and crawlers fetch the same as before. With --unsafe-fixes, it also writes
-what was probably meant for those marked [unsafe fix], and shows what crawlers fetch then; with
---diff, nothing is written. 'scrapy rep format' fixes those marked [format].
+findings marked [fix], and crawlers fetch the same as before. With --unsafe-fixes, it also fixes
+findings marked [unsafe fix] as their lines were probably meant, and shows how that changes what
+crawlers fetch. With --diff, nothing is written. 'scrapy rep format' fixes findings marked [format].
 
 Three groups of codes are off by default: needless (without effect), weak (only weak crawlers read
 it otherwise), and context (facts about a correct file). To report them, use --select all, or

@@ -329,8 +329,8 @@ E722 the words belong to Content-Signal; in a Content-Usage they are ignored
  changes: write train-ai for ai-train, y for yes and n for no
 I723 crawlers ignore labels of a Content-Usage that they do not know; they know train-ai and search
  outside: write one of these if it is meant; otherwise leave it
-W724 another Content-Signal for the same crawlers and path differs, such as one that a network has
-  put in front of the file; for each use, the most restrictive one counts
+W724 another Content-Signal for the same crawlers and path differs; a CDN may have added it above
+  the file; for each use, the more restrictive signal counts
  changes: keep one
 # Effect
 W801 the rule can never decide: wherever it matches, a more specific rule matches too
