@@ -6,6 +6,7 @@ Nothing here is timed, but whatever is not about linear would make the run hang 
 from __future__ import annotations
 
 import gc
+import time
 import tracemalloc
 from collections.abc import Callable
 
@@ -106,6 +107,22 @@ def _ask(robots_txt: RobotsTxt) -> None:
         for url in ("/", "/a", "/aaaaaaaaab", "/?x=" + "ab" * 500):
             robots_txt.verdict(url, tokens)
         robots_txt.crawl_delay(tokens)
+
+
+_LINE_OCTETS = 15_000
+
+
+@pytest.mark.parametrize("piece", ["|", "\t", " ", ",", ";", "a,", "a.", "-", "*", '"', "://"])
+@pytest.mark.parametrize("key", ["Sitemap: ", "Sitemap: http://", "Content-Usage: ", "Allow: /"])
+def test_long_lines_of_one_piece(key: str, piece: str) -> None:
+    """No regular expression looks at each rest of a line: that took 20 s of the processor."""
+    line = f"{key}{piece * (_LINE_OCTETS // len(piece))}x\n"
+    began_at = time.process_time()
+    robots_txt = parse(("User-agent: *\n" + line * 8).encode(), URI)
+    _ask(robots_txt)
+    robots_txt.usage("/a", TOKEN)
+    assert len(robots_txt.sitemaps) <= 1
+    assert time.process_time() - began_at < 4
 
 
 @pytest.mark.parametrize("name", _BODIES)

@@ -29,7 +29,7 @@ _KEY = rf"(?:user agent|{'|'.join(sorted(map(re.escape, _KEYS), reverse=True))})
 
 # A line in the usual form: most lines need only this one check.
 _USUAL = re.compile(
-    rb"\s*#.*|\s*[A-Za-z][A-Za-z-]*[ \t]*:[ \t]*(?!//)[^\s#:;\"'`<>\\\x7f-\xff]*\s*(?:#.*)?"
+    rb"\s*#.*|\s*[A-Za-z][A-Za-z-]*[ \t]*:(?:[ \t]*(?!//)[^\s#:;\"'`<>\\\x7f-\xff]+)?\s*(?:#.*)?"
 )
 _WHITE = " \t\v\f"
 
@@ -50,7 +50,7 @@ _LIST_MARK = re.compile(
 )
 
 # Marks around the colon: **User-agent:** GPTBot, "Disallow": "/"
-_MARKED_COLON = re.compile(r"([\w -]{4,12}?)(?:[*\"'`]+\s*:|\s*:[*`]+(?=\s))")
+_MARKED_COLON = re.compile(r"\A([\w -]{4,12}?)(?:[*\"'`]+\s*:|\s*:[*`]+(?=\s))")
 # In place of the colon: User-agent=*, Disallow; /x, Disallow - /x, Disallow -> /x
 _SEPARATOR = re.compile(
     rf"({_KEY})(?:\s*(?:=>?|;|->|\u2192|\.(?=\s)|[-\u2013\u2014](?=\s))"
@@ -98,7 +98,7 @@ _FOREIGN = re.compile(
 _FOREIGN_BEHIND = re.compile(
     r"<!--|\s//+(?=\s|\Z)|\s--+\s|\s/\*\s|\s<-+\s|(?<=[/*$])\s+(?=\([^()]*\)\Z)"
 )
-_FOREIGN_MARKS = re.compile(r"<!?-+|-+->|/\*+|\*+/\Z|\A//+|\A--+")
+_FOREIGN_MARKS = re.compile(r"<!?-+|(?<!-)-+->|/\*+|\*+/\Z|\A//+|\A--+")
 _MOST_LINES = 50  # of a comment in several lines
 
 

@@ -639,5 +639,5 @@ def _with_its_end(value: bytes) -> bytes:
     return kept + b"".join(b"%%%02X" % octet for octet in value[len(kept) :])
 
 
-_FINAL_STARS = re.compile(rb"\*+$").sub
+_FINAL_STARS = re.compile(rb"(?<!\*)\*+$").sub
 _STARS = re.compile(rb"\*\*+").sub

@@ -31,7 +31,7 @@ _ENDING = r"\.(?:xml|txt|gz|rss|atom|php|html?|aspx?|ashx|axd|jsp)"
 _QUOTE = r"""["'<\u201c\u2018]?"""
 # The text between several absolute URIs; empty if the one before ends as sitemaps do.
 _BETWEEN = re.compile(
-    rf"(?:[\s,;|]+|(?<=\.xml)|(?<=\.txt)|(?<=\.gz))(?={_QUOTE}https?://)", re.IGNORECASE
+    rf"(?:(?<![\s,;|])[\s,;|]+|(?<=\.xml)|(?<=\.txt)|(?<=\.gz))(?={_QUOTE}https?://)", re.IGNORECASE
 )
 _ABSOLUTE = re.compile(rf"{_QUOTE}https?://", re.IGNORECASE)
 _WHOLE = re.compile(r"https?://(?![\s:;/]|https?[\s:;/]|$)", re.IGNORECASE)
