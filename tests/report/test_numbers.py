@@ -246,6 +246,7 @@ def test_a_delay_that_becomes_longer(tmp_path: Path, at: float, too_soon: int) -
     assert (row.asked_seconds, row.visits, row.too_soon) == (5.0, 3, too_soon)
 
 
+@pytest.mark.slow
 def test_a_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
     """Of more origins than a report can hold: one that got a request too soon."""
     made = Made(tmp_path)
