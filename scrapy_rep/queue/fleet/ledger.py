@@ -198,12 +198,11 @@ class Ledger:
     @property
     def has_news(self) -> bool:
         """Whether there is anything that Redis should get soon."""
-        has_pushes = self.unsent_count and not self.is_full
-        return bool(has_pushes or self._settled or self._is_unsure)
+        return bool(self.unsent_count or self.has_reports or self._settled or self._is_unsure)
 
     @property
     def has_reports(self) -> bool:
-        """Whether there is anything that Redis should get at some time."""
+        """Whether any request has left or ended since the last report."""
         return bool(self._left or self._ended)
 
     # Exchanges

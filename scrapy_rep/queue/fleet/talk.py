@@ -35,7 +35,6 @@ from .scripts import CLEAR, EXCHANGE, MEND
 logger = logging.getLogger(__name__)
 
 _BREATH_SECONDS = 0.02  # the pause between exchanges, which collects news
-_REPORT_SECONDS = 0.1  # the pause if there are only reports and no free places
 _POLL_SECONDS = 0.2  # the interval to look for requests of other workers
 _TURN_SECONDS = 0.05  # the interval while a turn is awaited
 _JITTER_SECONDS = 0.02
@@ -155,18 +154,14 @@ class Talk:
         """When the next exchange is due; monotonic seconds."""
         if self._retry_at:
             return self._retry_at
-        soon = self._last_at + _BREATH_SECONDS
+        soon = self._last_at + (_RETRY_SECONDS if self._ledger.is_full else _BREATH_SECONDS)
         has_place = self._owner.wants().requests > 0
         if self._ledger.has_news or (self._is_hungry and has_place):
             return soon
         renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
         at = min(self._next_at, renewal) if has_place else renewal
-        if self._ledger.is_full:
-            at = min(at, self._last_at + _RETRY_SECONDS)
         if self._ledger.has_wishes:
             at = min(at, self._last_at + _TURN_SECONDS)
-        if self._ledger.has_reports:
-            at = min(at, soon if has_place else self._last_at + _REPORT_SECONDS)
         return max(at, soon)
 
     async def exchange(self, wants: Wants) -> Reply | None:
