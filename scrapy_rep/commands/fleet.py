@@ -25,9 +25,10 @@ import argparse
 import asyncio
 import json
 import time
-from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
-from contextlib import asynccontextmanager
-from dataclasses import dataclass, field, replace
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import AsyncExitStack
+from dataclasses import dataclass, field
+from itertools import chain
 from typing import Any
 
 from scrapy import Spider
@@ -102,18 +103,25 @@ def _crawls(call: Call) -> list[Crawl]:
         raise CommandError(
             "there are no spiders here: run this in the folder of a project, or use --spider"
         )
-    found = [_crawl(name, classes.get(name), call.settings) for name in wanted]
+    links: dict[str, Link] = {}
     # Spiders may share a queue, if SCHEDULER_QUEUE_KEY does not contain the spider's name.
-    at_redis: dict[tuple[str, str], Crawl] = {}
-    for crawl in found:
-        if crawl.url:
-            at_redis.setdefault((crawl.prefix, crawl.url), crawl)
-    if not at_redis:
+    found: dict[tuple[str, str], Crawl] = {}
+    for name in wanted:
+        own = call.settings.copy()
+        if name in classes:
+            classes[name].update_settings(own)
+        prefix, ours = _prefix(own, name), RepSettings.of(own)
+        url = ours.redis_url
+        if url and url not in links:
+            links[url] = Link(url, ours.redis_timeout_seconds)
+        if url:
+            found.setdefault((prefix, url), Crawl(name, prefix, links[url]))
+    if not found:
         raise CommandError(
             "REP_REDIS_URL is not set, so no crawl is in Redis; set it, for example with\n"
             "-s REP_REDIS_URL=redis://localhost:6379/0"
         )
-    return list(at_redis.values())
+    return list(found.values())
 
 
 def _spiders(settings: Settings) -> Iterator[tuple[str, type[Spider]]]:
@@ -124,25 +132,23 @@ def _spiders(settings: Settings) -> Iterator[tuple[str, type[Spider]]]:
         yield name, loader.load(name)
 
 
-def _crawl(name: str, cls: type[Spider] | None, settings: Settings) -> Crawl:
-    own = settings.copy()
-    if cls is not None:
-        cls.update_settings(own)
-    key = own.get("SCHEDULER_QUEUE_KEY") or _USUAL_KEY
+def _prefix(settings: Settings, name: str) -> str:
+    key = settings.get("SCHEDULER_QUEUE_KEY") or _USUAL_KEY
     try:
-        prefix = prefix_of(key, name)
+        return prefix_of(key, name)
     except (KeyError, TypeError, ValueError) as error:
         raise CommandError(
             f"SCHEDULER_QUEUE_KEY = {key!r} cannot be used ({error!r}): only %(spider)s is "
             "replaced in it"
         ) from error
-    ours = RepSettings.of(own)
-    return Crawl(name, prefix, ours.redis_url, ours.redis_timeout_seconds)
 
 
 async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
-    async with _links(crawls) as links:
-        looker = _Looker(call, crawls, links)
+    async with AsyncExitStack() as links:
+        for crawl in crawls:
+            crawl.link.open()
+            links.push_async_callback(crawl.link.close)
+        looker = _Looker(call, crawls)
         await looker.reach()
         if call.options.origins == [_REQUEUE]:
             return await looker.requeue()
@@ -153,28 +159,14 @@ async def _run(call: Call, crawls: Sequence[Crawl]) -> int:
             await asyncio.sleep(call.options.every)
 
 
-@asynccontextmanager
-async def _links(crawls: Iterable[Crawl]) -> AsyncIterator[dict[str, Link]]:
-    links = {crawl.url: Link(crawl.url, crawl.timeout_seconds) for crawl in crawls}
-    for link in links.values():
-        link.open()
-    try:
-        yield links
-    finally:
-        for link in links.values():
-            await link.close()
-
-
 class _Looker:
     """Reads the state of some crawls, and shows it."""
 
-    def __init__(self, call: Call, crawls: Sequence[Crawl], links: dict[str, Link]) -> None:
+    def __init__(self, call: Call, crawls: Sequence[Crawl]) -> None:
         self._call = call
         self._options = call.options
         self._crawls = crawls
-        self._links = links
-        self._origins: list[str] = call.options.origins
-        self._before: dict[Crawl, looking.Totals] = {}
+        self._before: dict[Crawl, Totals] = {}
 
     async def reach(self) -> None:
         """Read the counts for the first time.
@@ -186,7 +178,7 @@ class _Looker:
         while len(self._before) < len(self._crawls):
             try:
                 for crawl in self._crawls:
-                    self._before[crawl] = await self._totals(crawl)
+                    self._before[crawl] = await looking.totals(crawl.link, crawl.prefix)
             except LinkDownError:  # noqa: PERF203 - at most one second
                 if time.monotonic() > patience:
                     raise
@@ -194,26 +186,19 @@ class _Looker:
 
     async def once(self) -> int:
         """Show the state."""
-        there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
-        if not there:
-            self._call.terminal.complain(self._nothing())
-            return FOUND
-        if not self._origins:
+        is_there = any(totals.is_there for totals in self._before.values())
+        if is_there and not self._options.origins:
             await asyncio.sleep(self._options.every)
-        views = await self._views(there)
-        for text in self._lines(views):
-            self._call.line(text)
-        missing = self._missing(views)
-        for words in missing:
-            self._call.terminal.complain(words)
-        return FOUND if missing else OK
+        lines, complaints = await self._look()
+        self._write(lines, complaints)
+        return FOUND if complaints else OK
 
     async def requeue(self) -> int:
         """Put dead letters back."""
         there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
         for crawl in there:
             count = self._before[crawl].letters
-            back = await looking.requeue(self._links[crawl.url], crawl.prefix, count)
+            back = await looking.requeue(crawl.link, crawl.prefix, count)
             stay = f"; {count - back:,} are no whole requests and stay" if count > back else ""
             row = {"crawl": crawl.name, "requeued": back, "kept": count - back}
             words = f"{_cut_safe(crawl.name)}: {count_of(back, 'dead letter')} put back{stay}"
@@ -224,84 +209,74 @@ class _Looker:
 
     async def again(self) -> None:
         """Show the state again, in place of the last one."""
-        lines: list[str] = []
         try:
-            views = await self._views(self._crawls)
-            there = [view for view in views if view.totals.is_there]
-            lines, complaints = self._lines(there), self._missing(there)
-            complaints = complaints if there else [self._nothing()]
+            lines, complaints = await self._look()
         except LinkDownError as error:
-            complaints = [f"{str(error).rstrip('.')}. It does not answer; trying again"]
-        terminal = self._call.terminal
-        if not self._call.is_json:
-            terminal.screen([*lines, *complaints, ""])
-            return
-        for text in lines:
-            terminal.line(text)
-        for text in complaints:
-            terminal.complain(text)
-        terminal.flush()
+            words = f"{str(error).rstrip('.')}. It does not answer; trying again"
+            lines, complaints = [], [words]
+        if self._call.is_json:
+            self._write(lines, complaints)
+            self._call.terminal.flush()
+        else:
+            self._call.terminal.screen([*lines, *complaints, ""])
+
+    def _write(self, lines: Iterable[str], complaints: Iterable[str]) -> None:
+        self._call.lines(lines)
+        for words in complaints:
+            self._call.terminal.complain(words)
+
+    async def _look(self) -> tuple[list[str], list[str]]:
+        """The state as lines of output, and what is missing."""
+        counted = [await self._counted(crawl) for crawl in self._crawls]
+        views = [view for view in counted if view.totals.is_there]
+        if not views:
+            return [], [self._nothing()]
+        origins, is_json = self._options.origins, self._call.is_json
+        for view in views:
+            if origins:
+                await self._look_up(view)
+            elif is_json or len(views) == 1:
+                await self._look_closer(view)
+        if is_json:
+            rows = (lane_dicts(view) if origins else [as_dict(view)] for view in views)
+            lines = map(json.dumps, chain.from_iterable(rows))
+        elif origins:
+            lines = chain.from_iterable(lane_words(view, self._call) for view in views)
+        else:
+            lines = words_of(*views, self._call) if len(views) == 1 else table_of(views, self._call)
+        return list(lines), [
+            f"nothing is queued or known for {one}"
+            for one in origins
+            if not any(view.lanes.get(one) for view in views)
+        ]
 
     def _nothing(self) -> str:
-        addresses = sorted({self._links[crawl.url].address for crawl in self._crawls})
+        addresses = sorted({crawl.link.address for crawl in self._crawls})
         names = ", ".join(safe(crawl.name) for crawl in self._crawls[:_NAMES])
         more = len(self._crawls) - _NAMES
         others = f" and {more:,} more" if more > 0 else ""
         return f"Redis at {safe(', '.join(addresses))} has no crawl of {names}{others}"
 
-    def _missing(self, views: Sequence[View]) -> list[str]:
-        return [
-            f"nothing is queued or known for {one}"
-            for one in self._origins
-            if not any(view.lanes.get(one) for view in views)
-        ]
-
-    async def _totals(self, crawl: Crawl) -> looking.Totals:
-        return await looking.totals(self._links[crawl.url], crawl.prefix)
-
-    async def _views(self, crawls: Sequence[Crawl]) -> list[View]:
-        views = [await self._counted(crawl) for crawl in crawls]
-        if self._origins:
-            return [await self._looked_up(view) for view in views]
-        is_one = sum(view.totals.is_there for view in views) == 1
-        if is_one or self._call.is_json:
-            return [await self._whole(view) for view in views]
-        return views
-
     async def _counted(self, crawl: Crawl) -> View:
-        now, before = await self._totals(crawl), self._before.get(crawl)
+        now, before = await looking.totals(crawl.link, crawl.prefix), self._before[crawl]
         self._before[crawl] = now
-        rate, seconds = None, 0.0
-        if before is not None and before.epoch == now.epoch:
-            seconds = now.now - before.now
-        if before is not None and self._options.every and seconds >= _RATE_SECONDS:
+        seconds = now.now - before.now if before.epoch == now.epoch else 0.0
+        rate = None
+        if self._options.every and seconds >= _RATE_SECONDS:
             rate = max(0.0, (now.done - before.done) / seconds)
-        return View(crawl, self._links[crawl.url].address, now, rate, seconds)
+        return View(crawl, now, rate, seconds)
 
-    async def _looked_up(self, view: View) -> View:
-        link, prefix = self._links[view.crawl.url], view.crawl.prefix
-        lanes = {one: await looking.lane(link, prefix, one) for one in self._origins}
-        return replace(view, lanes=lanes)
+    async def _look_up(self, view: View) -> None:
+        link, prefix = view.crawl.link, view.crawl.prefix
+        for origin in self._options.origins:
+            view.lanes[origin] = await looking.lane(link, prefix, origin)
 
-    async def _whole(self, view: View) -> View:
-        link, prefix = self._links[view.crawl.url], view.crawl.prefix
+    async def _look_closer(self, view: View) -> None:
+        link, prefix = view.crawl.link, view.crawl.prefix
         most = _LANES_WATCHED if self._options.watch else looking.LANES
-        return replace(
-            view,
-            places=await looking.places(link, prefix, view.totals.lanes, most),
-            workers=await looking.workers(link, prefix),
-            letters=await looking.letters(link, prefix, self._options.dead),
-        )
-
-    def _lines(self, views: Sequence[View]) -> list[str]:
-        if self._call.is_json:
-            rows = (lane_dicts(view) if self._origins else [as_dict(view)] for view in views)
-            return [json.dumps(row) for some in rows for row in some]
-        if self._origins:
-            return [text for view in views for text in lane_words(view, self._call)]
-        if len(views) == 1:
-            return list(words_of(views[0], self._call))
-        return list(table_of(views, self._call)) if views else []
+        view.places = await looking.places(link, prefix, view.totals.lanes, most)
+        view.workers = await looking.workers(link, prefix)
+        view.letters = await looking.letters(link, prefix, self._options.dead)
 
 
 _COLUMNS = 80
@@ -334,30 +309,27 @@ _ENDS = {
 }
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class Crawl:
     """A crawl that may be in Redis.
 
     Attributes:
         name: the spider's.
         prefix: of its keys.
-        url: of its Redis.
-        timeout_seconds: how long its Redis may take for a reply.
+        link: to its Redis.
     """
 
     name: str
     prefix: str
-    url: str
-    timeout_seconds: float
+    link: Link
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass
 class View:
     """The state of a crawl at one moment.
 
     Attributes:
         crawl: the crawl.
-        address: of its Redis.
         totals: the counts.
         rate: pages per second; None if unknown.
         over_seconds: the time over which the rate was measured.
@@ -368,10 +340,9 @@ class View:
     """
 
     crawl: Crawl
-    address: str
     totals: Totals
-    rate: float | None = None
-    over_seconds: float = 0.0
+    rate: float | None
+    over_seconds: float
     places: Places = field(default_factory=Places)
     workers: Sequence[Worker] = ()
     letters: Sequence[Letter] = ()
@@ -384,8 +355,8 @@ def words_of(view: View, call: Call) -> Iterator[str]:
     began = "-" if totals.epoch else "ended"
     if totals.began_at is not None:
         began = f"begun {_ago(totals.now - totals.began_at)}"
-    title = cut(f"{_cut_safe(view.crawl.name)} at {_cut_safe(view.address)}, {began}", _COLUMNS)
-    yield call.paint(title, "bold")
+    title = f"{_cut_safe(view.crawl.name)} at {_cut_safe(view.crawl.link.address)}, {began}"
+    yield call.paint(cut(title, _COLUMNS), "bold")
     for label, value, remark in _facts(view):
         yield f"  {label:<22}{value:>13}  {remark}".rstrip()
     if view.workers:
@@ -557,7 +528,7 @@ def as_dict(view: View) -> dict[str, Any]:
     found: dict[str, Any] = {
         "crawl": view.crawl.name,
         "prefix": view.crawl.prefix,
-        "redis": view.address,
+        "redis": view.crawl.link.address,
         "at": totals.now,
         "began_at": totals.began_at,
         "idle_since": totals.idle_since,
