@@ -237,13 +237,16 @@ class _Looker:
                 await self._look_up(view)
             elif is_json or len(views) == 1:
                 await self._look_closer(view)
+        lines: Iterable[str]
         if is_json:
             rows = (lane_dicts(view) if origins else [as_dict(view)] for view in views)
             lines = map(json.dumps, chain.from_iterable(rows))
         elif origins:
             lines = chain.from_iterable(lane_words(view, self._call) for view in views)
+        elif len(views) == 1:
+            lines = words_of(views[0], self._call)
         else:
-            lines = words_of(*views, self._call) if len(views) == 1 else table_of(views, self._call)
+            lines = table_of(views, self._call)
         return list(lines), [
             f"nothing is queued or known for {one}"
             for one in origins

@@ -8,13 +8,14 @@ including index files and redirects, on the hosts of `REP_SITEMAP_CROSS_HOST`, a
 from __future__ import annotations
 
 from collections import Counter, deque
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
+from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.engine.loops import sleep
 from scrapy_rep.middleware import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
@@ -41,10 +42,12 @@ from .terminal import count_of, safe
 
 _ORIGINS = 8  # of the pages in a site's sitemaps; fetched one after the other
 _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
-_A_BREATH = 100  # pages, then the event loop gets a turn
 _LOST_FLAGS = ("dataloss", "partial")
 _TOLD = 20  # problems; the others are only counted
 _OK = range(200, 300)
+
+_Found = tuple[Sitemap, str]
+"""A sitemap, and its URL."""
 
 
 def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
@@ -190,82 +193,60 @@ class _SitemapWalk:
         Raises:
             CommandError: the file that the user names cannot be read.
         """
-        if not is_url(self.name):
-            body = octets_of(self.name, SITEMAP_OCTETS)
-            async for page in self._pages_in(body, self.name, None):
-                yield page
-            origin = None
+        origin = site_of(self.name) if is_url(self.name) else None
+        if origin is None:
+            found: _Found | None = (Sitemap(octets_of(self.name, SITEMAP_OCTETS)), self.name)
         else:
-            origin = site_of(self.name)
-            async for page in self._begin(origin):
-                yield page
+            found = await self._begin(origin)
+        for page in self._pages_in(*found, origin) if found else ():
+            yield page
         while self._queue:
             url = self._queue.popleft()
-            async for page in self._pages_of(url, origin or site_of(url)):
+            try:
+                found = await self._fetched(url, origin or site_of(url))
+            except CommandError as error:
+                self._note(url, str(error))
+                continue
+            for page in self._pages_in(*found, origin):
                 yield page
 
-    async def _begin(self, origin: Origin) -> AsyncIterator[tuple[str, str]]:
-        """Queue the sitemaps of the site; probe the usual places if it names none."""
+    async def _begin(self, origin: Origin) -> _Found | None:
+        """Queue the sitemaps of the site; without any, return the first in the usual places."""
         if not _is_site(self.name):
             self._admit(self.name, origin)
-            return
+            return None
         policy = await policies_of(self._crawler, "check").get(origin)
         for value in policy.robots_txt.invalid_sitemaps:
             self._note(value, f"not fetched ({LeftOut.INVALID.value})")
         for url in policy.sitemaps:
             self._admit(url, origin)
         if policy.sitemaps:
-            return
+            return None
         if policy.is_unreachable:
             self.is_unreachable = True
             self._note(origin.robots_txt_uri, f"unreachable ({policy.event})")
-            return
+            return None
         for place in WELL_KNOWN:
-            before = self.read.total()
-            async for page in self._pages_of(f"{origin}{place}", origin, is_probe=True):
-                yield page
-            if self.read.total() > before:
-                return
+            with suppress(CommandError):
+                found = await self._fetched(f"{origin}{place}", origin)
+                if found[0].kind is not None:
+                    return found
         self._note(str(origin), "its robots.txt names no sitemap, and none is in the usual places")
+        return None
 
-    async def _pages_of(
-        self, url: str, origin: Origin, *, is_probe: bool = False
-    ) -> AsyncIterator[tuple[str, str]]:
-        """Yield the pages in one sitemap."""
-        try:
-            response = await self._fetched(url, origin)
-        except CommandError as error:
-            if not is_probe:
-                self._note(url, str(error))
-            return
-        is_cut = not set(_LOST_FLAGS).isdisjoint(response.flags)
-        found = self._pages_in(response.body, response.url, origin, is_cut, is_probe=is_probe)
-        async for page in found:
-            yield page
-
-    async def _pages_in(
-        self,
-        body: bytes,
-        url: str,
-        origin: Origin | None,
-        is_cut: bool = False,
-        *,
-        is_probe: bool = False,
-    ) -> AsyncIterator[tuple[str, str]]:
-        sitemap = Sitemap(body, is_cut=is_cut)
+    def _pages_in(
+        self, sitemap: Sitemap, url: str, origin: Origin | None
+    ) -> Iterator[tuple[str, str]]:
         if sitemap.kind is None:
-            if not is_probe:
-                self._note(url, "not a sitemap")
+            self._note(url, "not a sitemap")
             return
         self.read[sitemap.kind] += 1
-        for number, entry in enumerate(sitemap, start=1):
+        for entry in sitemap:
             target = join(url, entry["loc"])
             if sitemap.kind is SitemapKind.INDEX:
                 self._admit(target, origin or origin_of(target))
             else:
                 yield url, target
-            if number % _A_BREATH == 0:
-                await sleep(0)
         if sitemap.damage:
             self._note(url, f"damaged ({sitemap.damage}); as much as possible was read")
         elif sitemap.is_cut:
@@ -274,44 +255,41 @@ class _SitemapWalk:
     def _admit(self, url: str, origin: Origin | None) -> None:
         """Queue a sitemap, unless a crawl would leave it out."""
         request = None if is_robots_txt(url) else web_request(url)
-        reason = LeftOut.INVALID
+        reason: LeftOut | None = LeftOut.INVALID
         if request is not None and origin is not None:
-            reason_or_none = self._seeding.admit(origin, request.url)
-            if reason_or_none is None:
+            reason = self._seeding.admit(origin, request.url)
+            if reason is None:
                 self._queue.append(request.url)
-                return
-            reason = reason_or_none
-        if reason is not LeftOut.REPEATED:
+        if reason not in (None, LeftOut.REPEATED):
             self._note(url, f"not fetched ({reason.value})")
 
-    async def _fetched(self, url: str, origin: Origin) -> Response:
-        """The answer at a URL, or where it redirects to.
+    async def _fetched(self, url: str, origin: Origin) -> _Found:
+        """The sitemap at a URL, or where it redirects to.
 
         Raises:
             CommandError: no answer came, or the sitemap must not be fetched.
         """
-        while True:
-            response = await self._answer(url)
-            if response.status not in REDIRECT_STATUSES:
-                break
-            location = response.headers.get(b"Location") or b""
-            target = web_request(join(response.url, location.decode("utf-8", "replace")))
-            if target is None or is_robots_txt(target.url):
-                raise CommandError("redirects to a URL that is not http or https")
-            reason = self._seeding.admit(origin, target.url)
-            if reason is not None:
-                raise CommandError(
-                    f"redirects to {target.url}, which is not fetched ({reason.value})"
-                )
-            url = target.url
-        if response.status not in _OK:
-            raise CommandError(f"the answer is {response.status}")
-        return response
-
-    async def _answer(self, url: str) -> Response:
         request = web_request(url)
         if request is None:
             raise CommandError("not an http or https URL")
+        response = await self._answer(request)
+        while response.status in REDIRECT_STATUSES:
+            location = response.headers.get(b"Location") or b""
+            request = web_request(join(response.url, location.decode("utf-8", "replace")))
+            if request is None or is_robots_txt(request.url):
+                raise CommandError("redirects to a URL that is not http or https")
+            reason = self._seeding.admit(origin, request.url)
+            if reason is not None:
+                raise CommandError(
+                    f"redirects to {request.url}, which is not fetched ({reason.value})"
+                )
+            response = await self._answer(request)
+        if response.status not in _OK:
+            raise CommandError(f"the answer is {response.status}")
+        is_cut = not set(_LOST_FLAGS).isdisjoint(response.flags)
+        return Sitemap(response.body, is_cut=is_cut), response.url
+
+    async def _answer(self, request: Request) -> Response:
         request.meta.update(dont_redirect=True, handle_httpstatus_all=True)
         request.meta.update({"download_maxsize": SITEMAP_OCTETS, QUEUE: True})
         try:
