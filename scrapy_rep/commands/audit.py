@@ -29,12 +29,13 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any, TextIO
 
 from scrapy import Request
 
+from scrapy_rep.cache.memory import Lru
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
@@ -90,8 +91,7 @@ def run(call: Call) -> int:
             raise CommandError(f"{action} needs the folder of a run, such as audit/latest")
         path = Path(options.run)
         if action == "verify":
-            archive = archive_at(path)
-            return _verify(run_at(path), call) if archive is None else _verify_warc(archive, call)
+            return _verify(path, call)
         return {"explain": _explain, "replay": replay, "redact": redact, "export": export}[action](
             run_at(path), call
         )
@@ -146,8 +146,12 @@ def _cell(value: Any) -> str:
     return "-" if value is None else f"{value:,}" if isinstance(value, int) else safe(value)
 
 
-def _verify(run: Run, call: Call) -> int:
-    """Check that a trail is complete and unchanged."""
+def _verify(path: Path, call: Call) -> int:
+    """Check that a trail, or a WARC archive, is complete and unchanged."""
+    archive = archive_at(path)
+    if archive is not None:
+        return _verify_warc(archive, call)
+    run = run_at(path)
     found = check(run)
     row = {
         "run": run.name,
@@ -160,16 +164,13 @@ def _verify(run: Run, call: Call) -> int:
         "lost": {kind: found.lost[kind] for kind in records.OUTCOMES},
         "manifest_sha256": run.manifest_sha256,
     }
-    note = ""
-    if found.unmarked:
-        lines = count_of(found.unmarked, "line")
-        note = f"note: {lines} at the end of a segment are not covered by a mark"
+    lines = count_of(found.unmarked, "line")
+    note = f"note: {lines} at the end of a segment are not covered by a mark"
     counts = {_DONE.get(kind, kind): found.counts[kind] for kind in records.OUTCOMES}
-    return _tell_check(row, run.path, counts, note, call)
+    return _tell_check(row, run.path, counts, note if found.unmarked else "", call)
 
 
 def _verify_warc(run: ArchiveRun, call: Call) -> int:
-    """Check that a WARC archive is complete and unchanged."""
     found = warc_check.check(run)
     row = {
         "run": run.path.name,
@@ -218,9 +219,8 @@ def _explain(run: Run, call: Call) -> int:
         status = OK
         if call.is_json:
             call.row({**record, "policy": policy})
-            continue
-        call.lines(_explanation(record, policy, body))
-        call.line()
+        else:
+            call.lines([*_explanation(record, policy, body), ""])
     if status == FOUND:
         call.terminal.complain(f"{safe(run.name)} has no decision on {url}")
     return told_of_damage(run, call, status)
@@ -253,20 +253,14 @@ def _spellings(run: Run, url: str) -> set[str]:
 def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
     """Yield each numbered record with its policy and the octets of its file."""
     grounds = Grounds()
-    bodies: dict[str, bytes] = {}
-    octets = 0
+    bodies: Lru[str, bytes] = Lru(_BODIES_OCTETS)
     for place, record in run.records():
-        kind = record["t"]
         grounds.take(place, record)
-        if kind == records.BODY:
-            try:
+        if record["t"] == records.BODY:
+            with suppress(ValueError):
                 body = records.octets_of(record)
-            except ValueError:
-                continue
-            if octets + len(body) <= _BODIES_OCTETS:
-                bodies[f"sha256:{record.get('sha256')}"] = body
-                octets += len(body)
-        elif kind in records.NUMBERED:
+                bodies.put(f"sha256:{record.get('sha256')}", body, len(body))
+        elif record["t"] in records.NUMBERED:
             policy = grounds.policy_of(record)
             yield record, policy, bodies.get((policy or {}).get("body", ""))
 

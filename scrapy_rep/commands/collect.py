@@ -21,15 +21,15 @@ import json
 import os
 import signal
 import socket
-import sys
 import time
+from argparse import Namespace
 from collections import Counter
 from collections.abc import AsyncIterator, Callable, Coroutine, Iterable, Iterator
 from contextlib import asynccontextmanager, contextmanager, suppress
 from dataclasses import dataclass, field
-from functools import partial
 from ipaddress import ip_address
 from pathlib import Path
+from threading import Event
 from typing import Any
 
 from scrapy import signals
@@ -45,8 +45,8 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 
 from .engine_work import in_engine
-from .inputs import STDIN, lines_in, put
-from .running import INTERRUPTED, OK, Call, CommandError, unreadable
+from .inputs import STDIN, lines_of, put
+from .running import INTERRUPTED, OK, Call, CommandError
 from .terminal import span
 
 OPTIONS = """
@@ -75,11 +75,12 @@ def run(call: Call) -> int:
         _SCHEMES[options.scheme], options.www != "yes", options.www != "no", options.column
     )
     _check(call)
-    path = None if options.list == STDIN else Path(f"{options.list}.collect")
-    path = Path(options.resume) if options.resume else path
+    is_file = options.list != STDIN
+    path = options.resume or (f"{options.list}.collect" if is_file else None)
     asked = f"{options.list} --scheme {options.scheme} --www {options.www} --column {wanted.column}"
-    progress = Progress(asked) if path is None else Progress.load(path, asked)
-    total, begun, began_at = _total(options.list, wanted), progress.count, time.monotonic()
+    progress = Progress.load(Path(path) if path else None, asked)
+    total = sum(1 for _ in origins_of(lines_of(options.list), wanted)) if is_file else 0
+    begun, began_at = progress.count, time.monotonic()
     call.settings = call.settings.copy()
     for name, value in (
         ("REP_CONCURRENT_FETCHES", options.at_once),
@@ -91,17 +92,21 @@ def run(call: Call) -> int:
     def words() -> str:
         return _words(progress, begun, total, max(time.monotonic() - began_at, 1e-9))
 
-    targets = origins_of(_lines(options.list), wanted)
-    tell = partial(call.terminal.tell_progress, words)
-    work = Collection(call, targets, progress, path, tell)
+    targets = origins_of(lines_of(options.list), wanted)
+    collection = Collection(options, targets, progress, lambda: call.terminal.tell_progress(words))
     try:
-        work.run()
+        # The first signal starts no more sites; the second is Scrapy's, which gives up work that
+        # needs another request.
+        in_engine(call, collection.run, None, ends_in_order=True)
+    except CommandError:
+        if not progress.count:  # otherwise it was stopped midway
+            raise
     finally:
+        progress.save()
         call.terminal.end_progress()
     _write(progress, call)
-    if progress.is_complete:
-        if path is not None:
-            path.unlink(missing_ok=True)
+    if collection.is_complete:
+        progress.drop()
         return OK
     call.complain(f"stopped after {progress.count:,} sites; the next call continues")
     return INTERRUPTED
@@ -116,27 +121,6 @@ def _check(call: Call) -> None:
             "the answers would be lost at the end: set REP_STORE_PATH, for example with "
             "-s REP_STORE_PATH=robots.sqlite"
         )
-
-
-def _lines(name: str) -> Iterator[str]:
-    """Yield the lines of the list.
-
-    Raises:
-        CommandError: it cannot be read.
-    """
-    if name == STDIN:
-        yield from (line.decode("utf-8", "replace") for line in lines_in(sys.stdin.buffer))
-        return
-    try:
-        with Path(name).open("rb") as file:
-            yield from (line.decode("utf-8", "replace") for line in lines_in(file))
-    except OSError as error:
-        raise unreadable(name, error) from error
-
-
-def _total(name: str, wanted: ListForm) -> int:
-    """The number of targets in the list; 0 if unknown."""
-    return 0 if name == STDIN else sum(1 for _ in origins_of(_lines(name), wanted))
 
 
 def _words(progress: Progress, begun: int, total: int, seconds: float) -> str:
@@ -175,10 +159,10 @@ class ListForm:
     column: int = 0
 
 
-def origins_of(lines: Iterable[str], wanted: ListForm) -> Iterator[Origin | None]:
+def origins_of(lines: Iterable[bytes], wanted: ListForm) -> Iterator[Origin | None]:
     """Yield the origins of a list, in order; None for a line without a site, such as a CSV head."""
     for line in lines:
-        text = line.strip("\ufeff \t\r\n")
+        text = line.decode("utf-8", "replace").strip(" \t\r\n")
         if text and text[0] != "#":
             yield from _origins(_site(text[:_LINE_CHARACTERS], wanted.column), wanted)
 
@@ -237,13 +221,15 @@ class Progress:
         beyond: the numbers of later targets that are done.
         counts: numbers of targets by access result and by event.
         asked: the list and the options in words; others have another progress.
+        path: of the progress file; None for none.
     """
 
     asked: str
+    path: Path | None = None
     done: int = 0
     beyond: set[int] = field(default_factory=set)
     counts: Counter[str] = field(default_factory=Counter)
-    is_complete: bool = False
+    _saved_at: float = field(default=0.0, compare=False)
 
     def finish(self, number: int, *keys: str) -> None:
         """Note that a target is done."""
@@ -262,29 +248,39 @@ class Progress:
         """The number of targets that are done."""
         return self.done + len(self.beyond)
 
-    def save(self, path: Path) -> None:
-        """Write the progress to a file, atomically."""
+    def save(self, each_seconds: float = 0.0) -> None:
+        """Write the progress to its file, atomically, unless that was done a short time ago."""
+        if self.path is None or time.monotonic() - self._saved_at < each_seconds:
+            return
+        self._saved_at = time.monotonic()
         found = {
             "asked": self.asked,
             "done": self.done,
             "beyond": sorted(self.beyond),
             "counts": dict(self.counts),
         }
-        put(path, json.dumps(found).encode())
+        put(self.path, json.dumps(found).encode())
+
+    def drop(self) -> None:
+        """Delete the file."""
+        if self.path is not None:
+            self.path.unlink(missing_ok=True)
 
     @classmethod
-    def load(cls, path: Path, asked: str) -> Progress:
+    def load(cls, path: Path | None, asked: str) -> Progress:
         """Read the progress, or start with none.
 
         Raises:
             CommandError: the file is not a progress file, or is for another list or other options.
         """
+        if path is None:
+            return cls(asked)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             counts = Counter({str(n): int(c) for n, c in found["counts"].items()})
-            loaded = cls(found["asked"], int(found["done"]), {*found["beyond"]}, counts)
+            loaded = cls(found["asked"], path, int(found["done"]), {*found["beyond"]}, counts)
         except FileNotFoundError:
-            return cls(asked)
+            return cls(asked, path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CommandError(f"{path}: cannot resume from this file ({error!r})") from error
         if loaded.asked != asked:
@@ -338,40 +334,34 @@ async def _address_of(host: str) -> str:
     return str(found[0][4][0]) if found else host
 
 
-class _Stop:
-    """A stop in order: work under way is finished, and nothing new begins.
+@contextmanager
+def _stop() -> Iterator[Event]:
+    """An event that SIGINT and SIGTERM set; other handlers must be set before this block.
 
-    Scrapy's own stop ends the engine: an answer that arrives is kept, but no second request
-    follows. Redirects, retries and delayed requests would then have to start again with the next
-    run. Here, the first signal only stops new work, and the engine ends once all is done. The next
-    signal is Scrapy's first, and the one after it ends the process.
+    This is a stop in order: work under way is finished, and nothing new begins. Scrapy's own stop
+    ends the engine: an answer that arrives is kept, but no second request follows. Redirects,
+    retries and delayed requests would then have to start again with the next run. Here, the first
+    signal only stops new work, and the engine ends once all is done. The next signal is Scrapy's
+    first, and the one after it ends the process.
     """
+    asked = Event()
 
-    def __init__(self) -> None:
-        self.is_asked = False
-        self._before: dict[int, Any] = {}
-
-    @contextmanager
-    def listening(self) -> Iterator[None]:
-        """Handle signals inside this block; other handlers must be set before."""
-        self._before = {
-            number: signal.signal(number, self._ask) for number in (signal.SIGINT, signal.SIGTERM)
-        }
-        try:
-            yield
-        finally:
-            self._hear_no_more()
-
-    def _ask(self, *_: object) -> None:
-        self.is_asked = True
-        self._hear_no_more()
+    def ask(*_: object) -> None:
+        asked.set()
+        hear_no_more()
         with suppress(OSError):  # not by a stream: the interrupted code may be writing to it
             os.write(2, f"\n{_STOPPING}\n".encode())
 
-    def _hear_no_more(self) -> None:
-        for number, handler in self._before.items():
-            if signal.getsignal(number) == self._ask:
+    def hear_no_more() -> None:
+        for number, handler in before.items():
+            if signal.getsignal(number) is ask:
                 signal.signal(number, handler)
+
+    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield asked
+    finally:
+        hear_no_more()
 
 
 @dataclass(slots=True)
@@ -379,63 +369,63 @@ class Collection:
     """The work on a list.
 
     Attributes:
-        call: the call of the command.
+        options: of the command.
         targets: origins, or None for lines without a site, in the same order in each run.
         progress: the targets that are done; kept up to date.
-        path: of the progress file; None for none.
         tell: called now and then.
     """
 
-    call: Call
+    options: Namespace
     targets: Iterator[Origin | None]
     progress: Progress
-    path: Path | None
     tell: Callable[[], None]
     _count: int = 0
     _is_read: bool = False
-    _saved_at: float = 0.0
-    _stop: _Stop = field(default_factory=_Stop)
 
-    def run(self) -> None:
-        """Fetch the robots.txt of the sites; returns when all are done, or on a stop.
+    @property
+    def is_complete(self) -> bool:
+        """Whether all targets are done."""
+        return self._is_read and self.progress.done == self._count
 
-        The first signal starts no more sites; the second is Scrapy's, which gives up work that
-        needs another request.
-        """
-        try:
-            in_engine(self.call, self._work, None, ends_in_order=True)
-        except CommandError:
-            if not self.progress.count:  # otherwise it was stopped midway
-                raise
-        finally:
-            self.progress.is_complete = self._is_read and self.progress.done == self._count
-            if self.path is not None:
-                self.progress.save(self.path)
-
-    async def _work(self, crawler: Crawler) -> None:
-        addresses, downloader = Addresses(self.call.options.per_address), Downloader(crawler)
+    async def run(self, crawler: Crawler) -> None:
+        """Fetch the robots.txt of the sites; returns when all are done, or on a stop."""
+        addresses, downloader = Addresses(self.options.per_address), Downloader(crawler)
         # Scrapy gives the connections that are idle at its end a second to close. Where the last
         # one closes while that second ends, Twisted fails with AlreadyCalledError.
         crawler.signals.connect(downloader.drop_idle, signals.spider_closed, weak=False)
         done_count = 0
         await sleep(0)  # with Twisted's loops, Scrapy sets its signal handlers after this
-        with self._stop.listening():
-            works, at_once = self._works(crawler, addresses), self.call.options.at_once
-            async for number, keys in as_they_come(works, at_once):
-                if keys:
-                    self.progress.finish(number, *keys)
+        with _stop() as stop:
+
+            def goes_on() -> bool:
+                return not stop.is_set() and _is_open(crawler)
+
+            works = self._works(crawler, addresses, goes_on)
+            async for _ in as_they_come(works, self.options.at_once):
                 done_count += 1
                 if done_count % _TIDIED_EACH == 0:
                     downloader.drop_idle()
                 self.tell()
-                self._save_now_and_then()
+                self.progress.save(_SAVED_EACH_SECONDS)
 
     def _works(
-        self, crawler: Crawler, addresses: Addresses
-    ) -> Iterator[Coroutine[Any, Any, tuple[int, tuple[str, ...]]]]:
+        self, crawler: Crawler, addresses: Addresses, goes_on: Callable[[], bool]
+    ) -> Iterator[Coroutine[Any, Any, None]]:
         """Yield the work on each target that is left, until a stop, or until the crawl ends."""
+
+        async def one(number: int, origin: Origin) -> None:
+            async with addresses.place_for(origin.host):
+                if not goes_on():
+                    return
+                policy = await policy_for(crawler, origin.robots_txt_uri)
+                policies_of(crawler, "collect").forget(origin)
+            result = policy.access_result
+            name = "override" if result is None else result.value
+            if _is_open(crawler):  # otherwise the result is not that of the site
+                self.progress.finish(number, name, f"event:{policy.event}")
+
         for number, origin in enumerate(self.targets):
-            if self._stop.is_asked or not _goes_on(crawler):
+            if not goes_on():
                 return
             self._count = number + 1
             if self.progress.is_done(number):
@@ -443,28 +433,9 @@ class Collection:
             if origin is None:
                 self.progress.finish(number, BAD)
             else:
-                yield self._one(number, origin, crawler, addresses)
+                yield one(number, origin)
         self._is_read = True
 
-    async def _one(
-        self, number: int, origin: Origin, crawler: Crawler, addresses: Addresses
-    ) -> tuple[int, tuple[str, ...]]:
-        """The result for a target, as keys of counts; empty if it is unknown."""
-        async with addresses.place_for(origin.host):
-            if self._stop.is_asked or not _goes_on(crawler):
-                return number, ()
-            policy = await policy_for(crawler, origin.robots_txt_uri)
-            policies_of(crawler, "collect").forget(origin)
-        result = policy.access_result
-        name = "override" if result is None else result.value
-        return number, (name, f"event:{policy.event}") if _goes_on(crawler) else ()
 
-    def _save_now_and_then(self) -> None:
-        now = time.monotonic()
-        if self.path is not None and now - self._saved_at > _SAVED_EACH_SECONDS:
-            self._saved_at = now
-            self.progress.save(self.path)
-
-
-def _goes_on(crawler: Crawler) -> bool:
+def _is_open(crawler: Crawler) -> bool:
     return is_running(crawler) and not is_closing(crawler)

@@ -64,6 +64,11 @@ class Freshness:
         return f"from the store, {age_words(time.time() - self.asked_at)} old"
 
     @property
+    def source(self) -> str:
+        """The source, as a word for programs."""
+        return "store" if self.is_stored else "site"
+
+    @property
     def words(self) -> str:
         """The same, with a hint how to fetch it now."""
         return f"{self}; --refresh fetches it now" if self.is_stored else str(self)
@@ -253,24 +258,28 @@ def stdin_lines() -> Iterator[str]:
     Raises:
         CommandError: standard input is closed.
     """
-    for number, line in enumerate(lines_in(_stdin())):
-        if number == 0:  # Windows' editors and shells write a byte order mark
-            line = line.removeprefix(BOM_UTF8)  # noqa: PLW2901
+    for line in lines_of(STDIN):
         text = line.decode("utf-8", "surrogateescape").strip()
         if text:
             yield text
 
 
-def lines_in(file: BinaryIO) -> Iterator[bytes]:
-    """Yield the lines of a list, as soon as they arrive.
+def lines_of(name: str) -> Iterator[bytes]:
+    """Yield the lines of a list, a file or standard input, as soon as they arrive.
 
     Raises:
-        CommandError: a line is too long for a list.
+        CommandError: it cannot be read, or a line is too long for a list.
     """
-    for line in iter(partial(file.readline, _LINE_OCTETS), b""):
-        if len(line) == _LINE_OCTETS:
-            raise CommandError(f"a line is longer than {_LINE_OCTETS:,} octets: this is not a list")
-        yield line
+    try:
+        with nullcontext(_stdin()) if name == STDIN else Path(name).open("rb") as file:
+            for number, line in enumerate(iter(partial(file.readline, _LINE_OCTETS), b"")):
+                if len(line) == _LINE_OCTETS:
+                    words = f"a line is longer than {_LINE_OCTETS:,} octets: this is not a list"
+                    raise CommandError(words)
+                # Windows' editors and shells write a byte order mark.
+                yield line if number else line.removeprefix(BOM_UTF8)
+    except OSError as error:
+        raise unreadable(name, error) from error
 
 
 def _stdin() -> BinaryIO:

@@ -21,7 +21,7 @@ from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.middleware import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
-from scrapy_rep.protocol.access.knowledge import status_of
+from scrapy_rep.protocol.access.knowledge import Answer, status_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import pace
 from scrapy_rep.protocol.paths import uri_without_dots
@@ -88,10 +88,7 @@ class Judge:
         is_file = file.access_result is AccessResult.SUCCESSFUL
         body = file.body if is_file else b""
         reading = reading_of(body, file.uri, call.ours.parse_limit_octets)
-        if file.answer is None:
-            policy = Policy(_NO_ORIGIN, 200, Meaning.RULES, reading, ())
-            return cls(_NO_ORIGIN, policy, call, file.body, has_answer=False)
-        origin, answer = Origin.of(file.uri) or _NO_ORIGIN, file.answer
+        origin, answer = Origin.of(file.uri) or _NO_ORIGIN, file.answer or Answer(200)
         at = file.freshness.asked_at if file.freshness is not None else 0.0
         policy = Policy(
             origin,
@@ -104,7 +101,8 @@ class Judge:
             fetched_at=at,
             asked_at=at,
         )
-        return cls(origin, policy, call, file.body, file.freshness)
+        has_answer = file.answer is not None
+        return cls(origin, policy, call, file.body, file.freshness, has_answer)
 
     @property
     def has_rules(self) -> bool:
@@ -186,7 +184,7 @@ class Judge:
             "sha256": policy.sha256 or None,
             "fetched_at": policy.fetched_at or None,
             "asked_at": policy.asked_at or None,
-            "source": None if freshness is None else "store" if freshness.is_stored else "site",
+            "source": None if freshness is None else freshness.source,
             "is_stale": policy.is_stale,
         }
 
@@ -336,8 +334,8 @@ class Judges:
             uri, freshness = origin.robots_txt_uri, judge.freshness
             if freshness is None:
                 continue
-            source = "store" if freshness.is_stored else "site"
-            rows.append({"robots_txt": uri, "source": source, "asked_at": freshness.asked_at})
+            told = {"source": freshness.source, "asked_at": freshness.asked_at}
+            rows.append({"robots_txt": uri, **told})
             if not call.is_json:
                 call.complain(f"{uri}: {freshness.words}")
         if call.is_json and rows:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 
 from scrapy import Request
@@ -30,7 +29,6 @@ from scrapy_rep.sitemaps.seeding import (
     origin_of,
     web_request,
 )
-from scrapy_rep.sitemaps.spiders import WELL_KNOWN
 
 from .engine_work import answer_to, in_engine
 from .inputs import is_url, octets_of
@@ -45,9 +43,6 @@ _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
 _LOST_FLAGS = ("dataloss", "partial")
 _TOLD = 20  # problems; the others are only counted
 _OK = range(200, 300)
-
-_Found = tuple[Sitemap, str]
-"""A sitemap, and its URL."""
 
 
 def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
@@ -193,46 +188,39 @@ class _SitemapWalk:
         Raises:
             CommandError: the file that the user names cannot be read.
         """
-        origin = site_of(self.name) if is_url(self.name) else None
-        if origin is None:
-            found: _Found | None = (Sitemap(octets_of(self.name, SITEMAP_OCTETS)), self.name)
+        origin = None
+        if is_url(self.name):
+            origin = site_of(self.name)
+            await self._begin(origin)
         else:
-            found = await self._begin(origin)
-        for page in self._pages_in(*found, origin) if found else ():
-            yield page
+            body = octets_of(self.name, SITEMAP_OCTETS)
+            for page in self._pages_in(Sitemap(body), self.name, None):
+                yield page
         while self._queue:
             url = self._queue.popleft()
             try:
-                found = await self._fetched(url, origin or site_of(url))
+                sitemap, url = await self._fetched(url, origin or site_of(url))
             except CommandError as error:
                 self._note(url, str(error))
                 continue
-            for page in self._pages_in(*found, origin):
+            for page in self._pages_in(sitemap, url, origin):
                 yield page
 
-    async def _begin(self, origin: Origin) -> _Found | None:
-        """Queue the sitemaps of the site; without any, return the first in the usual places."""
-        if not _is_site(self.name):
+    async def _begin(self, origin: Origin) -> None:
+        """Queue the sitemaps of the site, or the one that the user names."""
+        if path_of(self.name) not in ("", "/", "/robots.txt"):
             self._admit(self.name, origin)
-            return None
+            return
         policy = await policies_of(self._crawler, "check").get(origin)
         for value in policy.robots_txt.invalid_sitemaps:
             self._note(value, f"not fetched ({LeftOut.INVALID.value})")
         for url in policy.sitemaps:
             self._admit(url, origin)
-        if policy.sitemaps:
-            return None
-        if policy.is_unreachable:
+        if policy.is_unreachable and not policy.sitemaps:
             self.is_unreachable = True
             self._note(origin.robots_txt_uri, f"unreachable ({policy.event})")
-            return None
-        for place in WELL_KNOWN:
-            with suppress(CommandError):
-                found = await self._fetched(f"{origin}{place}", origin)
-                if found[0].kind is not None:
-                    return found
-        self._note(str(origin), "its robots.txt names no sitemap, and none is in the usual places")
-        return None
+        elif not policy.sitemaps:
+            self._note(str(origin), "its robots.txt names no sitemap")
 
     def _pages_in(
         self, sitemap: Sitemap, url: str, origin: Origin | None
@@ -263,8 +251,8 @@ class _SitemapWalk:
         if reason not in (None, LeftOut.REPEATED):
             self._note(url, f"not fetched ({reason.value})")
 
-    async def _fetched(self, url: str, origin: Origin) -> _Found:
-        """The sitemap at a URL, or where it redirects to.
+    async def _fetched(self, url: str, origin: Origin) -> tuple[Sitemap, str]:
+        """The sitemap at a URL, or where it redirects to; and its own URL.
 
         Raises:
             CommandError: no answer came, or the sitemap must not be fetched.
@@ -302,8 +290,3 @@ class _SitemapWalk:
         self.problem_count += 1
         if len(self.problems) < _TOLD:
             self.problems.append((url, words))
-
-
-def _is_site(url: str) -> bool:
-    """Whether a URL stands for all sitemaps of its site."""
-    return path_of(url) in ("", "/", "/robots.txt")

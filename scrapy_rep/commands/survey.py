@@ -39,7 +39,7 @@ from scrapy_rep.survey.parquet import FactsFile
 from scrapy_rep.survey.saved import Survey
 from scrapy_rep.survey.survey_tables import percent, tables
 
-from .inputs import lines_in, octets_of, put
+from .inputs import lines_of, octets_of, put
 from .report import refuse_page_without_jinja
 from .running import INTERRUPTED, OK, Call, CommandError, unreadable
 from .terminal import cut, safe
@@ -191,10 +191,9 @@ def _strata(name: str | None) -> dict[str, str]:
     if name is None:
         return {}
     try:
-        with Path(name).open("rb") as file:
-            texts = (line.decode("utf-8-sig") for line in lines_in(file))
-            rows = [row for row in csv.reader(texts) if row]
-    except (OSError, UnicodeDecodeError, csv.Error) as error:
+        texts = (line.decode() for line in lines_of(name))
+        rows = [row for row in csv.reader(texts) if row]
+    except (UnicodeDecodeError, csv.Error) as error:
         raise CommandError(f"{name}: {error}") from error
     if rows and rows[0][0].strip().lower() == "host":
         del rows[0]

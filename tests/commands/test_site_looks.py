@@ -143,18 +143,13 @@ class TestSitemap:
         (row, _) = rows(done)
         assert (row["url"], row["line"]) == (site.url("/b"), 2)
 
-    def test_the_usual_places(self) -> None:
+    def test_a_site_without_sitemaps(self) -> None:
         with Site() as site:
-            site.change(
-                {
-                    "/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n"),
-                    "/sitemap.xml": Answer(status=404),
-                    "/sitemap_index.xml": xml(urlset(site.url("/a"))),
-                }
-            )
+            site.change({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")})
             done = check("--sitemap", site.url("/robots.txt"), "--agent", "x")
-            assert done.status == 1
-            assert site.paths() == ["/robots.txt", "/sitemap.xml", "/sitemap_index.xml"]
+            assert done.status == 3
+            assert "its robots.txt names no sitemap" in done.out
+            assert site.paths() == ["/robots.txt"]
 
     def test_bounds_are_those_of_crawls(self, site: Site) -> None:
         done = check("--sitemap", site.url("/i.xml"), "--json", "-s", "REP_SITEMAP_MAX=2")
