@@ -33,7 +33,7 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing, suppress
+from contextlib import closing
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import chain
@@ -52,6 +52,7 @@ from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 from scrapy_rep.protocol.verdict import Rule
+from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
 from .expected import expected
 from .inputs import STDIN, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
@@ -170,12 +171,9 @@ def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
     since = math.inf if options.cached else time.time()
     if options.refresh and _has_store(call):
         wanted = list(urls)
-        origins: dict[Origin, None] = {}
-        for url in wanted:
-            with suppress(CommandError):  # reported below
-                origins[origin_of(url)] = None
-        for _ in refreshed(list(origins), call) if origins else ():
-            pass
+        # URLs without an origin are reported below.
+        origins = list(dict.fromkeys(filter(None, map(origin_or_none, wanted))))
+        list(refreshed(origins, call) if origins else ())
         urls = iter(wanted)
     elif not options.cached:
         governed = _governed(urls, call)

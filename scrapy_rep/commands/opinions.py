@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import multiprocessing
 from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import dataclass
 from importlib import import_module
 from importlib.util import find_spec
@@ -73,7 +74,7 @@ def _ask_of(name: str, body: bytes) -> Ask:
     elif name == "rerp":
         parser = module.RobotExclusionRulesParser()
         parser.parse(text)
-        parser.can_fetch = parser.is_allowed
+        return parser.is_allowed  # type: ignore[no-any-return]
     elif name == "reppy":
         parser = module.Robots.parse("", text)
         return lambda agent, url: parser.allowed(url, agent)
@@ -85,23 +86,18 @@ def _ask_of(name: str, body: bytes) -> Ask:
 
 def _serve(name: str, pipe: Connection) -> None:
     """Answer questions until there are no more; runs in the process of the parser."""
-    body, ask = b"", None
-    while True:
-        try:
-            new, agent, url = pipe.recv()
-        except (EOFError, KeyboardInterrupt):
-            return
-        try:
-            if new is not None:
-                body, ask = new, None
-            if ask is None:
-                ask = _ask_of(name, body)
-            answer: tuple[bool | None, str] = bool(ask(agent, url)), ""
-        except Exception as error:  # noqa: BLE001 - any error of the parser
-            answer = None, f"it failed: {type(error).__name__}: {error}"[:200]
-        except KeyboardInterrupt:
-            return
-        pipe.send(answer)
+    before, ask = b"", None
+    with suppress(EOFError, KeyboardInterrupt):
+        while True:
+            body, agent, url = pipe.recv()
+            try:
+                if ask is None or body != before:
+                    before, ask = body, None
+                    ask = _ask_of(name, body)
+                answer: tuple[bool | None, str] = bool(ask(agent, url)), ""
+            except Exception as error:  # noqa: BLE001 - any error of the parser
+                answer = None, f"it failed: {type(error).__name__}: {error}"[:200]
+            pipe.send(answer)
 
 
 class _Parser:
@@ -109,7 +105,6 @@ class _Parser:
 
     def __init__(self, name: str) -> None:
         self.name = name
-        self._body: bytes | None = None
         self._slow: bytes | None = None  # the file that took too long
         self._pipe: Connection | None = None
         self._process: Any = None
@@ -121,8 +116,7 @@ class _Parser:
             return too_slow
         pipe = self._open()
         try:
-            pipe.send((None if body == self._body else body, agent, url))
-            self._body = body
+            pipe.send((body, agent, url))
             if not pipe.poll(_SECONDS):
                 self._slow = body
                 self.close()
@@ -146,7 +140,7 @@ class _Parser:
             self._pipe.close()
             self._process.kill()
             self._process.join()
-        self._pipe, self._body = None, None
+        self._pipe = None
 
 
 class Opinions:

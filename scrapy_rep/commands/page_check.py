@@ -28,7 +28,6 @@ from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER,
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, UsagePreferences
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import QUEUE
 
 from .engine_work import answer_to, in_engine
@@ -119,7 +118,6 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
 
 def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None:
     """Show fields, elements, links and their meaning; FOUND if any agent is restricted."""
-    settings = RepSettings.of(call.settings)
     refused = sorted(readings.refused_links(response))
     said = {agent.name: readings.page_rules(response, agent.tokens) for agent in agents}
     fields, metas = list(_fields(response)), list(_metas(response, agents))
@@ -142,7 +140,7 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
         _write_list("fields", fields, call)
         _write_list("elements", metas, call)
         for name, rules in said.items():
-            _write_rules(name, rules, settings, call)
+            _write_rules(name, rules, call)
         links = list(map(excerpt, refused))
         _write_list(f"links not to be followed (rel: {NOFOLLOW})", links, call)
         for note in notes:
@@ -184,12 +182,12 @@ def _write_list(title: str, lines: list[str], call: Call) -> None:
         call.line(f"    and {len(lines) - _SHOWN:,} more")
 
 
-def _write_rules(name: str, rules: PageRules, settings: RepSettings, call: Call) -> None:
+def _write_rules(name: str, rules: PageRules, call: Call) -> None:
     call.line(f"  for {name}: {'' if rules.rules else 'no rules'}".rstrip())
     for rule in rules.rules:
         word = call.paint(f"{rule.name}{_value(rule)}", "red")
         call.line(f"    {word} by {rule.source}: {MEANINGS[rule.name]}")
-    for text in _consequences(rules, settings):
+    for text in _consequences(rules, call.ours.page_obey):
         call.line(f"    this project: {text}")
 
 
@@ -199,9 +197,9 @@ def _value(rule: PageRule) -> str:
     return f": {moment(float(rule.value)) if rule.name == UNAVAILABLE_AFTER else rule.value}"
 
 
-def _consequences(rules: PageRules, settings: RepSettings) -> Iterator[str]:
+def _consequences(rules: PageRules, wanted: Iterable[str]) -> Iterator[str]:
     """The effect of `REP_PAGE_OBEY` on rules."""
-    obeyed = [name for name in settings.page_obey if name != REL_NOFOLLOW and rules.says(name)]
+    obeyed = [name for name in wanted if name != REL_NOFOLLOW and rules.says(name)]
     items = [name for name in obeyed if name != "nofollow"]
     if "nofollow" in obeyed:
         yield "requests for its links are dropped (nofollow)"
@@ -291,7 +289,6 @@ def show_usage(call: Call, agents: Sequence[Agent]) -> None:
 
 
 async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) -> None:
-    tokens = RepSettings.of(call.settings).usage_tokens
     for url in call.options.usage:
         try:
             page = await fetched(url, crawler)
@@ -303,15 +300,19 @@ async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) 
             call.line(call.paint(safe(page.url), "bold"))
         policy = await policy_for(crawler, page.url)
         for agent in agents:
-            usage = usage_of(page, policy, product_tokens=agent.tokens, usage_tokens=tokens)
+            usage = usage_of(
+                page,
+                policy,
+                product_tokens=agent.tokens,
+                usage_tokens=call.ours.usage_tokens,
+            )
             _tell_usage(page.url, agent, usage, call)
 
 
 def _tell_of_site(url: str, file: Policy | RobotsTxt, agents: Sequence[Agent], call: Call) -> None:
     """Show the permitted uses of a page by robots.txt alone."""
-    tokens = RepSettings.of(call.settings).usage_tokens
     for agent in agents:
-        _tell_usage(url, agent, file.usage(url, agent.tokens, tokens), call)
+        _tell_usage(url, agent, file.usage(url, agent.tokens, call.ours.usage_tokens), call)
 
 
 def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> None:
@@ -320,6 +321,14 @@ def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> 
         call.row({"page": url, "agent": agent.name, **_usage_dict(usage)})
     else:
         call.lines(_usage_lines(agent, usage, call))
+        if usage.is_stale:
+            call.remark("read from a stale copy", "    ")
+        if not usage.is_complete:
+            call.remark(
+                "incomplete: a file of the site could not be fetched, and may say more", "    "
+            )
+        for note in _notes(usage):
+            call.remark(note, "    ")
     if not usage.is_complete:
         call.end_with(UNREACHABLE)
     elif any(usage.preference(one) is Preference.DISALLOWED for one in CATEGORIES):
@@ -374,13 +383,6 @@ def _usage_lines(agent: Agent, usage: UsagePreferences, call: Call) -> Iterator[
     if usage.robots_txt and usage.fetched_at:
         digest = f", SHA-256 {usage.digest[:16]}..." if usage.digest else ""
         yield f"    {usage.robots_txt}: {when(usage.fetched_at)}{digest}"
-    if usage.is_stale:
-        yield f"    {call.paint('note:', 'yellow')} read from a stale copy"
-    if not usage.is_complete:
-        words = "incomplete: a file of the site could not be fetched, and may say more"
-        yield f"    {call.paint('note:', 'yellow')} {words}"
-    for note in _notes(usage):
-        yield f"    {call.paint('note:', 'yellow')} {note}"
 
 
 def _statement_lines(usage: UsagePreferences, call: Call) -> Iterator[str]:

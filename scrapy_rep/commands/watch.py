@@ -16,12 +16,9 @@ Redis, is unreachable; 4 a file has changed too much to compare it completely
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 from scrapy_rep.cache.entry import is_same_version
 from scrapy_rep.protocol.access.events import name_of
-from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.document import parse
 
 from .diff import show_differences
@@ -40,50 +37,34 @@ urls URL...  a URL of each site
 """
 
 
-Seen = tuple[Origin, Answer, Copy | None, Copy | None]
-"""One look: the answer of an origin, the file seen last, and the file now, if it answers."""
-
-
 def run(call: Call) -> None:
-    """Look at all sites; the highest exit status counts."""
+    """Fetch the files now, as `refresh` does, and compare; the highest exit status counts."""
     agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
     origins = list(dict.fromkeys(map(origin_of, call.options.urls)))
-    for seen in _look(origins, call):
-        call.end_with(_told(seen, agents, call))
-
-
-def _look(origins: list[Origin], call: Call) -> Iterator[Seen]:
-    """Fetch the files of some origins now, as `refresh` does, and remember them."""
     with kept_store(call.settings, must_exist=False) as kept:
         keys = {origin: watch_key(kept.key(origin)) for origin in origins}
-        before = {origin: kept.known(key).copy for origin, key in keys.items()}
-    found: list[Seen] = []
-    for origin, answer, known in refreshed(origins, call):
-        is_up = known is not None and known.outage is None
-        now = known.copy if known is not None and is_up else None
-        found.append((origin, answer, before[origin], now))
+        copies = {origin: kept.known(key).copy for origin, key in keys.items()}
+    found = list(refreshed(origins, call))
     with kept_store(call.settings, must_exist=False) as kept:
-        for seen in found:
-            yield seen  # first, so that a change that was not reported is reported next time
-            origin, _, _, now = seen
-            if now is not None:  # also if unchanged: stores drop old entries
-                kept.put(keys[origin], Knowledge(now))
+        for origin, answer, known in found:
+            uri, words, before = origin.robots_txt_uri, answer_words(answer), copies[origin]
+            now = known.copy if known is not None and known.outage is None else None
+            if now is None:
+                call.complain(f"{uri}: {words}")
+                call.end_with(UNREACHABLE)
+                continue
+            # First, so that a change that was not reported is reported next time.
+            if before is None:
+                call.complain(f"{uri}: seen for the first time, {words}")
+            elif not is_same_version(before, now):
+                call.end_with(_changed(uri, before, now, agents, call))
+            elif call.options.verbose:
+                call.complain(f"{uri}: unchanged, {words}")
+            kept.put(keys[origin], Knowledge(now))  # also if unchanged: stores drop old entries
 
 
-def _told(seen: Seen, agents: list[str] | None, call: Call) -> int:
-    """Report on one site, and return the status."""
-    origin, answer, before, now = seen
-    uri, words = origin.robots_txt_uri, answer_words(answer)
-    if now is None:
-        call.complain(f"{uri}: {words}")
-        return UNREACHABLE
-    if before is None:
-        call.complain(f"{uri}: seen for the first time, {words}")
-        return OK
-    if is_same_version(before, now):
-        if call.options.verbose:
-            call.complain(f"{uri}: unchanged, {words}")
-        return OK
+def _changed(uri: str, before: Copy, now: Copy, agents: list[str] | None, call: Call) -> int:
+    """Report the changes of a file, and return the status."""
     was, is_now = name_of(before.event), name_of(now.event)
     if call.is_json:  # for programs: the file of the rows that follow
         told = {"answer": was, "seen_at": before.confirmed_at}
