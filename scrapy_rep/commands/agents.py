@@ -42,7 +42,7 @@ from scrapy_rep.analysis.audience.bindings import (
 from scrapy_rep.analysis.effect.differences import TooMuchToCompare
 from scrapy_rep.analysis.lint.crawler_names import KNOWN, either, meant_by, near_tokens
 from scrapy_rep.analysis.mending import edited
-from scrapy_rep.analysis.outline import Outline, name_of, outline
+from scrapy_rep.analysis.outline import Line, Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.access.events import name_of as event_name
 from scrapy_rep.protocol.document import parse
@@ -277,13 +277,15 @@ def _write_text(
     found: Sequence[Binding], accidents: Sequence[Accident], outlined: Outline, call: Call
 ) -> None:
     """Write the result for each URL; shared results and the legend come once."""
-    found = [one for one in found if call.options.all or not _is_unused_policy(one)]
+    if not call.options.all:  # nothing follows from a policy token that the file does not name
+        found = [one for one in found if one.is_own_group or not one.crawler.is_policy]
     said: dict[Hashable, str] = {}
     for url in dict.fromkeys(one.url for one in found):
         _write_url([one for one in found if one.url == url], accidents, said, call)
     known = {one.crawler.name for one in found}
-    _write_section("names in the file", dict.fromkeys(_name_words(outlined, known)), call)
-    _write_section("names that match no known crawler", _unknown_words(outlined), call)
+    lines = [line for block in outlined.blocks for line in block.agents]
+    _write_section("names in the file", dict.fromkeys(_name_words(lines, known)), call)
+    _write_section("names that match no known crawler", _unknown_words(lines), call)
     for one in found:
         if one.crawler.is_policy and one.access is Access.DISALLOWED:
             words = f"{one.crawler.token}: crawlers that know this policy token do not use the URL"
@@ -341,11 +343,6 @@ def _shown(
     return [
         one for one in found if not one.crawler.is_obsolete and (_is_named(one) or one in banned)
     ]
-
-
-def _is_unused_policy(binding: Binding) -> bool:
-    """Whether it is for a policy token that the file does not name, so that nothing follows."""
-    return binding.crawler.is_policy and not binding.is_own_group
 
 
 def _is_named(binding: Binding) -> bool:
@@ -430,29 +427,26 @@ def _write_section(
         call.lines(lines, "  ")
 
 
-def _name_words(outlined: Outline, known: set[str]) -> Iterator[str]:
+def _name_words(lines: Iterable[Line], known: set[str]) -> Iterator[str]:
     """Describe names in the file that are out of use, or that RFC 9309 parsers cannot match."""
-    for block in outlined.blocks:
-        for line in block.agents:
-            name = line.value.decode("utf-8", "replace")
-            crawler = crawler_of(name_of(line.value)) or crawler_of(name)
-            if crawler is None or crawler.name not in known:
-                continue
-            where = f"line {line.number}: {safe(line.value)}"
-            if crawler.is_obsolete and not crawler.operator.startswith("anyone"):
-                yield f"{where} is out of use{_successors(crawler)}"
-            read = name_by_rfc(crawler)
-            if read is not None:
-                reads = f"only {read!r}" if read else "no name at all"
-                yield (
-                    f"{where}: no parser of RFC 9309 can match {crawler.token!r}, it reads {reads}"
-                )
+    for line in lines:
+        name = line.value.decode("utf-8", "replace")
+        crawler = crawler_of(name_of(line.value)) or crawler_of(name)
+        if crawler is None or crawler.name not in known:
+            continue
+        where = f"line {line.number}: {safe(line.value)}"
+        if crawler.is_obsolete and not crawler.operator.startswith("anyone"):
+            yield f"{where} is out of use{_successors(crawler)}"
+        read = name_by_rfc(crawler)
+        if read is not None:
+            reads = f"only {read!r}" if read else "no name at all"
+            yield f"{where}: no parser of RFC 9309 can match {crawler.token!r}, it reads {reads}"
 
 
-def _unknown_words(outlined: Outline) -> Iterator[str]:
+def _unknown_words(lines: Iterable[Line]) -> Iterator[str]:
     """The names in the file that match no known crawler; probable mistakes come first."""
     unknown: dict[str, int] = {}
-    for line in (line for block in outlined.blocks for line in block.agents):
+    for line in lines:
         name = name_of(line.value)
         if name != EVERYONE and not {name, safe(line.value).lower()} & KNOWN:
             unknown.setdefault(safe(line.value), line.number)

@@ -303,6 +303,8 @@ _STATES = {
     "full": "full: its limit of requests is in flight",
     "unknown": "unknown: written by other software",
 }
+_COUNTED = ("closed", "full", "asked", "held", "shut", "resting", "idle", "unknown")
+_JSON_PLACES = {"held": "held_unreachable", "shut": "held_visit_time"}  # others keep their names
 _ENDS = {
     "asked": "another worker tries in",
     "held": "next try in",
@@ -364,10 +366,8 @@ def words_of(view: View, call: Call) -> Iterator[str]:
         yield f"  {label:<22}{value:>13}  {remark}".rstrip()
     if view.workers:
         yield ""
-        head, *rows = in_columns(_worker_rows(view.workers))
-        yield call.paint(head, "bold")
-        yield from rows
-        if more := totals.workers + totals.dying - len(rows):
+        yield from _table(_worker_rows(view.workers), call)
+        if more := totals.workers + totals.dying - len(view.workers[:_WORKERS_SHOWN]):
             yield f"... and {more:,} more"
     yield from _letter_words(view, call)
 
@@ -441,15 +441,16 @@ def _worker_rows(workers: Sequence[Worker]) -> list[list[str]]:
         ]
         for worker in workers[:_WORKERS_SHOWN]
     ]
-    rows.insert(0, ["worker", "lease", "in flight", "done", "pages/s", "age", ""])
-    return _narrow(rows)
+    return [["worker", "lease", "in flight", "done", "pages/s", "age", ""], *rows]
 
 
-def _narrow(rows: list[list[str]]) -> list[list[str]]:
-    """Cut the first cell of each row, so that the rows fit."""
+def _table(rows: list[list[str]], call: Call) -> Iterator[str]:
+    """Rows as lines, the first as the head; the first cell of each is cut, so that they fit."""
     others = max(map(len, in_columns(row[1:] for row in rows))) + 2
     cells = max(_NAME_CELLS, _COLUMNS - others)
-    return [[cut(row[0], cells), *row[1:]] for row in rows]
+    head, *lines = in_columns([cut(row[0], cells), *row[1:]] for row in rows)
+    yield call.paint(head, "bold")
+    yield from lines
 
 
 def _lease(worker: Worker) -> str:
@@ -491,9 +492,7 @@ def table_of(views: Sequence[View], call: Call) -> Iterator[str]:
                 *(f"{number:,}" for number in (totals.lanes, totals.due, totals.letters)),
             ]
         )
-    head, *lines = in_columns(_narrow(rows))
-    yield call.paint(head, "bold")
-    yield from lines
+    return _table(rows, call)
 
 
 def lane_words(view: View, call: Call) -> Iterator[str]:
@@ -553,15 +552,8 @@ def as_dict(view: View) -> dict[str, Any]:
             "due": totals.due,
             "due_later": totals.later,
             "next_due_at": totals.next_at,
-            "closed": counts.get("closed", 0),
-            "full": counts.get("full", 0),
             "unasked": totals.unasked,
-            "asked": counts.get("asked", 0),
-            "held_unreachable": counts.get("held", 0),
-            "held_visit_time": counts.get("shut", 0),
-            "resting": counts.get("resting", 0),
-            "idle": counts.get("idle", 0),
-            "unknown": counts.get("unknown", 0),
+            **{_JSON_PLACES.get(one, one): counts.get(one, 0) for one in _COUNTED},
             "is_estimate": view.places.is_estimate,
         },
         "worker_count": totals.alive,

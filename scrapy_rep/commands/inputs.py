@@ -45,9 +45,7 @@ _HOST = re.compile(r"(?:[\w-]+\.)+([a-z][\w-]+)(?::\d+)?(?=/|$)", re.IGNORECASE)
 _ENDINGS = frozenset(
     ["txt", "text", "bak", "old", "new", "orig", "tmp", "conf", "html", "gz", "md"]
 )
-_DATED = re.compile(
-    r"(?P<origin>.+)@(?P<date>\d{4}-\d\d-\d\d)(?:[T ](?P<time>\d\d:\d\d(:\d\d)?)Z?)?"
-)
+_DATED = re.compile(r"(?P<origin>.+)@(?P<at>\d{4}-\d\d-\d\d(?P<time>[T ]\d\d:\d\d(?::\d\d)?)?)Z?")
 
 
 @dataclass(frozen=True, slots=True)
@@ -150,12 +148,7 @@ def is_url(text: str) -> bool:
 
 def _is_dated(text: str) -> bool:
     """Whether an argument is ``ORIGIN@2026-11-01``, and no such file exists."""
-    if _DATED.fullmatch(text) is None:
-        return False
-    try:
-        return not Path(text).exists()
-    except OSError:  # a name that is too long
-        return True
+    return _DATED.fullmatch(text) is not None and not os.path.lexists(text)
 
 
 def origin_of(url: str, option: str = "") -> Origin:
@@ -355,7 +348,7 @@ def _former(argument: str, settings: Settings) -> Input:
     assert parts is not None  # noqa: S101 - the caller has checked
     origin = named_origin(parts["origin"])
     try:
-        at = datetime.fromisoformat(f"{parts['date']}T{parts['time'] or '00:00'}")
+        at = datetime.fromisoformat(parts["at"])
     except ValueError as error:
         raise CommandError(f"{argument}: not a date ({error})") from error
     at = at.replace(tzinfo=timezone.utc)
