@@ -29,25 +29,24 @@ import json
 import secrets
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, TextIO
 
 from scrapy import Request
 
-from scrapy_rep.cache.memory import Lru
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
 from scrapy_rep.proof.spool import MANIFEST, OWNER_ONLY, SpoolFile
 from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import Grounds, Run, TrailError, TrailLine, run_at, runs_in
+from scrapy_rep.proof.trail_reading import Run, TrailError, TrailLine, run_at, runs_in
 from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
 
-from .replaying import replay
+from .replaying import replay, with_grounds
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import count_of, csv_cell, cut, moment, safe, span
 
@@ -68,7 +67,6 @@ url [URL]  with explain: the URL
 
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
-_BODIES_OCTETS = 1 << 28
 _KEY_OCTETS = 1 << 10
 _DONE = {records.DROP: "dropped"}  # the other outcomes are words
 
@@ -209,12 +207,14 @@ def _tell_check(
 def _explain(run: Run, call: Call) -> int:
     """Show each decision on a URL; return FOUND if there is none.
 
-    Reads the trail once. Memory: the policies of one segment, and up to 256 MB of files.
+    Reads the trail once.
     """
     url = call.options.url
     wanted, status = _spellings(run, url), FOUND
-    for record, policy, body in _with_grounds(run):
-        if record.get("url") not in wanted and record.get("page") not in wanted:
+    for record, policy, body in with_grounds(run):
+        if record["t"] not in records.NUMBERED or wanted.isdisjoint(
+            (record.get("url"), record.get("page"))
+        ):
             continue
         status = OK
         if call.is_json:
@@ -248,21 +248,6 @@ def _spellings(run: Run, url: str) -> set[str]:
     except ValueError as error:
         raise CommandError(f"{url!r} is not a URL: {error}") from error
     return spellings
-
-
-def _with_grounds(run: Run) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
-    """Yield each numbered record with its policy and the octets of its file."""
-    grounds = Grounds()
-    bodies: Lru[str, bytes] = Lru(_BODIES_OCTETS)
-    for place, record in run.records():
-        grounds.take(place, record)
-        if record["t"] == records.BODY:
-            with suppress(ValueError):
-                body = records.octets_of(record)
-                bodies.put(f"sha256:{record.get('sha256')}", body, len(body))
-        elif record["t"] in records.NUMBERED:
-            policy = grounds.policy_of(record)
-            yield record, policy, bodies.get((policy or {}).get("body", ""))
 
 
 def _explanation(
@@ -443,10 +428,8 @@ def _opened(output: str | None) -> Iterator[TextIO]:
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:
-    grounds = Grounds()
     wanted = ("origin", "event", "meaning", "source", "is_stale", "fetched_at", "body")
-    for place, record in run.records():
-        grounds.take(place, record)
+    for record, policy, _ in with_grounds(run, needs_bodies=False):
         if record["t"] in records.NUMBERED:
-            policy = grounds.policy_of(record) or {}
-            yield {**{name: policy[name] for name in wanted if name in policy}, **record}
+            told = policy or {}
+            yield {**{name: told[name] for name in wanted if name in told}, **record}

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
 
@@ -16,7 +17,7 @@ from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Mean
 from scrapy_rep.protocol.access.exchange import remedy_at
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri, RepError
 from scrapy_rep.protocol.extensions.pace import Excess, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
@@ -89,6 +90,26 @@ def _tell(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
     call.line(f"  now: {safe(now)}")
 
 
+def with_grounds(
+    run: Run, *, needs_bodies: bool = True
+) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
+    """Yield each record but those of files, with its policy and the octets of its file.
+
+    Memory: the policies of one segment, and up to 256 MB of files.
+    """
+    grounds = Grounds()
+    bodies: Lru[str, bytes] = Lru(_FILES_OCTETS)
+    for place, record in run.records():
+        grounds.take(place, record)
+        if record["t"] != records.BODY:
+            policy = grounds.policy_of(record) if record["t"] in records.NUMBERED else None
+            yield record, policy, bodies.get((policy or {}).get("body", ""))
+        elif needs_bodies:
+            with suppress(ValueError):
+                body = records.octets_of(record)
+                bodies.put(f"sha256:{record.get('sha256')}", body, len(body))
+
+
 class Replayer:
     """Makes the decisions of a run again, with the same or another policy and agent."""
 
@@ -101,8 +122,6 @@ class Replayer:
         self._run = run
         self._access = None if preset is None else AccessPolicy(preset)
         self._agent = None if agent is None else as_product_tokens(agent)
-        self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
-        self._grounds = Grounds()
         # With the record behind each policy: another segment may use the number for another policy.
         self._made: Lru[int, tuple[dict[str, Any], Policy]] = Lru(_FILES_OCTETS)
         head = run.head
@@ -111,33 +130,22 @@ class Replayer:
 
     def outcomes(self) -> Iterator[tuple[dict[str, Any], Replayed, int]]:
         """Yield each record with its result, and the number of decisions it stands for."""
-        for place, record in self._run.records():
-            kind = record["t"]
-            self._grounds.take(place, record)
-            if kind == records.BODY:
-                self._read(record)
-            elif kind == records.DECISION:
-                yield record, self._outcome(record), 1
-            elif kind == records.GAP:
+        for record, told, body in with_grounds(self._run):
+            if record["t"] == records.DECISION:
+                yield record, self._outcome(record, told, body), 1
+            elif record["t"] == records.GAP:
                 lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
                 yield record, Replayed("lost in a gap"), lost
         if self._run.damaged_count:
             yield {}, Replayed("not replayable: damaged records"), self._run.damaged_count
 
-    def _read(self, record: dict[str, Any]) -> None:
-        limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))
-        try:
-            body = records.octets_of(record)
-        except ValueError:
-            return
-        file = parse(body, limit_octets=max(limit, PARSE_LIMIT_OCTETS))
-        self._files.put(f"sha256:{record['sha256']}", file, file.kept_octets)
-
-    def _outcome(self, record: dict[str, Any]) -> Replayed:
+    def _outcome(
+        self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None
+    ) -> Replayed:
         if record.get("redacted"):
             return Replayed(_REDACTED)
         try:
-            now = self._verdict(record)
+            now = self._verdict(record, told, body)
         except NotReplayableError as error:
             return Replayed(f"not replayable: {error}")
         except (RepError, KeyError, TypeError, ValueError) as error:
@@ -153,13 +161,17 @@ class Replayer:
             now.line,
         ) and record.get("group", "") == now.product_token
 
-    def _verdict(self, record: dict[str, Any]) -> Verdict:
+    def _verdict(
+        self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None
+    ) -> Verdict:
         reason, url = record["reason"], record["url"]
         if reason == Reason.INVALID_URI.name:
             return _of_invalid(url)
         if "p" not in record:
             raise NotReplayableError("there was no policy")
-        policy = self._policy(record)
+        if told is None:
+            raise NotReplayableError("its policy is missing")
+        policy = self._policy(record, told, body)
         tokens = self._agent or tuple(record.get("tokens") or self._tokens)
         verdict = policy.verdict(url, tokens)
         if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
@@ -184,19 +196,16 @@ class Replayer:
     def _value(self, name: str) -> Any:
         return self._settings.get(name, SETTINGS[name].default)
 
-    def _policy(self, record: dict[str, Any]) -> Policy:
+    def _policy(self, record: dict[str, Any], told: dict[str, Any], body: bytes | None) -> Policy:
         """The policy behind a decision."""
-        told = self._grounds.policy_of(record)
-        if told is None:
-            raise NotReplayableError("its policy is missing")
         made = self._made.get(record["p"])
         if made is not None and made[0] is told:
             return made[1]
-        policy = self._rebuilt(told, float(record["at"]))
+        policy = self._rebuilt(told, body, float(record["at"]))
         self._made.put(record["p"], (told, policy), policy.octets)
         return policy
 
-    def _rebuilt(self, record: dict[str, Any], at: float) -> Policy:
+    def _rebuilt(self, record: dict[str, Any], body: bytes | None, at: float) -> Policy:
         """A policy from its record and the octets of its file."""
         if "parser" in record:
             raise NotReplayableError("another parser was used")
@@ -207,9 +216,10 @@ class Replayer:
         meaning = self._meaning(record, event, at)
         reading = Reading.of_nothing(origin)
         if meaning is Meaning.RULES:
-            file = self._files.get(record.get("body", ""))
-            if file is None:
+            if body is None:
                 raise NotReplayableError("the octets of its file are missing")
+            limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))
+            file = parse(body, limit_octets=max(limit, PARSE_LIMIT_OCTETS))
             reading = Reading(file, file)
         return Policy(
             origin, event, meaning, reading, self._tokens, is_stale=bool(record.get("is_stale"))
