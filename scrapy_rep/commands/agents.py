@@ -81,7 +81,7 @@ _PURPOSES = (
     *("archive", "research", "monitoring", "feed", "other"),
 )
 _QUESTIONS = {"ai-training": "train on it", "ai-search": "answer from it", "search": "search it"}
-_COLOURS = {Access.ALLOWED: "green", Access.DISALLOWED: "red", Access.NOT_BOUND: "yellow"}
+_COLOURS = {"allowed": "green", "disallowed": "red", "not bound": "yellow"}  # by Access's values
 _COLUMNS = 78
 _OPERATOR_CELLS, _CRAWLER_CELLS = 15, 24
 
@@ -403,8 +403,7 @@ def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
         said = ", ".join(name if name in certain else f"{name}?" for name in names)
         if names:
             lines.append(f"{access.value}: {said}")
-    colours = {access.value: colour for access, colour in _COLOURS.items()}
-    _write_section(title, lines, call, colours)
+    _write_section(title, lines, call)
 
 
 def _who(crawler: Crawler) -> str:
@@ -413,17 +412,15 @@ def _who(crawler: Crawler) -> str:
     return crawler.token if is_anyone else crawler.operator
 
 
-def _write_section(
-    title: str, texts: Iterable[str], call: Call, colours: Mapping[str, str] | None = None
-) -> None:
-    """Write a title and wrapped texts; the words before a colon may have a colour."""
+def _write_section(title: str, texts: Iterable[str], call: Call) -> None:
+    """Write a title and wrapped texts; a verdict before a colon gets its colour."""
     for number, text in enumerate(texts):
         if number == 0:
             call.line(call.paint(title, "bold"))
         lines = textwrap.wrap(text, _COLUMNS - 2, subsequent_indent="    ")
         word, colon, rest = lines[0].partition(":")
-        colour = (colours or {}).get(word)
-        lines[0] = f"{call.paint(word, colour)}{colon}{rest}" if colour else lines[0]
+        if word in _COLOURS:
+            lines[0] = f"{call.paint(word, _COLOURS[word])}{colon}{rest}"
         call.lines(lines, "  ")
 
 
