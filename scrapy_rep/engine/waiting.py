@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 
-from .loops import within
+from .loops import Promise, within
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -22,7 +22,7 @@ class SharedWork(Generic[Key, Value]):
     """
 
     def __init__(self) -> None:
-        self._waiters: dict[Key, list[Deferred[Value]]] = {}
+        self._waiters: dict[Key, list[Promise[Value]]] = {}
         self._tasks: set[Deferred[None]] = set()
 
     def is_under_way(self, key: Key) -> bool:
@@ -31,7 +31,7 @@ class SharedWork(Generic[Key, Value]):
 
     def count_of(self, key: Key) -> int:
         """The number of waiters for the result of a key."""
-        return len(self._waiters.get(key, ()))
+        return sum(not waiter.is_kept for waiter in self._waiters.get(key, ()))
 
     def start(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
         """Begin work on a key; the work must call `end` with its result."""
@@ -43,28 +43,19 @@ class SharedWork(Generic[Key, Value]):
     def end(self, key: Key, value: Value) -> None:
         """Give the result of the work on a key to all its waiters."""
         for waiter in self._waiters.pop(key, ()):
-            if not waiter.called:
-                waiter.callback(value)
+            waiter.keep(value)
 
-    async def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Value:
+    def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Promise[Value]:
         """The result of the work on a key; `work` creates the work if it is not under way.
 
-        Raises:
-            CancelledError: the waiter was cancelled.
+        Each waiter awaits a promise of its own, which raises CancelledError if it is cancelled.
         """
-        # Each waiter has its own Deferred: a shared one would give its result to the first
-        # coroutine that awaits it, and None to the others.
-        waiter: Deferred[Value] = Deferred()
+        waiter: Promise[Value] = Promise()
         is_new = key not in self._waiters
         self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start
-        try:
-            if is_new:
-                self.start(key, work())
-            return await maybe_deferred_to_future(waiter)
-        finally:
-            waiters = self._waiters.get(key, [])
-            if waiter in waiters:
-                waiters.remove(waiter)
+        if is_new:
+            self.start(key, work())
+        return waiter
 
     async def cancel(self, limit_seconds: float) -> list[Key]:
         """Cancel all work and wait for its end; return the keys that still have no result.
