@@ -17,6 +17,7 @@ from .entry import Entry, Key, key_of
 
 Name = TypeVar("Name")
 Value = TypeVar("Value")
+_Pool = OrderedDict[Name, tuple[Value, int]]
 
 _LARGE_PART = 256  # an entry is large if it takes more than 1/256 of the limit
 _LARGE_SHARE = 2  # large entries may take 1/2 of the limit while others need room
@@ -39,69 +40,52 @@ class Lru(Generic[Name, Value]):
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
         self.evicted_count = 0
-        self._small: _Pool[Name, Value] = _Pool()
-        self._large: _Pool[Name, Value] = _Pool()
+        # Small values, and large ones: each with its size, the least recently used first.
+        self._pools: tuple[_Pool[Name, Value], _Pool[Name, Value]] = OrderedDict(), OrderedDict()
+        self._octets = [0, 0]  # of each pool
         self.last: tuple[Name, Value] | None = None
 
     @property
     def octets(self) -> int:
         """The size of all values together."""
-        return self._small.octets + self._large.octets
+        return sum(self._octets)
 
     def __len__(self) -> int:
-        return len(self._small.values) + len(self._large.values)
+        return sum(map(len, self._pools))
 
     def get(self, key: Name) -> Value | None:
         """The value, which becomes the most recently used, or None."""
-        values = self._small.values
-        found = values.get(key)
-        if found is None and self._large.values:
-            values = self._large.values
-            found = values.get(key)
-        if found is None:
-            return None
-        values.move_to_end(key)
-        self.last = key, found[0]
-        return found[0]
+        for pool in self._pools:
+            found = pool.get(key)
+            if found is not None:
+                pool.move_to_end(key)
+                self.last = key, found[0]
+                return found[0]
+        return None
 
     def put(self, key: Name, value: Value, octets: int) -> None:
         """Keep a value of the given size in place of the key's former one."""
         self.drop(key)  # this resets `last`: the value may be evicted below
-        is_large = octets > self.limit_octets // _LARGE_PART
-        pool = self._large if is_large else self._small
-        pool.values[key] = (value, octets)
-        pool.octets += octets
+        own = int(octets > self.limit_octets // _LARGE_PART)
+        self._pools[own][key] = value, octets
+        self._octets[own] += octets
         while self.octets > self.limit_octets:
-            over_share = self._large.octets > self.limit_octets // _LARGE_SHARE
-            crowded = self._large if over_share else self._small
-            if len(crowded.values) == 1 and crowded is pool:
+            crowded = int(self._octets[1] > self.limit_octets // _LARGE_SHARE)
+            if crowded == own and len(self._pools[own]) == 1:
                 return  # only the value that was just put is left
-            crowded.evict()
+            _, (_, freed) = self._pools[crowded].popitem(last=False)
+            self._octets[crowded] -= freed
             self.evicted_count += 1
 
     def keys(self) -> list[Name]:
         """All keys, the least recently used first, of small values and then of large ones."""
-        return [*self._small.values, *self._large.values]
+        return [key for pool in self._pools for key in pool]
 
     def drop(self, key: Name) -> None:
         """Forget a key's value, if there is one."""
         self.last = None
-        for pool in (self._small, self._large):
-            _, octets = pool.values.pop(key, (None, 0))
-            pool.octets -= octets
-
-
-class _Pool(Generic[Name, Value]):
-    """Values with their sizes, the least recently used first."""
-
-    def __init__(self) -> None:
-        self.values: OrderedDict[Name, tuple[Value, int]] = OrderedDict()
-        self.octets = 0
-
-    def evict(self) -> None:
-        """Let the least recently used go."""
-        _, (_, freed) = self.values.popitem(last=False)
-        self.octets -= freed
+        for index, pool in enumerate(self._pools):
+            self._octets[index] -= pool.pop(key, (None, 0))[1]
 
 
 class MemoryStore:

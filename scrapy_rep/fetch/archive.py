@@ -46,6 +46,8 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
+from .transfer import Transfer, headers_of
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -54,7 +56,6 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
     from .fetch_state import FetchState
-    from .transfer import Transfer
 
 logger = logging.getLogger(__name__)
 
@@ -85,7 +86,6 @@ class Archive:
         self._journal = Journal(crawler, __name__)
         self._opened: ArchiveWriter | None = None
         self._is_closed = False
-        self._lost_count = 0  # without a writer
         # Absolute: the working directory may change while the crawl runs.
         self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
         # The answers archived in this run, so that reading them from the store adds no record.
@@ -119,14 +119,6 @@ class Archive:
             "isPartOf": self._folder.name,
         }
 
-    def _lose(self, why: str) -> None:
-        if self._opened is not None:
-            self._opened.fail(why)
-            return
-        self._lost_count += 1
-        if self._lost_count == 1:
-            self._failed(why)
-
     def _failed(self, error: str) -> None:
         self._journal.warning(
             "The archive in %s cannot be written: %s. The crawl goes on. The manifest of the "
@@ -140,7 +132,6 @@ class Archive:
         """Write the end of the archive."""
         self._is_closed = True
         if self._opened is None:
-            self._journal.count(stats.WARC_FAILED, self._lost_count)
             return
         writer, self._opened = self._opened, None
         try:
@@ -148,7 +139,7 @@ class Archive:
         except TimeoutError:
             self._failed("the disk does not answer")
         self._journal.count(stats.WARC_RECORDS, writer.record_count)
-        self._journal.count(stats.WARC_FAILED, writer.failed_count + self._lost_count)
+        self._journal.count(stats.WARC_FAILED, writer.failed_count)
 
     @contextmanager
     def _counting_failures(self) -> Iterator[None]:
@@ -157,7 +148,9 @@ class Archive:
             yield
         except Exception as error:
             logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
-            self._lose(f"{type(error).__name__}: {error}")
+            self._open()
+            if self._opened is not None:
+                self._opened.fail(f"{type(error).__name__}: {error}")
 
     # Called by fetches
 
@@ -235,7 +228,7 @@ class Archive:
             told = known.copy or known.outage
             if told is None:
                 return
-            at = told.fetched_at if isinstance(told, Copy) else told.failed_at
+            at = _at(told)
             if self._known.get((origin, path)) == at:
                 return
             self._known.put((origin, path), at, _KNOWN_COST)
@@ -269,14 +262,15 @@ def _purpose(course: FetchState) -> Purpose:
 
 
 def _stored(origin: Origin, path: str, told: Copy | Outage, hops: tuple[str, ...]) -> Stored:
-    is_copy = isinstance(told, Copy)
-    is_file = is_copy and access_result(told.event) is AccessResult.SUCCESSFUL
-    body = told.body if isinstance(told, Copy) and is_file else None
-    headers = dict(told.headers) if isinstance(told, Copy) else {}
+    body, headers = None, dict[str, str]()
+    if isinstance(told, Copy):
+        headers = dict(told.headers)
+        is_file = access_result(told.event) is AccessResult.SUCCESSFUL
+        body = told.body if is_file else None
     return Stored(
         new_id(),
         Purpose(str(origin), path, hops or (f"{origin}{path}",)),
-        told.fetched_at if isinstance(told, Copy) else told.failed_at,
+        _at(told),
         time.time(),
         "store",
         name_of(told.event),
@@ -284,6 +278,10 @@ def _stored(origin: Origin, path: str, told: Copy | Outage, hops: tuple[str, ...
         headers.get("content-type", ""),
         headers.get("cache-control", ""),
     )
+
+
+def _at(told: Copy | Outage) -> float:
+    return told.fetched_at if isinstance(told, Copy) else told.failed_at
 
 
 def _by_middleware(purpose: Purpose, step: Step, response: Response, body: bytes | None) -> Stored:
@@ -314,11 +312,7 @@ def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | N
     if copy is None or came is None or request is None or came.status != NOT_MODIFIED:
         return None
     is_asked = any(name in request.headers for name in _CONDITIONS)
-    validators = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in came.headers.items()
-    }
-    if not is_asked or copy.hops[-1:] != (step.uri,) or not copy.is_same_as(validators):
+    if not is_asked or copy.hops[-1:] != (step.uri,) or not copy.is_same_as(headers_of(came)):
         return None
     sent = [one.sent_at for one in copy.steps if one.uri == step.uri and one.sent_at is not None]
     return Original(step.uri, sent[-1] if sent else copy.fetched_at)

@@ -58,8 +58,7 @@ from .failures import failure_of
 from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
-from .sender import headers_of
-from .transfer import is_own
+from .transfer import headers_of, is_own
 
 if TYPE_CHECKING:
     from scrapy.http import Response

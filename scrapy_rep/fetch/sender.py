@@ -38,12 +38,12 @@ from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
-from scrapy_rep.protocol.secrecy import bare, is_secret, without_userinfo
+from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
 from .fetch_state import PROXY, FetchPart, FetchState
-from .transfer import MARK, Transfer
+from .transfer import MARK, Transfer, headers_of
 from .wires import Wires
 
 if TYPE_CHECKING:
@@ -376,12 +376,3 @@ def _is_too_large(error: Exception) -> bool:
 
 def _user_agent(request: Request) -> str:
     return (request.headers.get(b"User-Agent") or b"").decode("utf-8", "backslashreplace")
-
-
-def headers_of(response: Response) -> dict[str, str]:
-    """The headers of an answer without secrets, as text, with names in lower case."""
-    found = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in response.headers.items()
-    }
-    return {name: without_userinfo(value) for name, value in found.items() if not is_secret(name)}

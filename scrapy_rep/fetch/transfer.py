@@ -38,6 +38,7 @@ from scrapy_rep.protocol.compressed import (
     inflated,
     without_gzip,
 )
+from scrapy_rep.protocol.secrecy import is_secret, without_userinfo
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -307,6 +308,15 @@ class Transfer:
         rest = yield from pieces
         if rest:
             self.remark = f"{len(rest)} octets after the end of the {encoding} file"
+
+
+def headers_of(response: Response) -> dict[str, str]:
+    """The headers of an answer without secrets, as text, with names in lower case."""
+    found = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in response.headers.items()
+    }
+    return {name: without_userinfo(value) for name, value in found.items() if not is_secret(name)}
 
 
 def _is_short(came: Response) -> bool:

@@ -16,9 +16,6 @@ ROBOTS_TXT_PATH = "/robots.txt"
 """The path of every origin's rules (RFC 9309, 2.3)."""
 
 _ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
-# The start of most URIs. No part of it needs a further check, so these take the fast path.
-_PLAIN = re.compile(r"(https?)://([a-z0-9.-]+)(?::([1-9][0-9]{0,4}))?(?:[/?#]|\Z)")
-_LAST_PORT = 65_535
 # No host contains these (RFC 3986, 3.2.2; URL standard). Google's matcher ends it at ";".
 _NO_HOST = frozenset("\\ %/?#@<>^|;")
 # Some clients end the authority at a backslash, and some drop blanks: they find different hosts.
@@ -53,14 +50,7 @@ class Origin:
         Raises:
             InvalidUri: the scheme is governed, but there is no host, or no port in 1..65535.
         """
-        # A printable text contains none of these but blanks, and this check is much faster.
-        is_odd = not (uri.isprintable() and uri == uri.strip(" ")) and _ODD.search(uri) is not None
-        plain = None if is_odd else _PLAIN.match(uri)
-        if plain is not None:
-            scheme, host, digits = plain.groups()
-            port = int(digits) if digits else DEFAULT_PORTS[scheme]
-            if port <= _LAST_PORT:
-                return cls(scheme, host, port)
+        is_odd = _ODD.search(uri) is not None
         scheme, colon, _ = (_ODD.sub("", uri) if is_odd else uri).partition(":")
         scheme = scheme.lower()
         if not colon or scheme not in DEFAULT_PORTS:
