@@ -24,8 +24,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS
-from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, Code, Severity
 from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
@@ -68,7 +67,7 @@ def _lint(files: list[tuple[str, bytes]]) -> None:
         having.update(set(codes))
         default = [code for code in codes if code in GROUPS[DEFAULT]]
         for name, told in zip(kinds, (codes, default, set(default)), strict=True):
-            kinds[name].update(CHECKS[code].severity.value for code in told)
+            kinds[name].update(code.severity.value for code in told)
     seconds = time.perf_counter() - started
     print(f"lint: {seconds:.1f} s, slowest {slowest[0]:.2f} s ({slowest[1]})")
     print("a file, by severity:")

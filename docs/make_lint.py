@@ -16,8 +16,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.lint_examples import BAD, GOOD
-from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS, PEDANTIC
-from scrapy_rep.analysis.checks.codes import Check, Effect, Severity
+from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, PEDANTIC, Code, Effect, Severity
 from scrapy_rep.analysis.findings import shown
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.access.events import name_of
@@ -98,8 +97,8 @@ the files before and after (`benchmarks/lint_mends.py`)."""
 def pages() -> dict[str, str]:
     """The pages by file name."""
     made = {"README.md": "\n".join(_index()) + "\n"}
-    for check in CHECKS.values():
-        made[f"{check.code.value}.md"] = "\n".join(_page(check)) + "\n"
+    for code in Code:
+        made[f"{code.value}.md"] = "\n".join(_page(code)) + "\n"
     return made
 
 
@@ -114,24 +113,23 @@ def _groups() -> Iterator[str]:
 
 def _index() -> Iterator[str]:
     yield _INTRODUCTION.replace("GROUPS", "\n".join(_groups()))
-    for section, checks in groupby(CHECKS.values(), attrgetter("section")):
+    for section, checks in groupby(Code, attrgetter("section")):
         yield f"\n## {section}\n"
         yield "| code | name | severity | meaning |"
         yield "| --- | --- | --- | --- |"
-        for check in checks:
-            code = check.code.value
+        for code in checks:
             yield (
-                f"| [{code}]({code}.md) | {check.code.slug} | {check.severity.value} | "
-                f"{_cell(check.meaning)} |"
+                f"| [{code.value}]({code.value}.md) | {code.slug} | {code.severity.value} | "
+                f"{_cell(code.meaning)} |"
             )
 
 
-def _page(check: Check) -> Iterator[str]:
-    yield f"# {check.code.value} {check.code.slug}\n"
-    yield f"{check.section}; {_WORDS[check.severity]}.{_group_words(check)}\n"
-    yield f"{_sentence(check.meaning)}\n"
-    yield f"**What to do:** {check.mend}. {_promise(check)}\n"
-    for title, example in (("Bad", BAD[check.code]), ("Good", GOOD[check.code])):
+def _page(code: Code) -> Iterator[str]:
+    yield f"# {code.value} {code.slug}\n"
+    yield f"{code.section}; {_WORDS[code.severity]}.{_group_words(code)}\n"
+    yield f"{_sentence(code.meaning)}\n"
+    yield f"**What to do:** {code.mend}. {_promise(code)}\n"
+    for title, example in (("Bad", BAD[code]), ("Good", GOOD[code])):
         yield f"{title}:\n"
         yield "```text"
         yield from _example(example)
@@ -139,19 +137,19 @@ def _page(check: Check) -> Iterator[str]:
     yield "[All codes](README.md)"
 
 
-def _promise(check: Check) -> str:
-    example = BAD[check.code]
-    if check.effect is Effect.CHANGES and isinstance(example, bytes):
-        found = (one for one in lint(example) if one.code is check.code)
+def _promise(code: Code) -> str:
+    example = BAD[code]
+    if code.effect is Effect.CHANGES and isinstance(example, bytes):
+        found = (one for one in lint(example) if one.code is code)
         if any(one.is_unsafe for one in found):
             return "This is an unsafe fix: it may change verdicts."
-    return _PROMISES[check.effect]
+    return _PROMISES[code.effect]
 
 
-def _group_words(check: Check) -> str:
-    if check.group == DEFAULT:
+def _group_words(code: Code) -> str:
+    if code.group == DEFAULT:
         return ""
-    options = f"`--select {check.group}` or `--select {check.code.value}`"
+    options = f"`--select {code.group}` or `--select {code.value}`"
     return f" Not reported by default, but with {options}."
 
 

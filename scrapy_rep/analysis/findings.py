@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
-from scrapy_rep.analysis.checks.codes import Check, Code, Effect, Severity
+from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
@@ -45,25 +45,25 @@ class Finding:
     @property
     def severity(self) -> Severity:
         """How serious it is."""
-        return self._check.severity
+        return self.code.severity
 
     @property
     def message(self) -> str:
         """Its meaning, in one sentence without its full stop."""
-        meaning = self._check.meaning
+        meaning = self.code.meaning
         return f"{meaning} ({self.detail})" if self.detail else meaning
 
     @property
     def mend(self) -> str:
         """The fix, in one sentence without its full stop."""
-        return self._check.mend if self.proposal is None else self.proposal.text
+        return self.code.mend if self.proposal is None else self.proposal.text
 
     @property
     def effect(self) -> Effect:
         """The effect of the fix on verdicts."""
         if self.proposal is not None:
             return self.proposal.effect
-        usual = self._check.effect
+        usual = self.code.effect
         return Effect.CHANGES if usual is Effect.KEEPS else usual  # this place was not checked
 
     @property
@@ -75,12 +75,6 @@ class Finding:
     def is_unsafe(self) -> bool:
         """Whether it has a fix that may change verdicts."""
         return self.effect is Effect.CHANGES and bool(self.proposal and self.proposal.edits)
-
-    @property
-    def _check(self) -> Check:
-        from scrapy_rep.analysis.checks.check_table import CHECKS  # few crawls need it
-
-        return CHECKS[self.code]
 
     def __str__(self) -> str:
         """The finding in one line."""

@@ -39,7 +39,6 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from scrapy_rep.analysis.checks.check_table import CHECKS
 from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint import linter
@@ -342,7 +341,7 @@ def _statistics_row(code: Code, by_file: Sequence[list[Finding]]) -> dict[str, A
     return {
         "code": code.value,
         "name": code.slug,
-        "severity": CHECKS[code].severity.value,
+        "severity": code.severity.value,
         "findings": mended.total(),
         "files": len(by_file),
         "mended_by": {name: mended[name] for name in ("fix", _UNSAFE, "format") if mended[name]},

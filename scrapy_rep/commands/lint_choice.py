@@ -22,8 +22,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT, GROUPS
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.suppressions import codes_of, without_suppressed
 
@@ -90,7 +89,7 @@ class Choice:
         told = _LEVELS[: _LEVELS.index(level) + 1]
         is_strict = options.strict or of_files.strict
         return cls(
-            frozenset(code for code in select if CHECKS[code].severity.value in told),
+            frozenset(code for code in select if code.severity.value in told),
             not options.no_suppress,
             frozenset(["error", "warning"] if is_strict else ["error"]),
         )

@@ -16,8 +16,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from scrapy_rep.analysis.checks.check_table import CHECKS
-from scrapy_rep.analysis.checks.codes import Check, Code, Severity
+from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.lines import clean
 
@@ -133,7 +132,7 @@ def _sarif(outcome: Outcome) -> Iterator[str]:
         "name": "scrapy-rep",
         "version": version("scrapy-rep"),
         "informationUri": f"{_SITE}/",
-        "rules": list(map(_rule, CHECKS.values())),
+        "rules": list(map(_rule, Code)),
     }
     invocation = {
         "executionSuccessful": not outcome.failures,
@@ -148,14 +147,14 @@ def _sarif(outcome: Outcome) -> Iterator[str]:
     yield json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
 
-def _rule(check: Check) -> dict[str, Any]:
+def _rule(code: Code) -> dict[str, Any]:
     return {
-        "id": check.code.value,
-        "name": check.code.slug,
-        "shortDescription": {"text": f"{check.meaning}."},
-        "help": {"text": f"{check.mend}."},
-        "helpUri": page_of(check.code),
-        "defaultConfiguration": {"level": NOUNS[check.severity]},
+        "id": code.value,
+        "name": code.slug,
+        "shortDescription": {"text": f"{code.meaning}."},
+        "help": {"text": f"{code.mend}."},
+        "helpUri": page_of(code),
+        "defaultConfiguration": {"level": NOUNS[code.severity]},
     }
 
 
@@ -173,7 +172,7 @@ def _notification(failure: CommandError) -> dict[str, Any]:
 
 
 def _results(report: FileReport) -> Iterator[dict[str, Any]]:
-    places, uri = list(CHECKS), _uri(report.path)
+    places, uri = list(Code), _uri(report.path)
     for finding, fingerprint in report.with_fingerprints():
         place = {"artifactLocation": {"uri": uri}, "region": _region(finding)}
         yield {

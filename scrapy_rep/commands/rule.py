@@ -16,8 +16,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_rep.analysis.checks.check_table import CHECKS, DEFAULT
-from scrapy_rep.analysis.checks.codes import Check, Effect, Severity
+from scrapy_rep.analysis.checks.codes import DEFAULT, Code, Effect, Severity
 
 from .lint_choice import named_codes
 from .lint_formats import page_of
@@ -44,29 +43,29 @@ _PROMISES = {
 def run(call: Call) -> None:
     """Explain some codes, or list all."""
     wanted = named_codes(call.options.codes)
-    chosen = [check for check in CHECKS.values() if not wanted or check.code in wanted]
+    chosen = [code for code in Code if not wanted or code in wanted]
     if call.is_json:
-        for check in chosen:
-            call.row(_as_dict(check))
+        for code in chosen:
+            call.row(_as_dict(code))
     elif not wanted:
-        rows = [(one.code.value, one.severity.value, one.group, one.code.slug) for one in chosen]
+        rows = [(one.value, one.severity.value, one.group, one.slug) for one in chosen]
         call.table([("code", "severity", "group", "name"), *rows])
     else:
-        for number, check in enumerate(chosen):
-            _explain(check, call, is_first=number == 0)
+        for number, code in enumerate(chosen):
+            _explain(code, call, is_first=number == 0)
 
 
-def _explain(check: Check, call: Call, *, is_first: bool) -> None:
+def _explain(code: Code, call: Call, *, is_first: bool) -> None:
     if not is_first:
         call.line()
-    code, option = check.code, f"--select {check.group}"
+    option = f"--select {code.group}"
     call.line(call.paint(f"{code.value} {code.slug}", "bold"))
     told = {
-        "severity": _SEVERITIES[check.severity],
-        "topic": check.section,
-        "meaning": f"{check.meaning}.",
-        "fix": f"{check.mend}. {_PROMISES[check.effect]}",
-        "reported": "by default" if check.group == DEFAULT else f"with {option} or --select all",
+        "severity": _SEVERITIES[code.severity],
+        "topic": code.section,
+        "meaning": f"{code.meaning}.",
+        "fix": f"{code.mend}. {_PROMISES[code.effect]}",
+        "reported": "by default" if code.group == DEFAULT else f"with {option} or --select all",
         "page": page_of(code),
     }
     for name, text in told.items():
@@ -75,15 +74,15 @@ def _explain(check: Check, call: Call, *, is_first: bool) -> None:
         call.line(f"  {call.paint(f'{name}:', 'cyan')} {words}")
 
 
-def _as_dict(check: Check) -> dict[str, Any]:
+def _as_dict(code: Code) -> dict[str, Any]:
     return {
-        "code": check.code.value,
-        "name": check.code.slug,
-        "severity": check.severity.value,
-        "topic": check.section,
-        "group": check.group,
-        "meaning": check.meaning,
-        "mend": check.mend,
-        "mend_effect": check.effect.value,
-        "page": page_of(check.code),
+        "code": code.value,
+        "name": code.slug,
+        "severity": code.severity.value,
+        "topic": code.section,
+        "group": code.group,
+        "meaning": code.meaning,
+        "mend": code.mend,
+        "mend_effect": code.effect.value,
+        "page": page_of(code),
     }

@@ -10,8 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.checks.check_table import GROUPS, PEDANTIC
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import GROUPS, PEDANTIC, Code
 from scrapy_rep.commands import lint_choice
 from tests.commands.calling import Done, rep
 
@@ -34,11 +33,10 @@ class TestGroups:
         assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
 
     def test_no_error_is_pedantic(self) -> None:
-        from scrapy_rep.analysis.checks.check_table import CHECKS
         from scrapy_rep.analysis.checks.codes import Severity
 
         for group in PEDANTIC:
-            assert all(CHECKS[code].severity is not Severity.ERROR for code in GROUPS[group])
+            assert all(code.severity is not Severity.ERROR for code in GROUPS[group])
 
 
 class TestOptions:

@@ -23,8 +23,7 @@ import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 
-from scrapy_rep.analysis.checks.check_table import GROUPS
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import GROUPS, Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.protocol.lines import clean
 

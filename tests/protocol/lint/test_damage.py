@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.checks.check_table import CHECKS
 from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.lint.damage import damages
 from scrapy_rep.analysis.lint.linter import fixed, lint
@@ -22,14 +21,14 @@ _WRITTEN_AS_THEY_ARE = [
     *[Code.SITEMAP_BAD_SCHEME],
 ]
 """Errors that the file of `format` also has."""
-_CODES = [code for code in Code if CHECKS[code].group == "default"]
+_CODES = [code for code in Code if code.group == "default"]
 
 
 @_table
 class TestDamaged:
     def test_found(self, text: str, errors: Errors, meant: str) -> None:
         found = [one for one in lint(text.encode(), URI) if one.severity is Severity.ERROR]
-        expected = [row for row in errors if CHECKS[row[1]].severity is Severity.ERROR]
+        expected = [row for row in errors if row[1].severity is Severity.ERROR]
         assert [(one.line, one.code) for one in found] == expected
         assert meant
 
@@ -37,7 +36,7 @@ class TestDamaged:
         lines = text.removeprefix("\ufeff").split("\n")
         new = fixed(text.encode(), URI)[0].decode().split("\n")
         for number, code in errors:
-            if CHECKS[code].severity is Severity.ERROR:
+            if code.severity is Severity.ERROR:
                 assert lines[number - 1] == new[number - 1]
         assert meant
 
@@ -51,7 +50,7 @@ class TestDamaged:
     ) -> None:
         path = tmp_path / "robots.txt"
         path.write_bytes(text.encode())
-        status = int(any(CHECKS[code].severity is Severity.ERROR for _, code in errors))
+        status = int(any(code.severity is Severity.ERROR for _, code in errors))
         assert rep("lint", path, "--fix").status == status
         kept = path.read_bytes()
         if status and errors[0][1] not in _WRITTEN_AS_THEY_ARE:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.check_table import CHECKS, GROUPS
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.analysis.checks.codes import GROUPS, Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.linter import lint
 from tests.protocol.reading import URI
@@ -229,7 +228,7 @@ class TestAdvice:
     ("line", "code", "mend"),
     [
         ("er-agent: Google-Extended", Code.NEAR_KEY, "write 'User-agent: Google-Extended'"),
-        ("https://e.com/s.xml", Code.KEY_MISSING, CHECKS[Code.KEY_MISSING].mend),
+        ("https://e.com/s.xml", Code.KEY_MISSING, Code.KEY_MISSING.mend),
     ],
 )
 def test_a_key_that_is_cut_off(line: str, code: Code, mend: str) -> None:
