@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Wish
-from scrapy_rep.queue.fleet.redis_exchange import Turn
 from tests.fleet.crews import Crew, Loop
 from tests.fleet.test_crawls import FLAT, assert_paced
 from tests.fleet.workers import DELAY, LEASE_MS, A, B, Fleet, Worker, popped, urls
@@ -18,13 +17,19 @@ from tests.servers.handle import Answer, Site
 pytestmark = needs_redis
 
 
-def turn_of(worker: Worker, key: int) -> Turn:
-    """What comes of a wish in one exchange; it is held from then on if its time is known."""
+def asked(worker: Worker, key: int) -> HeldRequest | None:
+    """The turn that a wish gets in one exchange, which is held from then on; None if none came."""
     worker.talk()
-    (turn,) = [turn for turn in worker.reply.turns if turn.key == key]
-    if turn.wait_seconds is not None:
-        held = HeldRequest(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
-        worker.ledger.grant(key, held)
+    turn = worker.reply.turns.get(key)
+    if turn is not None:
+        worker.ledger.grant(key, turn)
+    return turn
+
+
+def turn_of(worker: Worker, key: int) -> HeldRequest:
+    """The turn that a wish must get in one exchange."""
+    turn = asked(worker, key)
+    assert turn is not None
     return turn
 
 
@@ -62,7 +67,7 @@ class TestScript:
         """Behind the request that is on its way, whoever has that; nobody gets in between."""
         held = popped(one, "a", "b")
         key = wish(two)
-        assert turn_of(two, key).wait_seconds is None
+        assert asked(two, key) is None
         one.ledger.left(held, fleet.now)
         one.talk()
         fleet.now += 10
@@ -98,8 +103,8 @@ class TestScript:
         at = []
         for _ in range(20):
             for worker, key in list(left):
-                turn = turn_of(worker, key)
-                if turn.wait_seconds is not None:
+                turn = asked(worker, key)
+                if turn is not None:
                     left.remove((worker, key))
                     turns[turn.id] = turn
                     at.append(fleet.now + turn.wait_seconds)
@@ -116,8 +121,8 @@ class TestScript:
         self, fleet: Fleet, one: Worker, two: Worker, has_it: bool
     ) -> None:
         held = None if has_it else popped(two, "x", "b")
-        turn = turn_of(one, wish(one))
-        assert (turn.wait_seconds is not None) is has_it
+        turn = asked(one, wish(one))
+        assert (turn is not None) is has_it
         if held is None:
             two.push("b")
             two.settle(delay_seconds=DELAY)
@@ -136,8 +141,8 @@ class TestScript:
     ) -> None:
         held = None if has_it else popped(two, "x")
         key = wish(one)
-        turn = turn_of(one, key)
-        if turn.wait_seconds is not None:
+        turn = asked(one, key)
+        if turn is not None:
             one.finish(one.ledger.held[turn.id])
         one.ledger.withdraw(key)
         if held is not None:
@@ -181,7 +186,7 @@ class TestScript:
         fleet.client.flushall()
         one.talk()
         assert one.reply.word == "epoch"
-        assert turn_of(one, key).wait_seconds is not None
+        assert asked(one, key) is not None
         assert granted.id not in one.ledger.held
         assert one.reply.flying == 0
 

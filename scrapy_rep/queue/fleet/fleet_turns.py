@@ -29,13 +29,12 @@ from .ledger import Ledger
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
+    from collections.abc import Callable, Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from .redis_exchange import Turn
 
 _LOOK_SECONDS = 0.05  # how soon a late worker learns whether it was taken over
 _LINKS = 200  # of a page; its callback waits while as many are not in Redis
@@ -176,7 +175,7 @@ class FleetTurns:
         self._talk = talk
         self._lanes = lanes
         self._out = out
-        self._waiting: dict[int, asyncio.Future[Turn]] = {}
+        self._waiting: dict[int, asyncio.Future[HeldRequest]] = {}
 
     def may_go(
         self,
@@ -234,10 +233,9 @@ class FleetTurns:
                     self._ledger.withdraw(key)
                     return
                 await asyncio.wait([granted], timeout=_LOOK_SECONDS)
-            turn = granted.result()
-            held = HeldRequest(turn.id, turn.lane, turn.delay_seconds, 1, b"", is_turn=True)
+            held = granted.result()
             self._ledger.grant(key, held)
-            await asyncio.sleep(turn.wait_seconds or 0.0)
+            await asyncio.sleep(held.wait_seconds)
         except BaseException:
             self._ledger.withdraw(key)
             if held is not None:
@@ -250,11 +248,11 @@ class FleetTurns:
             held.request = request
             self._out.add(held)
 
-    def heed(self, turns: Iterable[Turn]) -> None:
-        """Process the results of wishes."""
-        for turn in turns:
-            waiter = self._waiting.get(turn.key)
-            if turn.wait_seconds is not None and waiter is not None and not waiter.done():
+    def heed(self, turns: dict[int, HeldRequest]) -> None:
+        """Process the turns that have come, by the keys of their wishes."""
+        for key, turn in turns.items():
+            waiter = self._waiting.get(key)
+            if waiter is not None and not waiter.done():
                 waiter.set_result(turn)
 
     def end(self, request: Request) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import msgpack
@@ -54,25 +54,6 @@ class Wants:
 
 
 @dataclass(frozen=True, slots=True)
-class Turn:
-    """The result of a wish for a turn.
-
-    Attributes:
-        key: the key of the wish.
-        id: the id of the turn in Redis.
-        lane: the lane of the turn.
-        wait_seconds: how long until it comes; None if that is not known yet.
-        delay_seconds: the delay between two requests of the lane.
-    """
-
-    key: int
-    id: str
-    lane: str
-    wait_seconds: float | None
-    delay_seconds: float
-
-
-@dataclass(frozen=True, slots=True)
 class Reply:
     """The reply to an exchange.
 
@@ -96,7 +77,7 @@ class Reply:
         seeds_left: how many start URLs are left.
         dead: requests that became dead letters.
         is_last: whether a worker that leaves is the last one.
-        turns: the results of its wishes for turns.
+        turns: the turns that it has, by the keys of its wishes.
         is_mender: whether this worker must run the recount of the crawl.
         aside: entries and keys that the script set aside, and the reasons.
         is_full: whether Redis has no memory left.
@@ -118,7 +99,7 @@ class Reply:
     seeds_left: int = 0
     dead: int = 0
     is_last: bool = False
-    turns: tuple[Turn, ...] = ()
+    turns: dict[int, HeldRequest] = field(default_factory=dict)
     is_mender: bool = False
     aside: tuple[tuple[str, str], ...] = ()
     is_full: bool = False
@@ -254,10 +235,11 @@ def _reply_of(octets: bytes) -> Reply:
         seeds_left,
         dead,
         bool(is_last),
-        tuple(
-            Turn(key, id_.decode(), _text(lane), None if wait < 0 else wait / 1000, delay / 1000)
+        {
+            key: replace(_held([id_, lane, delay, 1, b"", wait]), is_turn=True)
             for key, id_, lane, wait, delay in turns
-        ),
+            if wait >= 0
+        },
         bool(is_mender),
         _told(told),
         bool(is_full),
