@@ -87,7 +87,7 @@ class Crawl:
             policy = Policy(origin, 200, Meaning.RULES, reading, tokens, steps=(step,))
             policies._keep(policy)  # noqa: SLF001
             began = time.process_time()
-            policies._tell_of_file(_BODY, sha256)  # noqa: SLF001
+            self.middleware._decisions.witness.read(_BODY, sha256)  # noqa: SLF001
             self.middleware._decisions.learnt(policy)  # noqa: SLF001
             seconds += time.process_time() - began
         return seconds

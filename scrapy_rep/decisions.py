@@ -3,16 +3,16 @@
 Rules for the next author:
 
 1. All code that lets a request go on, drops it or exempts it does so here.
-2. The witness (the audit trail), if there is one, gets a decision before anything else happens, so
-   that a crash cannot interrupt an unrecorded decision.
-3. Without a witness, no `Decision` is built.
+2. The witness (the audit trail) gets a decision before anything else happens, so that a crash
+   cannot interrupt an unrecorded decision.
+3. Without an audit trail, no `Decision` is built.
 """
 
 from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
-from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn, Protocol
+from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary, WeakValueDictionary
 
 from scrapy import Request
@@ -87,8 +87,8 @@ class Decision(NamedTuple):
     waited_seconds: float = 0.0
 
 
-class Witness(Protocol):
-    """The interface of the audit trail, which gets every decision of a crawl as it is made."""
+class Witness:
+    """Gets every decision of a crawl as it is made; does nothing, unless it is the audit trail."""
 
     def decided(self, decision: Decision) -> None:
         """A request was judged."""
@@ -134,11 +134,14 @@ class Witness(Protocol):
         """A page answered 402."""
 
 
+_NO_WITNESS = Witness()
+
+
 class Decisions:
     """Records the decisions of one crawl, and drops the requests that are not allowed.
 
     Attributes:
-        witness: the audit trail; None without one.
+        witness: the audit trail, or a witness that does nothing.
         is_dry_run: whether nothing is dropped.
         log: writes the lines of the crawl in the log.
         notices: sends the signals.
@@ -147,7 +150,7 @@ class Decisions:
     """
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        self.witness: Witness | None = None
+        self.witness = _NO_WITNESS
         self.is_dry_run = settings.dry_run
         self.log = CrawlLog(crawler, settings)
         self.notices = Notices(crawler)
@@ -172,47 +175,28 @@ class Decisions:
     def enter(self, witness: Callable[[], Witness] | None) -> None:
         """Register a component that decides; `witness` builds the audit trail, if one is wanted."""
         self._user_count += 1
-        if witness is not None and self.witness is None:
+        if witness is not None and self.witness is _NO_WITNESS:
             self.witness = witness()
-
-    def open(self) -> None:
-        """The spider is open."""
-        if self.witness is not None:
-            self.witness.open()
 
     async def leave(self, reason: str) -> None:
         """Unregister a component; the last one closes the witness."""
         self._user_count -= 1
-        if self.witness is not None and self._user_count == 0:
+        if self._user_count == 0:
             await self.witness.close(reason)
 
     def waited(self, request: Request, seconds: float) -> None:
         """Note how long a request waited before it was judged."""
-        if self.witness is not None:
+        if self.witness is not _NO_WITNESS:
             self._waits[request] = self._waits.get(request, 0.0) + seconds
-
-    def visited(
-        self, origin: Origin | None, began_at: float, ended_at: float, delay_seconds: float
-    ) -> None:
-        """Note that an origin with a delay was visited, in monotonic seconds."""
-        if self.witness is not None:
-            self.witness.visited(origin, began_at, ended_at, delay_seconds)
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
         self.log.rested(origin)
-        if self.witness is not None:
-            self.witness.rested(origin, status, rest)
-
-    def probed(self, origin: Origin) -> None:
-        """Note that a request is sent to an origin that has not answered well since it rested."""
-        if self.witness is not None:
-            self.witness.probed(origin)
+        self.witness.rested(origin, status, rest)
 
     def priced(self, response: Response, terms: PaymentRequired) -> None:
         """Record that a page answered 402 (Payment Required)."""
-        if self.witness is not None:
-            self.witness.priced(response.url, terms)
+        self.witness.priced(response.url, terms)
         self._journal.count(stats.PAYMENT_REQUIRED)
         self._journal.debug("Payment required: %s (%s)", response, terms.price or "no price")
         self.notices.send(payment_required, response=response, terms=terms)
@@ -221,8 +205,7 @@ class Decisions:
 
     def exempt(self, request: Request) -> None:
         """Record a request that carries `dont_obey_robotstxt`."""
-        if self.witness is not None:
-            self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
+        self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
         self.judged_by[request] = None
         self.log.has_passed = True
         self._journal.count(stats.EXEMPT)
@@ -264,8 +247,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        if self.witness is not None:
-            self.witness.decided(self._decision(request.url, request, verdict, FILTER, DROPPED))
+        self._decided(request.url, request, verdict, FILTER, DROPPED)
         self._journal.count(stats.VERDICT_DISALLOWED)
         self._journal.count(stats.FILTERED)
         self._drop(request, verdict)
@@ -273,8 +255,7 @@ class Decisions:
     def rate_limited(self, request: Request, origin: Origin) -> RateLimited:
         """The exception that drops a request: its origin was given up, or rests at the end."""
         self.log.rate_limited_count += 1
-        if self.witness is not None:
-            self.witness.dropped_later(request.url, None)
+        self.witness.dropped_later(request.url, None)
         return RateLimited(origin)
 
     def redirected_in_browser(self, request: Request, verdict: Verdict) -> NoReturn:
@@ -283,8 +264,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        if self.witness is not None:
-            self.witness.dropped_later(request.url, verdict)
+        self.witness.dropped_later(request.url, verdict)
         self._drop(request, verdict)
 
     # Requests of pages in browsers
@@ -310,8 +290,7 @@ class Decisions:
 
     def slipped(self, url: str, request: Request | None, verdict: Verdict) -> None:
         """Record that a browser has sent a request that is not allowed."""
-        if self.witness is not None:
-            self.witness.decided(self._decision(url, request, verdict, BROWSER, SLIPPED))
+        self._decided(url, request, verdict, BROWSER, SLIPPED)
         self._journal.count(stats.BROWSER_SLIPPED)
 
     # Policies
@@ -328,8 +307,7 @@ class Decisions:
 
     def learnt(self, policy: Policy) -> None:
         """Record that a policy came into memory, possibly again."""
-        if self.witness is not None:
-            self.witness.learnt(policy)
+        self.witness.learnt(policy)
         self.log.learnt(policy)
 
     def outage(self, policy: Policy, outage: Outage) -> None:
@@ -344,9 +322,8 @@ class Decisions:
         """Record that a rule of the page drops a request or an item; False in a dry run."""
         is_request = isinstance(what, Request)
         name = f"{what if is_request else 'an item'} of {response}"
-        if self.witness is not None:
-            url = what.url if isinstance(what, Request) else ""
-            self.witness.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
+        url = what.url if isinstance(what, Request) else ""
+        self.witness.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
         if self.is_dry_run:
             would = stats.WOULD_WITHHOLD_REQUESTS if is_request else stats.WOULD_WITHHOLD_ITEMS
             self._would_drop(would, name, because)
@@ -357,27 +334,29 @@ class Decisions:
         return True
 
     def _tell(self, url: str, request: Request | None, verdict: Verdict | None, by: str) -> None:
-        witness = self.witness
-        if witness is None:
+        if self.witness is _NO_WITNESS:
             return
         if verdict is None:
-            witness.exempted(url, SCHEME, by)
+            self.witness.exempted(url, SCHEME, by)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
-            witness.exempted(url, ITSELF, by)
+            self.witness.exempted(url, ITSELF, by)
         else:
             dropped = ABORTED if by == BROWSER else DROPPED
             refused = WOULD_DROP if self.is_dry_run else dropped
             outcome = PASSED if verdict.allowed else refused
-            witness.decided(self._decision(url, request, verdict, by, outcome))
+            self._decided(url, request, verdict, by, outcome)
 
-    def _decision(
+    def _decided(
         self, url: str, request: Request | None, verdict: Verdict, by: str, outcome: str
-    ) -> Decision:
-        if request is None:
-            return Decision(url, verdict, by, outcome, None, ())
-        policy, tokens = self.judged_by.get(request) or (None, ())
-        waited_seconds = self._waits.pop(request, 0.0) if self._waits else 0.0
-        return Decision(request.url, verdict, by, outcome, policy, tokens, waited_seconds)
+    ) -> None:
+        if self.witness is _NO_WITNESS:
+            return
+        decision = Decision(url, verdict, by, outcome, None, ())
+        if request is not None:
+            policy, tokens = self.judged_by.get(request) or (None, ())
+            waited = self._waits.pop(request, 0.0) if self._waits else 0.0
+            decision = Decision(request.url, verdict, by, outcome, policy, tokens, waited)
+        self.witness.decided(decision)
 
     def _would_drop(self, stat: str, what: Any, because: Any) -> None:
         """Count requests and items that pass only in a dry run, and log the first 20 of a kind."""

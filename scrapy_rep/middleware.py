@@ -118,7 +118,7 @@ class RepMiddleware:
 
     def _spider_opened(self) -> None:
         self._identity.open()
-        self._decisions.open()
+        self._decisions.witness.open()
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
         if not self._looks_last and not self._identity.is_chosen:
@@ -300,7 +300,7 @@ class RepMiddleware:
                 raise
             backoff.sends(request)
             if backoff.is_unsure(origin):
-                self._decisions.probed(origin)
+                self._decisions.witness.probed(origin)
             return None
         if self._may_return(request):
             return self._put_back(request)

@@ -268,9 +268,8 @@ class Policies:
         finally:
             # This also runs when the work is cancelled at the end of the loop, so that no request
             # is left waiting.
-            witness = self._decisions.witness
-            if policy is None and witness is not None and fetch is not None and fetch.steps:
-                witness.sent_in_vain(origin, fetch.steps)
+            if policy is None and fetch is not None and fetch.steps:
+                self._decisions.witness.sent_in_vain(origin, fetch.steps)
             policy = policy or self._still_usable(origin) or self._refused(origin)
             # Otherwise a queue would fetch a file with a lifetime of 0 again and again, and never
             # hand out a request.
@@ -286,11 +285,6 @@ class Policies:
         finally:
             self._work.end(policy.origin, policy)
             self._tell_listeners(policy.origin)
-
-    def _tell_of_file(self, body: bytes, sha256: str) -> str:
-        if self._decisions.witness is not None:
-            self._decisions.witness.read(body, sha256)
-        return sha256
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:
@@ -362,8 +356,8 @@ class Policies:
                 robotparser=parser,
                 request=request or Request(origin.robots_txt_uri),
             )
-        sha256 = self._tell_of_file(copy.body, digest_of(copy.body))
-        reading = Reading(robots_txt, rules, sha256)
+        reading = Reading(robots_txt, rules, digest_of(copy.body))
+        self._decisions.witness.read(copy.body, reading.sha256)
         if reading.is_large:
             reading.keep(await run_in_thread(reading.prepare, self._identity.tokens))
         else:
@@ -376,11 +370,13 @@ class Policies:
         robots_txt = parse(body, origin.robots_txt_uri)
         meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
         self.fetching.overridden(origin, override.text)
+        reading = Reading(robots_txt, robots_txt, digest_of(body))
+        self._decisions.witness.read(body, reading.sha256)
         return Policy(
             origin,
             None,
             meaning,
-            Reading(robots_txt, robots_txt, self._tell_of_file(body, digest_of(body))),
+            reading,
             self._identity.tokens,
             source=OVERRIDE,
             grown=self._recount,

@@ -220,7 +220,7 @@ class TestFailing:
         sent = Step(ORIGIN.robots_txt_uri, 200)
 
         async def work(crawl: Crawl) -> None:
-            crawl.policies._decisions.witness = SimpleNamespace(
+            crawl.policies._decisions.witness = SimpleNamespace(  # type: ignore[assignment]
                 learnt=lambda _: None,
                 read=lambda *_: None,
                 sent_in_vain=lambda origin, steps: told.append((origin, steps)),

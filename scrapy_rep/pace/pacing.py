@@ -294,7 +294,7 @@ class Pacing:
             visit = None if origin is None else VISITS.visited(origin.host, request)
             if visit is not None and visit.seconds:
                 now = time.monotonic()
-                self._decisions.visited(origin, visit.began_at, now, visit.seconds)
+                self._decisions.witness.visited(origin, visit.began_at, now, visit.seconds)
 
     def _tell(self, policy: Policy, found: Pace) -> None:
         """Log once which delay an origin wants."""

@@ -56,7 +56,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
 
     def _spider_opened(self) -> None:
         self._crawl.open()
-        self._decisions.open()
+        self._decisions.witness.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
             logger.warning(
                 "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, because "

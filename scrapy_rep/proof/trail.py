@@ -23,7 +23,7 @@ import scrapy
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import Decision
+from scrapy_rep.decisions import Decision, Witness
 from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import run_of
@@ -77,7 +77,7 @@ class _Kept:
         self.tails: dict[int, tuple[Verdict, str]] = {}
 
 
-class Trail:
+class Trail(Witness):
     """Records the decisions of one crawl in a trail."""
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:

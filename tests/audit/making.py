@@ -65,9 +65,9 @@ class Judged:
         """Have a policy in memory, as a fetch would leave it."""
         origin = Origin("https", host, 443)
         if meaning is Meaning.RULES:
-            sha256 = self.middleware.policies._tell_of_file(body, digest_of(body))
             file = parse(body, origin.robots_txt_uri)
-            reading = Reading(file, file, sha256)
+            reading = Reading(file, file, digest_of(body))
+            self.witness.read(body, reading.sha256)
         else:
             reading = Reading.of_nothing(origin)
         tokens = self.middleware._identity.tokens
