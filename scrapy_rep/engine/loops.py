@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import math
-import threading
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
@@ -31,44 +30,42 @@ class Promise(Generic[Value]):
     to a `Deferred`. This class saves up to four conversions for each origin.
     """
 
-    __slots__ = ("_deferred", "_future")
+    __slots__ = ("_awaited",)
 
     def __init__(self) -> None:
-        self._future: asyncio.Future[Value] | None = None
-        self._deferred: Deferred[Value] | None = None
+        self._awaited: asyncio.Future[Value] | Deferred[Value]
         if is_asyncio_available():
-            self._future = asyncio.get_event_loop().create_future()
+            self._awaited = asyncio.get_event_loop().create_future()
         else:
-            self._deferred = Deferred()
+            self._awaited = Deferred()
 
     @property
     def is_kept(self) -> bool:
         """Whether there is a result, or the waiter was cancelled."""
-        if self._future is not None:
-            return self._future.done()
-        return self._deferred is None or bool(self._deferred.called)
+        awaited = self._awaited
+        return bool(awaited.called) if isinstance(awaited, Deferred) else awaited.done()
 
     def keep(self, value: Value) -> None:
         """Set the result, unless there is one."""
-        if self._future is not None:
-            if not self._future.done():
-                self._future.set_result(value)
-        elif self._deferred is not None and not self._deferred.called:
-            self._deferred.callback(value)
+        if self.is_kept:
+            return
+        if isinstance(self._awaited, Deferred):
+            self._awaited.callback(value)
+        else:
+            self._awaited.set_result(value)
 
     def fail(self, error: BaseException) -> None:
         """Set an error as the result, unless there is a result."""
-        if self._future is not None:
-            if not self._future.done():
-                self._future.set_exception(error)
-        elif self._deferred is not None and not self._deferred.called:
-            self._deferred.errback(error)
+        if self.is_kept:
+            return
+        if isinstance(self._awaited, Deferred):
+            self._awaited.errback(error)
+        else:
+            self._awaited.set_exception(error)
 
     def __await__(self) -> Generator[Any, None, Value]:
         """The result; may be awaited once."""
-        awaited: Any = self._deferred if self._future is None else self._future
-        result: Generator[Any, None, Value] = awaited.__await__()
-        return result
+        return self._awaited.__await__()
 
 
 async def sleep(seconds: float) -> None:
@@ -309,48 +306,6 @@ def _value(result: Value | Failure) -> Value:
     return result
 
 
-class _Arrivals:
-    """Wakes an event loop for results from threads: once for many results, because it is slow.
-
-    Attributes:
-        loop: an event loop of asyncio's, or the reactor.
-    """
-
-    def __init__(self, loop: Any) -> None:
-        self.loop = loop
-        self._call = getattr(loop, "call_soon_threadsafe", None) or loop.callFromThread
-        self._came: deque[Promise[None]] = deque()
-        self._is_called = False
-
-    def put(self, waiter: Promise[None]) -> None:
-        """Wake a waiter soon; may be called in any thread."""
-        self._came.append(waiter)
-        if not self._is_called:
-            self._is_called = True
-            self._call(self._give)
-
-    def _give(self) -> None:
-        self._is_called = False  # reset first, so that a later `put` calls again
-        while self._came:
-            self._came.popleft().keep(None)
-
-
-_HERE = threading.local()
-
-
-def _arrivals() -> _Arrivals:
-    """The `_Arrivals` of this thread's event loop."""
-    loop: Any
-    if is_asyncio_available():
-        loop = asyncio.get_running_loop()
-    else:
-        from twisted.internet import reactor as loop
-    found: _Arrivals | None = getattr(_HERE, "arrivals", None)
-    if found is None or found.loop is not loop:
-        found = _HERE.arrivals = _Arrivals(loop)
-    return found
-
-
 async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> Value:
     """The result of work in a thread, or its error.
 
@@ -360,8 +315,14 @@ async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> V
     if future.done():
         return future.result()
     waiter: Promise[None] = Promise()
-    arrivals = _arrivals()
-    future.add_done_callback(lambda _: arrivals.put(waiter))
+    call: Any
+    if is_asyncio_available():
+        call = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor
+
+        call = reactor.callFromThread
+    future.add_done_callback(lambda _: call(waiter.keep, None))
     alarm = None
     if limit_seconds < math.inf:
         late = TimeoutError(f"it took more than {limit_seconds:g} seconds")
