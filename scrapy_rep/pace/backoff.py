@@ -21,8 +21,8 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import origin_rests
 from scrapy_rep.stats import Journal
 
-from .downloader import NEVER, Downloader
-from .rests import RESTS
+from .downloader import Downloader
+from .rests import RESTS, Rests
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -34,7 +34,11 @@ _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
 
 
 class Backoff:
-    """How one crawl heeds the answers of pages; the rests are shared by all crawls of a thread."""
+    """How one crawl heeds the answers of pages.
+
+    Attributes:
+        rests: those of all crawls of this thread; always empty if `REP_BACKOFF` is off.
+    """
 
     def __init__(
         self,
@@ -43,7 +47,7 @@ class Backoff:
         decisions: Decisions,
         downloader: Downloader,
     ) -> None:
-        self._is_on = settings.backoff
+        self.rests = RESTS if settings.backoff else Rests()
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
         self._decisions = decisions
         self._journal = Journal(crawler, __name__)
@@ -51,36 +55,21 @@ class Backoff:
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._goes_again: WeakSet[Request] = WeakSet()
         self._told: set[Origin] = set()
+        self._is_on = settings.backoff
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
-    def __bool__(self) -> bool:
-        """Whether any origin rests, or has been given up."""
-        return self._is_on and bool(RESTS)
-
-    def __contains__(self, origin: Origin) -> bool:
-        """Whether an origin rests, or has not answered well since."""
-        return self._is_on and origin in RESTS
-
-    def ready_at(self, origin: Origin) -> float:
-        """When a request may be sent, monotonic seconds; `EVENT` until another is answered."""
-        return RESTS.ready_at(origin) if self else NEVER
-
     def go(self, origin: Origin, request: Request) -> bool:
         """Whether a request may be sent now; the first after a rest goes alone."""
-        return not self or RESTS.go(origin, request, self._has_ended)
+        return self.rests.go(origin, request, self._has_ended)
 
     async def may_probe(self, origin: Origin, request: Request) -> bool:  # noqa: ARG002
         """Whether no other process sends a request first, where that is known."""
         return True
 
-    def rest_of(self, origin: Origin) -> Rest | None:
-        """The rest of an origin; None if it does not rest."""
-        return RESTS.of(origin) if self else None
-
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
-        rest = self.rest_of(origin)
+        rest = self.rests.of(origin)
         return rest is not None and rest.seconds > 0 and not rest.given_up_until
 
     def _has_ended(self, request: Request) -> bool:
@@ -88,8 +77,8 @@ class Backoff:
 
     def drops(self, origin: Origin) -> bool:
         """Whether the requests of an origin are to be dropped: it was given up."""
-        rest = RESTS.of(origin) if self and not self._decisions.is_dry_run else None
-        return rest is not None and rest.given_up_until > 0
+        rest = self.rests.of(origin)
+        return rest is not None and rest.given_up_until > 0 and not self._decisions.is_dry_run
 
     def sends(self, request: Request) -> None:
         """A request goes to the downloader: its response comes from the site."""
@@ -98,9 +87,8 @@ class Backoff:
 
     def goes_again(self, request: Request, response: Response) -> bool:
         """Whether a request is to be sent again after the rest that its answer began."""
-        if self._is_on:
-            self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
-        if not self._goes_again or request not in self._goes_again:
+        self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
+        if request not in self._goes_again:
             return False
         self._goes_again.discard(request)
         return not request.meta.get("dont_retry")
@@ -114,7 +102,7 @@ class Backoff:
         if sent_at is None or is_robots_txt(response.url):
             return
         answer = PageAnswer(response.status, _asked_seconds(response), sent_at, time.monotonic())
-        if not answer.asks_for_rest and not RESTS:
+        if not answer.asks_for_rest and not self.rests:
             return
         for url in {request.url, response.url}:  # browsers, and other handlers, follow redirects
             with suppress(InvalidUri):
@@ -125,7 +113,7 @@ class Backoff:
     def _heed(
         self, origin: Origin, answer: PageAnswer, request: Request, response: Response
     ) -> None:
-        before = RESTS.of(origin)
+        before = self.rests.of(origin)
         rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
             self._put(origin, rest, answer.sent_at)
@@ -139,7 +127,7 @@ class Backoff:
 
     def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:  # noqa: ARG002
         """Note the rest of an origin after the answer to a request that was sent then."""
-        RESTS.put(origin, rest)
+        self.rests.put(origin, rest)
 
     def _is_page_of(self, origin: Origin, request: Request) -> bool:
         return request in self._sent_at and origin_of(request.url) == origin

@@ -117,11 +117,11 @@ class Pacing:
     @property
     def is_idle(self) -> bool:
         """Whether no request has to wait: no host has a delay, and no origin rests."""
-        return not VISITS and not self.backoff and self.gate is None
+        return not VISITS and not self.backoff.rests and self.gate is None
 
     def is_free(self, origin: Origin) -> bool:
         """Whether no request to an origin has to wait, as far as is known."""
-        return self.gate is None and origin.host not in VISITS and origin not in self.backoff
+        return self.gate is None and origin.host not in VISITS and origin not in self.backoff.rests
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
@@ -254,7 +254,7 @@ class Pacing:
         while not (backoff.go(origin, request) and await backoff.may_probe(origin, request)):
             if is_closing(self._crawler):
                 return False
-            left = backoff.ready_at(origin) - time.monotonic()
+            left = backoff.rests.ready_at(origin) - time.monotonic()
             with self._room_for_others(request, is_needed=True):
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
         return True

@@ -30,7 +30,6 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
 
 from .backoff import Backoff
-from .rests import RESTS
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -154,7 +153,7 @@ class SharedBackoff(Backoff):
         await self._link.close()
 
     def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:
-        before = RESTS.of(origin)
+        before = self.rests.of(origin)
         super()._put(origin, rest, sent_at)
         is_full = len(self._unwritten) >= _MOST_TOLD and origin not in self._unwritten
         if not is_full and any(one is not None and one.seconds for one in (before, rest)):
@@ -163,7 +162,7 @@ class SharedBackoff(Backoff):
 
     async def may_probe(self, origin: Origin, request: Request) -> bool:
         """Whether a request that goes first after a rest does so over all workers."""
-        if not RESTS.is_probe(origin, request):
+        if not self.rests.is_probe(origin, request):
             return True
         values: list[Argument] = [self._name, str(origin), round(1000 * _HELD_SECONDS)]
         try:
@@ -220,10 +219,10 @@ class SharedBackoff(Backoff):
         origin = Origin.of(text)
         if origin is None or origin in self._unwritten:
             return
-        before, now = RESTS.of(origin), time.monotonic()
+        before, now = self.rests.of(origin), time.monotonic()
         was_resting = before is not None and before.seconds > 0
         if fields is None:
-            RESTS.put(origin, None)
+            self.rests.put(origin, None)
             if was_resting:
                 self._log(origin, "%s answers another worker well: its rest is over", origin)
         else:
@@ -231,7 +230,7 @@ class SharedBackoff(Backoff):
             if max(rest.until_at, rest.given_up_until) + rest.seconds < now:
                 return  # so long ago that it says nothing
             # Requests that left before it was heard of say nothing of how the site is after it.
-            RESTS.put(origin, replace(rest, began_at=now))
+            self.rests.put(origin, replace(rest, began_at=now))
             self._downloader.recall(partial(self._is_page_of, origin))
             if not was_resting:
                 words = "%s has another worker wait: no request goes to it for %.1f s"

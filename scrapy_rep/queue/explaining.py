@@ -88,7 +88,7 @@ def _pace(pacing: Pacing, origin: Origin, policy: Policy | None) -> dict[str, An
 
 
 def _rest(pacing: Pacing, origin: Origin) -> dict[str, Any] | None:
-    rest = pacing.backoff.rest_of(origin)
+    rest = pacing.backoff.rests.of(origin)
     if rest is None or not rest.seconds:
         return None
     until_at = rest.given_up_until or rest.until_at

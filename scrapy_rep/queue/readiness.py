@@ -100,7 +100,7 @@ class Readiness:
         """
         if origin is None or self.policies is None or self.pacing is None:
             return READY
-        rest_at = self.pacing.backoff.ready_at(origin)
+        rest_at = self.pacing.backoff.rests.ready_at(origin)
         if rest_at > time.monotonic():
             return Outlook(OriginState.RESTING, rest_at)
         # The request that is handed out renews the policy, because it has the proxy to use.

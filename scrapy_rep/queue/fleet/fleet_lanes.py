@@ -81,7 +81,7 @@ class FleetLanes:
 
     def queues_again(self, lane: str) -> None:
         """A request of a lane is queued, perhaps because its origin rests: say until when."""
-        if self._pacing is None or not self._pacing.backoff:
+        if self._pacing is None or not self._pacing.backoff.rests:
             return
         origin = _origin_of(lane)
         outlook = self._readiness.of(origin)
