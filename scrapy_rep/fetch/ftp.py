@@ -13,12 +13,11 @@ from urllib.parse import unquote, urlsplit
 from scrapy.exceptions import ResponseDataLossError
 from scrapy.http import Response
 from scrapy.utils.defer import maybe_deferred_to_future
-from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from scrapy_rep.engine.loops import within
+from scrapy_rep.engine.loops import Promise, within
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -47,19 +46,27 @@ async def retrieve(request: Request, settings: BaseSettings, limit_octets: int) 
         ResponseDataLossError: the transfer broke.
         Exception: the connection failed.
     """
-    transfer = _Retrieval(limit_octets)
+    file = _File(limit_octets)
     try:
-        return await within(request.meta["download_timeout"], transfer.run(request, settings))
+        return await within(request.meta["download_timeout"], _retrieved(file, request, settings))
     finally:
-        transfer.abort()
+        file.abort()
 
 
 class _File(Protocol):
-    """The data connection."""
+    """The data connection.
 
-    def __init__(self, limit_octets: int, done: Deferred[None]) -> None:
+    Attributes:
+        client: the control connection, once there is one.
+        done: kept when the transfer is complete or full, and fails with the server's refusal.
+        octets: those that came, up to one more than the limit.
+        is_broken: whether the connection did not end in order.
+    """
+
+    def __init__(self, limit_octets: int) -> None:
         self._limit_octets = limit_octets
-        self._done = done
+        self.client: Any = None
+        self.done: Promise[None] = Promise()
         self.octets = bytearray()
         self.is_broken = False
 
@@ -74,75 +81,51 @@ class _File(Protocol):
         self.octets += data[:missing]
         if self.is_full:
             self.abort()
-            _fire(self._done)
+            self.done.keep(None)
 
     def connectionLost(self, reason: Failure = connectionDone) -> None:  # noqa: N802 - likewise
         """Note how it ended."""
         self.is_broken = not isinstance(reason.value, ConnectionDone)
 
     def abort(self) -> None:
-        """Abort the connection."""
-        transport: Any = self.transport
-        if transport is not None:
+        """Abort both connections, in any state."""
+        transports: list[Any] = [self.transport, getattr(self.client, "transport", None)]
+        for transport in filter(None, transports):
             transport.abortConnection()
 
 
-class _Retrieval:
-    """The transfer of one file."""
+async def _retrieved(file: _File, request: Request, settings: BaseSettings) -> Response:
+    """Connect, log in, retrieve."""
+    from twisted.internet import reactor
+    from twisted.internet.protocol import ClientCreator
+    from twisted.protocols.ftp import CommandFailed
 
-    def __init__(self, limit_octets: int) -> None:
-        self._done: Deferred[None] = Deferred()
-        self._file = _File(limit_octets, self._done)
-        self._client: Any = None
-
-    async def run(self, request: Request, settings: BaseSettings) -> Response:
-        """Connect, log in, retrieve."""
-        from twisted.internet import reactor
-        from twisted.internet.protocol import ClientCreator
-        from twisted.protocols.ftp import CommandFailed
-
-        meta, url = request.meta, urlsplit(request.url)
-        creator: Any = ClientCreator(  # type: ignore[no-untyped-call]
-            reactor,
-            _client_class(),
-            meta.get("ftp_user", settings["FTP_USER"]),
-            meta.get("ftp_password", settings["FTP_PASSWORD"]),
-            passive=1 if meta.get("ftp_passive", settings["FTP_PASSIVE_MODE"]) else 0,
-        )
-        self._client = await maybe_deferred_to_future(
-            creator.connectTCP(url.hostname, url.port or _PORT, timeout=meta["download_timeout"])
-        )
-        retrieving = self._client.retrieveFile(unquote(url.path), self._file)
-        retrieving.addCallbacks(lambda _: _fire(self._done), lambda why: _fail(self._done, why))
-        try:
-            await maybe_deferred_to_future(self._done)
-        except CommandFailed as error:
-            return _refusal(request.url, str(error))
-        if self._file.is_broken and not self._file.is_full:
-            raise ResponseDataLossError(request.url)
-        return Response(request.url, body=bytes(self._file.octets))
-
-    def abort(self) -> None:
-        """Abort both connections in any state."""
-        self._file.abort()
-        if self._client is not None and self._client.transport is not None:
-            self._client.transport.abortConnection()
+    meta, url = request.meta, urlsplit(request.url)
+    creator: Any = ClientCreator(  # type: ignore[no-untyped-call]
+        reactor,
+        _client_class(),
+        meta.get("ftp_user", settings["FTP_USER"]),
+        meta.get("ftp_password", settings["FTP_PASSWORD"]),
+        passive=1 if meta.get("ftp_passive", settings["FTP_PASSIVE_MODE"]) else 0,
+    )
+    file.client = await maybe_deferred_to_future(
+        creator.connectTCP(url.hostname, url.port or _PORT, timeout=meta["download_timeout"])
+    )
+    retrieving = file.client.retrieveFile(unquote(url.path), file)
+    retrieving.addCallbacks(lambda _: file.done.keep(None), lambda why: file.done.fail(why.value))
+    try:
+        await file.done
+    except CommandFailed as error:
+        return _refusal(request.url, str(error))
+    if file.is_broken and not file.is_full:
+        raise ResponseDataLossError(request.url)
+    return Response(request.url, body=bytes(file.octets))
 
 
 def _refusal(url: str, reply: str) -> Response:
     code = re.search(r"\d+", reply)
     is_missing = code is not None and code.group() == _MISSING[0]
     return Response(url, status=_MISSING[1] if is_missing else _REFUSED, body=reply.encode())
-
-
-def _fire(done: Deferred[None]) -> None:
-    if not done.called:
-        done.callback(None)
-
-
-def _fail(done: Deferred[None], why: Failure) -> None:
-    if not done.called:
-        done.errback(why)
 
 
 def _client_class() -> Any:
