@@ -148,9 +148,12 @@ class Archive:
             yield
         except Exception as error:
             logger.debug("The archive failed", exc_info=True)  # the warning has no traceback
-            self._open()
+            words = f"{type(error).__name__}: {error}"
             if self._opened is not None:
-                self._opened.fail(f"{type(error).__name__}: {error}")
+                self._opened.fail(words)
+            else:  # it could not be opened
+                self._journal.count(stats.WARC_FAILED)
+                self._failed(words)
 
     # Called by fetches
 
