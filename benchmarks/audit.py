@@ -108,7 +108,6 @@ class Crawl:
     def end(self) -> Run:
         """Close the trail and return it."""
         trail: Any = self.middleware._decisions.witness  # noqa: SLF001
-        trail._write_counts(time.time())  # noqa: SLF001
         trail._writer.close("finished").result()  # noqa: SLF001
         return Run(trail._folder)  # noqa: SLF001
 
