@@ -12,6 +12,7 @@ from . import trail_records as records
 from .manifests import CheckOutcome, files_in
 from .trail_reading import LinePlace, Run, SegmentFile, TrailLine
 from .trail_records import OUTCOMES
+from .trail_shapes import SHAPES
 
 
 @dataclass
@@ -32,7 +33,7 @@ class TrailCheck(CheckOutcome):
 
 
 def check(run: Run) -> TrailCheck:
-    """Check a run. Reads it once; keeps a digest for each body, and the spans of numbers."""
+    """Check a run. Reads it once; keeps a digest for each body."""
     checking = Checking(run)
     for _ in checking.records():
         pass
@@ -50,7 +51,6 @@ class Checking:
         """Take the run; nothing is read yet."""
         self._run = run
         self.outcome = self._check = TrailCheck()
-        self._spans: list[tuple[int, int]] = []  # first and last numbers
         self._bodies: set[str] = set()
         self._wanted: dict[str, LinePlace] = {}
         self._policies: set[int] = set()
@@ -68,7 +68,6 @@ class Checking:
                 # Records lost with a folder are in a gap.
                 lines = check.missing if check.lost else check.problems
                 lines.append(f"{place}: the octets of {digest} are missing")
-        self._numbers()
         self._ending()
         self._manifest()
 
@@ -111,19 +110,15 @@ class Checking:
         kind = record["t"]
         if self._end is not None and kind not in (records.MARK, records.RUN):
             self._check.wrong(f"{place}: a record after the end of the trail")
-        read = getattr(self, f"_read_{kind}", None)
-        if read is None:
+        if kind not in SHAPES:
             self._check.wrong(f"{place}: unknown kind of record {kind!r}")
-            return
-        try:
-            read(found, record)
-        except ValueError as error:
-            self._check.wrong(f"{place}: invalid record of kind {kind} ({error!r})")
-
-    def _read_run(self, found: TrailLine, record: dict[str, Any]) -> None:
-        """A `run` record does not count, only the records after it."""
-
-    _read_fetch = _read_sent = _read_rest = _read_probe = _read_payment = _read_clock = _read_run
+        elif kind in records.NUMBERED:
+            self._numbered(found, record)
+        elif (read := getattr(self, f"_read_{kind}", None)) is not None:
+            try:
+                read(found, record)
+            except ValueError as error:
+                self._check.wrong(f"{place}: invalid record of kind {kind} ({error!r})")
 
     def _read_mark(self, found: TrailLine, record: dict[str, Any]) -> None:
         first = self._marked_line + 1
@@ -150,35 +145,30 @@ class Checking:
             self._check.wrong(f"{found.place}: the digest of the octets is not {record['sha256']}")
         self._bodies.add(str(record["sha256"]))
 
-    def _read_decision(self, found: TrailLine, record: dict[str, Any]) -> None:
-        self._one(found, record, records.ALLOWED if record["allowed"] else records.DISALLOWED)
-
-    def _read_exempt(self, found: TrailLine, record: dict[str, Any]) -> None:
-        self._one(found, record, record["t"])
-
-    _read_drop = _read_withheld = _read_exempt
-
-    def _one(self, found: TrailLine, record: dict[str, Any], kind: str) -> None:
-        self._span(found.place, record["n"], record["n"])
+    def _numbered(self, found: TrailLine, record: dict[str, Any]) -> None:
+        kind = record["t"]
+        if kind == records.DECISION:
+            kind = records.ALLOWED if record["allowed"] else records.DISALLOWED
+        self._follow(found.place, record["n"], record["n"])
         self._check.counts[kind] += 1
         if "p" in record and record["p"] not in self._policies:
             self._check.wrong(f"{found.place}: policy {record['p']} is missing in this segment")
 
-    def _span(self, place: LinePlace, first: int, last: int) -> None:
-        """Note that these numbers exist; spans that touch are joined."""
-        before = self._spans[-1][1] if self._spans else 0
-        if first <= before:
-            self._check.wrong(f"{place}: the number {first} comes after the number {before}")
-        if self._spans and first == before + 1:
-            first = self._spans.pop()[0]
-        self._spans.append((first, last))
+    def _follow(self, place: LinePlace, first: int, last: int) -> None:
+        """Check that these numbers follow the ones before."""
+        check = self._check
+        if first <= check.last_n:
+            check.wrong(f"{place}: the number {first} comes after the number {check.last_n}")
+        elif first > check.last_n + 1:
+            check.wrong(f"{place}: the numbers {check.last_n + 1} to {first - 1} are missing")
+        check.last_n = max(check.last_n, last)
 
     def _read_gap(self, found: TrailLine, record: dict[str, Any]) -> None:
         first, last = record["from_n"], record["to_n"]
         lost = Counter({kind: record.get(kind, 0) for kind in OUTCOMES})
         if lost.total() != last - first + 1:
             raise ValueError(f"{lost.total()} cannot have the numbers from {first} to {last}")
-        self._span(found.place, first, last)
+        self._follow(found.place, first, last)
         self._check.lost += lost
         self._check.missing.append(
             f"{found.place}: {lost.total():,} decisions could not be written, from "
@@ -187,20 +177,6 @@ class Checking:
 
     def _read_end(self, _: TrailLine, record: dict[str, Any]) -> None:
         self._end = record
-
-    def _numbers(self) -> None:
-        """Check that every number from 1 on occurs once."""
-        check, expected, held = self._check, 1, 0
-        for first, last in sorted(self._spans):
-            if first > expected:
-                check.wrong(f"the numbers {expected} to {first - 1} are missing")
-            elif first < expected:
-                check.wrong(f"the number {first} is there twice")
-            expected = last + 1
-            held += last - first + 1
-            check.last_n = max(check.last_n, last)
-        if held != check.last_n:
-            check.wrong(f"{check.last_n:,} decisions were numbered, but {held:,} were found")
 
     def _ending(self) -> None:
         check, end = self._check, self._end
