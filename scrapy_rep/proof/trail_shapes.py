@@ -21,14 +21,17 @@ FieldCheck = Callable[[Any], bool]
 
 
 class Shape:
-    """The fields of a record."""
+    """The fields of a record.
 
-    def __init__(self, needed: str = "", **kinds: str) -> None:
-        """Take the required fields, and the fields that are read, by type."""
+    Attributes:
+        needed: the required fields.
+        checks: tells for each field that is read whether a value has its type.
+    """
+
+    def __init__(self, needed: str = "", **types: FieldCheck) -> None:
+        """Take the required fields, and types that differ from those in the table."""
         self.needed = frozenset(needed.split())
-        self.checks = {
-            name: _CHECKS[kind] for kind, names in kinds.items() for name in names.split()
-        }
+        self.checks = _FIELDS | types
 
     def problem(self, record: Mapping[str, Any]) -> str:
         """The problem of a record, in words; empty without one."""
@@ -46,112 +49,80 @@ def _brief(value: object) -> str:
     return text if len(text) <= 40 else f"{text[:40]}..."  # noqa: PLR2004
 
 
+def _is_text(value: Any) -> bool:
+    return type(value) is str
+
+
+def _is_text_or_none(value: Any) -> bool:
+    return value is None or type(value) is str
+
+
+def _is_flag(value: Any) -> bool:
+    return type(value) is bool
+
+
+def _is_count(value: Any) -> bool:
+    return type(value) is int and 0 <= value <= _MOST
+
+
 def _is_number(value: Any) -> bool:
     """Whether it is an instant or a span; a Crawl-delay may have 300 digits."""
     return type(value) in (int, float) and abs(value) <= _LARGEST
 
 
-def _holds(shape: Shape) -> FieldCheck:
-    return lambda value: isinstance(value, dict) and not shape.problem(value)
+def _is_map(value: Any) -> bool:
+    return type(value) is dict
 
 
 def _all(check: FieldCheck) -> FieldCheck:
     return lambda value: isinstance(value, list) and all(map(check, value))
 
 
-_CHECKS: dict[str, FieldCheck] = {
-    "text": lambda value: type(value) is str,
-    "perhaps": lambda value: value is None or type(value) is str,
-    "flag": lambda value: type(value) is bool,
-    "count": lambda value: type(value) is int and 0 <= value <= _MOST,
-    "number": _is_number,
-    "map": lambda value: type(value) is dict,
-    "texts": _all(lambda value: type(value) is str),
-}
+def _holds(needed: str, **types: FieldCheck) -> FieldCheck:
+    shape = Shape(needed, **types)
+    return lambda value: isinstance(value, dict) and not shape.problem(value)
 
-_HOP = Shape(
-    "uri source",
-    text="uri source failure location ip warc",
-    count="status octets",
-    number="at seconds",
-)
-_SEGMENT = Shape("name", count="octets records", text="name sha256")
-_CHECKS |= {
-    "hops": _all(_holds(_HOP)),
-    "outage": _holds(Shape("event since", text="event", number="since", count="count")),
-    "because": _holds(Shape("text", text="text", perhaps="name uri")),
-    "segments": _all(_holds(_SEGMENT)),
+
+_TYPES: dict[FieldCheck, str] = {
+    _is_text: "run spider user_agent previous origin source event access_result meaning body "
+    "content_type cache_control etag last_modified parser sha256 text base64 url reason rule group "
+    "by outcome why robots_txt page what price licence error uri failure location ip warc name",
+    _is_flag: "is_stale is_cut allowed redacted is_given_up",
+    _is_count: "v segment n p line octets status count records gaps lines from_n to_n disallowed "
+    "exempt drop withheld",
+    _is_number: "at left_by since seconds fetched_at confirmed_at usable_until crawl_delay "
+    "waited_seconds kept_seconds until asked_seconds step_seconds from_at to_at",
+    _is_map: "software settings",
+    _all(_is_text): "tokens",
 }
-_TOTALS = " ".join(records.OUTCOMES)
+# A field has the same type in all kinds; fields that no reader uses may contain anything.
+_FIELDS = {name: check for check, names in _TYPES.items() for name in names.split()}
+_FIELDS["outage"] = _holds("event since")
+_FIELDS["because"] = _holds("text", name=_is_text_or_none, uri=_is_text_or_none)
+_FIELDS["hops"] = _all(_holds("uri source"))
+_FIELDS["segments"] = _all(_holds("name"))
 
 SHAPES: dict[str, Shape] = {
-    records.RUN: Shape(
-        text="run spider user_agent previous",
-        number="at",
-        count="v segment",
-        map="software settings",
-        texts="tokens",
-    ),
-    records.POLICY: Shape(
-        "p origin event",
-        count="p",
-        text="origin source event access_result meaning body content_type cache_control etag "
-        "last_modified parser",
-        number="at fetched_at confirmed_at usable_until crawl_delay",
-        flag="is_stale is_cut",
-        hops="hops",
-        outage="outage",
-    ),
-    records.BODY: Shape("sha256 octets", text="sha256 text base64", count="octets"),
-    records.DECISION: Shape(
-        "n at url allowed reason outcome",
-        count="n p line",
-        number="at waited_seconds",
-        text="url reason rule group judged by outcome",
-        flag="allowed redacted",
-        texts="tokens",
-    ),
-    records.EXEMPT: Shape(
-        "n at url why", count="n", number="at", text="url why by", flag="redacted"
-    ),
-    records.DROP: Shape(
-        "n at url reason",
-        count="n line",
-        number="at",
-        text="url reason robots_txt",
-        flag="redacted",
-    ),
-    records.WITHHELD: Shape(
-        "n at page what because outcome",
-        count="n",
-        number="at",
-        text="page what url outcome",
-        because="because",
-        flag="redacted",
-    ),
-    records.FETCH: Shape("at origin hops", number="at", text="origin", hops="hops"),
-    records.SENT: Shape(
-        "at left_by origin kept_seconds", number="at left_by kept_seconds", text="origin"
-    ),
-    records.REST: Shape(
-        "at origin until",
-        number="at until asked_seconds",
-        text="origin",
-        count="status",
-        flag="is_given_up",
-    ),
-    records.CLOCK: Shape("at step_seconds", number="at step_seconds"),
-    records.PROBE: Shape("at origin", number="at", text="origin"),
-    records.PAYMENT: Shape("at url", number="at", text="url price licence"),
-    records.GAP: Shape(
-        "from_n to_n error", count=f"from_n to_n {_TOTALS}", number="from_at to_at", text="error"
-    ),
-    records.MARK: Shape("lines sha256", count="n lines", number="at", text="sha256"),
-    records.END: Shape(count=f"n gaps {_TOTALS}", number="at", text="reason"),
+    records.RUN: Shape(),
+    records.POLICY: Shape("p origin event"),
+    records.BODY: Shape("sha256 octets"),
+    records.DECISION: Shape("n at url allowed reason outcome"),
+    records.EXEMPT: Shape("n at url why"),
+    records.DROP: Shape("n at url reason"),
+    records.WITHHELD: Shape("n at page what because outcome"),
+    records.FETCH: Shape("at origin hops"),
+    records.SENT: Shape("at left_by origin kept_seconds"),
+    records.REST: Shape("at origin until"),
+    records.CLOCK: Shape("at step_seconds"),
+    records.PROBE: Shape("at origin"),
+    records.PAYMENT: Shape("at url"),
+    records.GAP: Shape("from_n to_n error", allowed=_is_count),
+    records.MARK: Shape("lines sha256"),
+    records.END: Shape(allowed=_is_count),
 }
-"""The fields of each kind. Fields that no reader uses may contain anything."""
+"""The fields of each kind."""
 
-_MANIFEST = Shape("segments", segments="segments", count="gaps")
+_MANIFEST = Shape("segments")
 
 
 def problem_of(record: Mapping[str, Any]) -> str:
