@@ -25,7 +25,7 @@ from scrapy_rep.protocol.lines import (
     read_line,
 )
 from scrapy_rep.protocol.paths import normal_patterns
-from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, token_of
+from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, is_product_token, token_of
 from scrapy_rep.protocol.written import has_lone_percent
 
 KEYS = {
@@ -180,17 +180,26 @@ class Outline:
         return _indices_by_name(self.runs, lambda run: bool(run.others))
 
     @cached_property
-    def merges(self) -> tuple[tuple[int, ...], ...]:
-        """The indices of the groups that are merged for some crawler, each combination once.
+    def by_token(self) -> dict[str, tuple[int, ...]]:
+        """The indices of the groups that a crawler with each product token obeys.
 
-        A crawler with a product token obeys all names that consist of it and a suffix that begins
-        with another character: ``mj`` obeys the groups for ``mj12bot`` and ``mj13bot``.
+        It obeys all names that consist of the token and a suffix that begins with another
+        character: ``mj`` obeys the groups for ``mj12bot`` and ``mj13bot``.
         """
-        by_token: dict[str, set[int]] = {}
+        found: dict[str, set[int]] = {}
         for name, indices in self.by_name.items():
-            by_token.setdefault(token_of(name), set()).update(indices)
-        tokens = (tuple(sorted(indices)) for token, indices in by_token.items() if token)
-        return tuple(dict.fromkeys((*self.by_name.values(), *tokens)))
+            found.setdefault(token_of(name), set()).update(indices)
+        return {token: tuple(sorted(indices)) for token, indices in found.items() if token}
+
+    @property
+    def merges(self) -> tuple[tuple[int, ...], ...]:
+        """The indices of the groups that are merged for some crawler, each combination once."""
+        return tuple(dict.fromkeys((*self.by_name.values(), *self.by_token.values())))
+
+    def obeyed_by(self, agent: str) -> tuple[int, ...]:
+        """The indices of the groups that name an agent: a product token, or another name."""
+        groups = self.by_token if is_product_token(agent) else self.by_name
+        return groups.get(agent.lower(), ())
 
     @property
     def sitemaps(self) -> tuple[Line, ...]:

@@ -17,16 +17,15 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
-from dataclasses import astuple, dataclass
-from functools import cached_property
+from dataclasses import dataclass
 from itertools import chain
-from operator import add
+from typing import NamedTuple
 
 from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.lines import RULES, Kind
-from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
+from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.verdict import Verdict
 
 from .probes import probes
@@ -131,28 +130,35 @@ def differences(
         TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
     comparison = _Comparison(
-        _Reading(old), _Reading(new), StepBudget(MOST_STEPS if steps is None else steps)
+        (_Reading(old), _Reading(new)), StepBudget(MOST_STEPS if steps is None else steps)
     )
-    asked = agents_of(comparison.old.outline, comparison.new.outline) if agents is None else agents
-    return comparison.differences(tuple(asked))
+    if agents is None:
+        agents = agents_of(*(side.outline for side in comparison.sides))
+    return comparison.differences(tuple(agents))
+
+
+_Groups = tuple[int, ...]
+"""The indices of the groups that an agent obeys in a file."""
 
 
 class _Comparison:
     """The comparison of two files, with the work that is left for it."""
 
-    def __init__(self, old: _Reading, new: _Reading, budget: StepBudget) -> None:
-        self.old = old
-        self.new = new
+    def __init__(self, sides: tuple[_Reading, _Reading], budget: StepBudget) -> None:
+        self.sides = sides
         self._budget = budget
         self._search = StepBudget(SEARCH_STEPS)
         self._probe_count = 0
+        # The steps to read both files for one agent.
+        self._reading_steps = sum(side.reading_steps for side in sides)
 
     def differences(self, agents: tuple[str, ...]) -> Iterator[Difference]:
-        sets: dict[tuple[int, int], list[str]] = {}
+        old, new = self.sides
+        sets: dict[tuple[_Groups, _Groups], list[str]] = {}
         for agent in agents:
-            sets.setdefault((self.old.set_of(agent), self.new.set_of(agent)), []).append(agent)
-        costs = {both: self._cost(both) for both in sets}
-        everything = self._everything(costs)
+            sets.setdefault((old.groups_of(agent), new.groups_of(agent)), []).append(agent)
+        costs = {both: self._stock(both).asking_steps(self._reading_steps) for both in sets}
+        everything = self._everything(len(sets))
         order = list(sets)
         if sum(costs.values()) > self._budget.steps:
             order.sort(key=costs.__getitem__)
@@ -168,41 +174,34 @@ class _Comparison:
                 raise TooMuchToCompare(compared, left, self._probe_count)
             done.update(together)
 
-    def _everything(self, costs: dict[tuple[int, int], int]) -> tuple[str, ...] | None:
-        """The probes for all rules, if there is enough work left to try all agents on them."""
-        stock = self.old.all_rules + self.new.all_rules
-        most = min(STEPS_FOR_ALL, self._budget.steps)
-        if len(costs) * stock.asking_steps(self._reading_steps) > most:
+    def _everything(self, count: int) -> tuple[str, ...] | None:
+        """The probes for all rules, if there is enough work left to try some agents on them."""
+        rules = [side.rules for side in self.sides]
+        steps = _stock_of(chain(*rules)).asking_steps(self._reading_steps)
+        if count * steps > min(STEPS_FOR_ALL, self._budget.steps):
             return None
-        old, new = ([text for line in each.rules for text in _texts(line)] for each in self._sides)
-        return tuple(probes(dict.fromkeys((*old, *new)), {*old} ^ {*new}))
+        return tuple(_probes(rules))
 
-    @property
-    def _sides(self) -> tuple[_Reading, _Reading]:
-        return self.old, self.new
-
-    @cached_property
-    def _reading_steps(self) -> int:
-        """The steps to read both files for one agent."""
-        return sum(each.reading_steps for each in self._sides)
-
-    def _cost(self, both: tuple[int, int]) -> int:
-        """Roughly the steps to try the probes for an agent in some groups."""
-        found = self.old.stocks[both[0]] + self.new.stocks[both[1]]
-        return found.asking_steps(self._reading_steps)
+    def _stock(self, both: tuple[_Groups, _Groups]) -> _Stock:
+        return _Stock.sum(
+            side.stocks[index]
+            for side, groups in zip(self.sides, both, strict=True)
+            for index in groups
+        )
 
     def _disagreements(
-        self, agent: str, both: tuple[int, int], everything: tuple[str, ...] | None
+        self, agent: str, both: tuple[_Groups, _Groups], everything: tuple[str, ...] | None
     ) -> Iterator[tuple[str, Verdict, Verdict]]:
         """The probes for an agent on which the files disagree, until the budget is spent."""
-        stock = self.old.stocks[both[0]] + self.new.stocks[both[1]]
+        stock = self._stock(both)
         if not self._budget.take(self._reading_steps + stock.reading_steps):
             return
-        paths: Iterable[str] = self._own_probes(both) if everything is None else everything
+        rules = [side.rules_of(groups) for side, groups in zip(self.sides, both, strict=True)]
+        paths: Iterable[str] = _probes(rules) if everything is None else everything
         tokens = () if agent == UNNAMED else (agent,)
-        old, new = self.old.robots_txt, self.new.robots_txt
+        old, new = (side.robots_txt for side in self.sides)
         tried: set[str] = set()
-        for path in chain(paths, self._searched(both)):
+        for path in chain(paths, self._searched(rules)):
             if path in tried:
                 continue
             tried.add(path)
@@ -213,128 +212,17 @@ class _Comparison:
             if before.allowed != after.allowed:
                 yield path, before, after
 
-    def _searched(self, both: tuple[int, int]) -> Iterator[str]:
-        """Paths on which the rules of a set of groups differ; empty if the budget is spent."""
-        old, new = (
-            set(each.rules_in(number)) for each, number in zip(self._sides, both, strict=True)
-        )
+    def _searched(self, rules: Iterable[Iterable[Line]]) -> Iterator[str]:
+        """Paths on which the rules of both sides differ; empty if the budget is spent."""
+        old, new = ({(line.kind is Kind.ALLOW, line.pattern) for line in side} for side in rules)
         if old != new:
             yield from witnesses(old, new, self._search)
 
-    def _own_probes(self, both: tuple[int, int]) -> Iterator[str]:
-        sides = [
-            list(dict.fromkeys(each.patterns_of(number)))
-            for each, number in zip(self._sides, both, strict=True)
-        ]
-        return probes([*sides[0], *sides[1]], {*sides[0]} ^ {*sides[1]})
 
-
-@dataclass(frozen=True, slots=True)
-class _Stock:
-    """The number of some rules and of their octets, and the same for those with wildcards."""
-
-    count: int = 0
-    octets: int = 0
-    wild_count: int = 0
-    wild_octets: int = 0
-
-    def __add__(self, other: _Stock) -> _Stock:
-        return _Stock(*map(add, astuple(self), astuple(other)))
-
-    @property
-    def reading_steps(self) -> int:
-        """The steps to prepare the rules."""
-        return self.count * _RULE_STEPS + self.octets // _SEARCHED_OCTETS
-
-    def verdict_steps(self, octets: int) -> int:
-        """The steps of both files' verdicts on a path of some octets; each rule is in one file."""
-        tried = self.wild_count * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
-        return (2 * _VERDICT_STEPS + tried) * (1 + octets // _PATH_OCTETS)
-
-    def asking_steps(self, reading_steps: int) -> int:
-        """Roughly the steps to try the probes of all these rules for one agent."""
-        plain, wild = _PROBES_PER_RULE
-        count = plain * (self.count - self.wild_count) + wild * self.wild_count
-        octets = self.octets // self.count + _PROBE_OCTETS if self.count else 0
-        return reading_steps + self.reading_steps + count * self.verdict_steps(octets)
-
-
-class _Reading:
-    """A file's outline, and the groups that each agent obeys.
-
-    Different sets of groups have numbers.
-
-    Attributes:
-        robots_txt: the file.
-        outline: its lines.
-        stocks: the rules of each set of groups, by its number.
-    """
-
-    def __init__(self, robots_txt: RobotsTxt) -> None:
-        self.robots_txt = robots_txt
-        limit = len(robots_txt.octets) + 1
-        self.outline = outline(robots_txt.octets, robots_txt.uri, limit_octets=limit)
-        self._by_token: dict[str, set[int]] = {}
-        for name, indices in self.outline.by_name.items():
-            self._by_token.setdefault(token_of(name), set()).update(indices)
-        self.stocks: list[_Stock] = []
-        self._sets: dict[tuple[int, ...], int] = {}
-        self._groups: list[tuple[int, ...]] = []
-        self._of_everyone = self._number(self.outline.by_name.get(EVERYONE, ()))
-
-    @cached_property
-    def _block_stocks(self) -> list[_Stock]:
-        return [_stock_of(block.rules) for block in self.outline.blocks]
-
-    @cached_property
-    def all_rules(self) -> _Stock:
-        """The rules of the whole file."""
-        return _stock_of(self.rules)
-
-    @cached_property
-    def rules(self) -> list[Line]:
-        """All lines that are rules."""
-        return [line for line in self.outline.lines if line.kind in RULES]
-
-    @cached_property
-    def reading_steps(self) -> int:
-        """The steps to find the groups of an agent."""
-        agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
-        return agents * _AGENT_STEPS + len(self.robots_txt.octets) // _SEARCHED_OCTETS
-
-    def set_of(self, agent: str) -> int:
-        """The number of the set of groups that an agent obeys."""
-        found = self._own_groups(agent)
-        return self._number(found) if found else self._of_everyone
-
-    def _own_groups(self, agent: str) -> tuple[int, ...]:
-        name = agent.lower()
-        if is_product_token(name):
-            return tuple(sorted(self._by_token.get(name, ())))
-        return self.outline.by_name.get(name, ())
-
-    def _number(self, groups: tuple[int, ...]) -> int:
-        number = self._sets.get(groups)
-        if number is None:
-            number = self._sets[groups] = len(self.stocks)
-            self._groups.append(groups)
-            stock = _Stock()
-            for index in groups:
-                stock += self._block_stocks[index]
-            self.stocks.append(stock)
-        return number
-
-    def patterns_of(self, number: int) -> Iterator[str]:
-        """The patterns of the rules of a set of groups, for probes."""
-        for index in self._groups[number]:
-            for line in self.outline.blocks[index].rules:
-                yield from _texts(line)
-
-    def rules_in(self, number: int) -> Iterator[Said]:
-        """The rules of a set of groups."""
-        for index in self._groups[number]:
-            for line in self.outline.blocks[index].rules:
-                yield line.kind is Kind.ALLOW, line.pattern
+def _probes(rules: Iterable[Iterable[Line]]) -> Iterator[str]:
+    """The probes for the rules of both sides."""
+    old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
+    return probes([*old, *new], old.keys() ^ new.keys())
 
 
 def _texts(line: Line) -> tuple[str, ...]:
@@ -345,7 +233,67 @@ def _texts(line: Line) -> tuple[str, ...]:
     return line.pattern, _CUT_ESCAPE.sub(lambda cut: f"%{cut[1] or 5}B", written)
 
 
+class _Stock(NamedTuple):
+    """The number of some rules and of their octets, and the same for those with wildcards."""
+
+    rules: int = 0
+    octets: int = 0
+    wild_rules: int = 0
+    wild_octets: int = 0
+
+    @classmethod
+    def sum(cls, stocks: Iterable[_Stock]) -> _Stock:
+        """All of them together."""
+        return cls(*map(sum, zip(cls(), *stocks, strict=True)))
+
+    @property
+    def reading_steps(self) -> int:
+        """The steps to prepare the rules."""
+        return self.rules * _RULE_STEPS + self.octets // _SEARCHED_OCTETS
+
+    def verdict_steps(self, octets: int) -> int:
+        """The steps of both files' verdicts on a path of some octets; each rule is in one file."""
+        tried = self.wild_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
+        return (2 * _VERDICT_STEPS + tried) * (1 + octets // _PATH_OCTETS)
+
+    def asking_steps(self, reading_steps: int) -> int:
+        """Roughly the steps to try the probes of all these rules for one agent."""
+        plain, wild = _PROBES_PER_RULE
+        count = plain * (self.rules - self.wild_rules) + wild * self.wild_rules
+        octets = self.octets // self.rules + _PROBE_OCTETS if self.rules else 0
+        return reading_steps + self.reading_steps + count * self.verdict_steps(octets)
+
+
 def _stock_of(rules: Iterable[Line]) -> _Stock:
     values = [line.value for line in rules]
     wild = [value for value in values if b"*" in value]
     return _Stock(len(values), sum(map(len, values)), len(wild), sum(map(len, wild)))
+
+
+class _Reading:
+    """A file's outline, and the groups that each agent obeys.
+
+    Attributes:
+        robots_txt: the file.
+        outline: its lines.
+        rules: all lines that are rules.
+        stocks: the rules of each group, by its index.
+        reading_steps: the steps to find the groups of an agent.
+    """
+
+    def __init__(self, robots_txt: RobotsTxt) -> None:
+        self.robots_txt = robots_txt
+        limit = len(robots_txt.octets) + 1
+        self.outline = outline(robots_txt.octets, robots_txt.uri, limit_octets=limit)
+        self.rules = [line for line in self.outline.lines if line.kind in RULES]
+        self.stocks = [_stock_of(block.rules) for block in self.outline.blocks]
+        agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
+        self.reading_steps = agents * _AGENT_STEPS + len(robots_txt.octets) // _SEARCHED_OCTETS
+
+    def groups_of(self, agent: str) -> _Groups:
+        """The groups that an agent obeys."""
+        return self.outline.obeyed_by(agent) or self.outline.by_name.get(EVERYONE, ())
+
+    def rules_of(self, groups: _Groups) -> list[Line]:
+        """The rules of some groups."""
+        return [line for index in groups for line in self.outline.blocks[index].rules]
