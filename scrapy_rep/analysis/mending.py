@@ -65,27 +65,18 @@ class Mend:
 
 def edited(body: bytes, edits: Iterable[Edit]) -> bytes:
     """A file with edits applied. If several edits replace the same line, the last one counts."""
-    edits = tuple(edits)
-    at: dict[int, bytes | None] = {}
-    above: dict[int, list[bytes]] = {}
-    below: dict[int, list[bytes]] = {}
-    end: list[bytes] = []
+    texts: dict[tuple[EditPlace, int], list[bytes | None]] = {}
     for edit in edits:
-        if edit.place is EditPlace.AT:
-            at[edit.line] = edit.octets
-        elif edit.octets is not None and edit.place is not EditPlace.FILE:
-            lists = {EditPlace.ABOVE: above, EditPlace.BELOW: below}.get(edit.place)
-            (end if lists is None else lists.setdefault(edit.line, [])).append(edit.octets)
-    lead, lines = _lines(body, is_whole=any(edit.place is EditPlace.FILE for edit in edits))
+        texts.setdefault((edit.place, edit.line), []).append(edit.octets)
+    lead, lines = _lines(body, is_whole=(EditPlace.FILE, 0) in texts)
     usual = next((ending for _, ending in lines if ending), b"\n")
-    found: list[tuple[bytes, bytes]] = []
+    new: list[tuple[bytes | None, bytes]] = []
     for number, (text, ending) in enumerate(lines, start=1):
-        found += [(more, usual) for more in above.get(number, ())]
-        new = at.get(number, text)
-        if new is not None:
-            found.append((new, ending))
-        found += [(more, usual) for more in below.get(number, ())]
-    found += [(more, usual) for more in end]
+        new += [(more, usual) for more in texts.get((EditPlace.ABOVE, number), ())]
+        new.append((texts.get((EditPlace.AT, number), [text])[-1], ending))
+        new += [(more, usual) for more in texts.get((EditPlace.BELOW, number), ())]
+    new += [(more, usual) for more in texts.get((EditPlace.END, 0), ())]
+    found = [(text, ending) for text, ending in new if text is not None]
     # Only the last line may lack its end.
     closed = [(text, ending or usual) for text, ending in found[:-1]] + found[-1:]
     return lead + b"".join(text + ending for text, ending in closed)

@@ -487,7 +487,7 @@ def _rows(found: Sequence[Binding], accidents: Sequence[Accident]) -> Iterator[d
             "obeys": crawler.obeys,
             "is_certain": not binding.doubts,
             "doubts": list(binding.doubts),
-            "accident": None if accident is None else accident.sign.value,
+            "accident": None if accident is None else accident.sign,
             "accident_words": None if accident is None else accident.words,
             "name_by_rfc_9309": crawler.token if (read := name_by_rfc(crawler)) is None else read,
             "is_obsolete": crawler.is_obsolete,

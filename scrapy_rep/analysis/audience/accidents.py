@@ -11,7 +11,6 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from enum import Enum
 
 from scrapy_rep.analysis.lint.crawler_names import nearly
 from scrapy_rep.analysis.lint.swallowed import swallowed
@@ -23,27 +22,18 @@ from scrapy_rep.protocol.verdict import Reason, shown
 from .bindings import Access, Binding, fallback_crawler, name_in_file
 
 
-class Sign(Enum):
-    """A sign that a ban is an accident."""
-
-    SWALLOWED = "swallowed"
-    FALLBACK = "fallback"
-    MISSPELT = "misspelt"
-    MERGED = "merged"
-
-
 @dataclass(frozen=True, slots=True)
 class Accident:
     """A crawler that seems to be banned by accident.
 
     Attributes:
         binding: its access according to the file.
-        sign: the sign.
+        sign: ``swallowed``, ``fallback``, ``misspelt`` or ``merged``.
         words: an explanation for people.
     """
 
     binding: Binding
-    sign: Sign
+    sign: str
     words: str
 
 
@@ -66,10 +56,10 @@ class Accidents:
             if binding.access is not Access.DISALLOWED or binding.crawler.is_obsolete:
                 continue
             signs = (
-                (Sign.SWALLOWED, self._swallowed_words(binding)),
-                (Sign.FALLBACK, self._fallback_words(binding)),
-                (Sign.MISSPELT, self._slip_words(binding)),
-                (Sign.MERGED, self._merged_words(binding)),
+                ("swallowed", self._swallowed_words(binding)),
+                ("fallback", self._fallback_words(binding)),
+                ("misspelt", self._slip_words(binding)),
+                ("merged", self._merged_words(binding)),
             )
             told = next(((sign, words) for sign, words in signs if words), None)
             if told is not None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS, crawler_of
-from scrapy_rep.analysis.audience.accidents import Accident, Accidents, Sign
+from scrapy_rep.analysis.audience.accidents import Accident, Accidents
 from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
@@ -114,14 +114,14 @@ class TestDoubts:
 class TestAccidents:
     def test_the_next_group_s_rules(self) -> None:
         found = accidents("User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: Bad\nDisallow: /\n")
-        assert {name: one.sign for name, one in found.items()} == {"bingbot": Sign.SWALLOWED}
+        assert {name: one.sign for name, one in found.items()} == {"bingbot": "swallowed"}
         assert "line 1 (Bingbot) has no rules of its own" in found["bingbot"].words
         assert "line 5: Disallow: /" in found["bingbot"].words
 
     def test_the_ban_of_another_operator_s_crawler(self) -> None:
         file = "User-agent: Googlebot\nDisallow: /\n"
         found = accidents(file)
-        assert {one.sign for one in found.values()} == {Sign.FALLBACK}
+        assert {one.sign for one in found.values()} == {"fallback"}
         assert {"Applebot", "Bravebot"} == set(found), "Google's own are meant"
         assert accidents(file + ALL) == {}, "the file bans everybody"
         assert set(accidents(file + "User-agent: Applebot\nDisallow: /\n")) == {"Bravebot"}
@@ -131,14 +131,14 @@ class TestAccidents:
 
     def test_a_slip(self) -> None:
         found = accidents("User-agent: GPTBott\nAllow: /\n" + ALL)
-        assert {name: one.sign for name, one in found.items()} == {"GPTBot": Sign.MISSPELT}
+        assert {name: one.sign for name, one in found.items()} == {"GPTBot": "misspelt"}
         assert "line 1 allows GPTBott" in found["GPTBot"].words
         assert accidents("User-agent: GPTBott\nDisallow: /\n" + ALL) == {}
 
     def test_groups_that_are_merged(self) -> None:
         file = "User-agent: CCBot\nDisallow:\nUser-agent: x\nUser-agent: CCBot\nDisallow: /\n"
         found = accidents(file)
-        assert {name: one.sign for name, one in found.items()} == {"CCBot": Sign.MERGED}
+        assert {name: one.sign for name, one in found.items()} == {"CCBot": "merged"}
         assert "the one of line 1 alone allows it" in found["CCBot"].words
 
     def test_groups_that_add_up_are_no_accident(self) -> None:
