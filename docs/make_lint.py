@@ -128,7 +128,7 @@ def _page(code: Code) -> Iterator[str]:
     yield f"# {code.value} {code.slug}\n"
     yield f"{code.section}; {_WORDS[code.severity]}.{_group_words(code)}\n"
     yield f"{_sentence(code.meaning)}\n"
-    yield f"**What to do:** {code.mend}. {_promise(code)}\n"
+    yield f"**What to do:** {code.fix}. {_promise(code)}\n"
     for title, example in (("Bad", BAD[code]), ("Good", GOOD[code])):
         yield f"{title}:\n"
         yield "```text"

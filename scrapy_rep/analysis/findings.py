@@ -56,7 +56,7 @@ class Finding:
     @property
     def mend(self) -> str:
         """The fix, in one sentence without its full stop."""
-        return self.code.mend if self.proposal is None else self.proposal.text
+        return self.code.fix if self.proposal is None else self.proposal.text
 
     @property
     def effect(self) -> Effect:

@@ -152,7 +152,7 @@ def _rule(code: Code) -> dict[str, Any]:
         "id": code.value,
         "name": code.slug,
         "shortDescription": {"text": f"{code.meaning}."},
-        "help": {"text": f"{code.mend}."},
+        "help": {"text": f"{code.fix}."},
         "helpUri": page_of(code),
         "defaultConfiguration": {"level": NOUNS[code.severity]},
     }

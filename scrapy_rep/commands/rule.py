@@ -64,7 +64,7 @@ def _explain(code: Code, call: Call, *, is_first: bool) -> None:
         "severity": _SEVERITIES[code.severity],
         "topic": code.section,
         "meaning": f"{code.meaning}.",
-        "fix": f"{code.mend}. {_PROMISES[code.effect]}",
+        "fix": f"{code.fix}. {_PROMISES[code.effect]}",
         "reported": "by default" if code.group == DEFAULT else f"with {option} or --select all",
         "page": page_of(code),
     }
@@ -82,7 +82,7 @@ def _as_dict(code: Code) -> dict[str, Any]:
         "topic": code.section,
         "group": code.group,
         "meaning": code.meaning,
-        "mend": code.mend,
+        "mend": code.fix,
         "mend_effect": code.effect.value,
         "page": page_of(code),
     }

@@ -59,7 +59,7 @@ class _File(Protocol):
     Attributes:
         client: the control connection, once there is one.
         done: kept when the transfer is complete or full, and fails with the server's refusal.
-        octets: those that came, up to one more than the limit.
+        octets: the octets so far, up to one more than the limit.
         is_broken: whether the connection did not end in order.
     """
 

@@ -13,7 +13,7 @@ def test_each_code(code: Code) -> None:
     done = rep("rule", code.value)
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"{code.value} {code.slug}\n  severity: {code.severity.value}")
-    for words in (code.meaning, code.mend, f"/lint/{code.value}.html"):
+    for words in (code.meaning, code.fix, f"/lint/{code.value}.html"):
         assert words in done.out
     assert rep("rule", code.slug).out == done.out
 

@@ -31,7 +31,7 @@ _SECTIONS = (
 )
 _ROW = re.compile(
     r"(?P<severity>[EWI])(?P<number>\d{3}) (?:\[(?P<group>\w+)\] )?(?P<meaning>.+?)"
-    r" (?P<effect>keeps|formats|changes|outside): (?P<mend>.+)"
+    r" (?P<effect>keeps|formats|changes|outside): (?P<fix>.+)"
 )
 
 
@@ -69,7 +69,7 @@ class Code(Enum):
     Attributes:
         severity: how serious a finding is.
         meaning: one sentence without its full stop.
-        mend: the fix, in one sentence without its full stop.
+        fix: the fix, in one sentence without its full stop.
         effect: the effect of the fix on verdicts; a finding may have a different one at its place
             (`analysis.mending.Mend`).
         group: the group of codes that must be selected to report it.
@@ -79,7 +79,7 @@ class Code(Enum):
     _value_: str
     severity: Severity
     meaning: str
-    mend: str
+    fix: str
     effect: Effect
     group: str
     section: str
@@ -92,7 +92,7 @@ class Code(Enum):
         code = object.__new__(cls)
         code._value_ = f"REP{found['number']}"
         code.severity = _SEVERITIES[found["severity"]]
-        code.meaning, code.mend = found["meaning"], found["mend"]
+        code.meaning, code.fix = found["meaning"], found["fix"]
         code.effect = Effect(found["effect"])
         code.group = found["group"] or DEFAULT
         code.section = _SECTIONS[int(found["number"][0])]

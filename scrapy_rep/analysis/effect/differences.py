@@ -30,7 +30,7 @@ from scrapy_rep.protocol.verdict import Verdict
 
 from .probes import probes
 from .rule_patterns import StepBudget
-from .witnesses import Said, witnesses
+from .witnesses import witnesses
 
 UNNAMED = "*"
 """The agent for all crawlers that no group names."""

@@ -302,7 +302,7 @@ class _Mender:
         """The fix for a finding that usually keeps verdicts; at this place it may change them."""
         mend = self._edits_of(finding)
         if not isinstance(mend, Mend):
-            mend = Mend(finding.code.mend, Effect.KEEPS, mend)
+            mend = Mend(finding.code.fix, Effect.KEEPS, mend)
         if mend.effect is Effect.KEEPS and (not mend.edits or self._is_spoiled(mend.edits)):
             mend = Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._unclear and finding.code not in _LOCAL:
@@ -466,9 +466,9 @@ class _Mender:
         """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
         line = self._lines[finding.line]
         if not _forbids_nothing(line):
-            return Mend(finding.code.mend, Effect.CHANGES)
+            return Mend(finding.code.fix, Effect.CHANGES)
         if self._unclear:
-            return self._later(finding.code.mend)
+            return self._later(finding.code.fix)
         mend = self._without_rule(finding, line)
         if not isinstance(mend, Mend):
             mend = Mend("remove the line", Effect.KEEPS, mend)
@@ -558,7 +558,7 @@ class _Mender:
     def _absolute(self, finding: Finding, line: Line) -> Mend:
         uris = sitemap_line(line.value, self._outlined.uri).uris
         if not uris or not all(uri.isprintable() and "#" not in uri for uri in uris):
-            return Mend(finding.code.mend, Effect.OUTSIDE)
+            return Mend(finding.code.fix, Effect.OUTSIDE)
         first, *more = (with_value(line, uri.encode()) for uri in uris)
         bare = (octets.partition(b"#")[0].rstrip() for octets in more)
         below = (Edit(EditPlace.BELOW, line.number, octets) for octets in bare)
@@ -618,7 +618,7 @@ def _with_usual_key(finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
     key = KEYS.get(line.kind, b"") if line.kind is not None else b""
     is_another = finding.code is Code.KEY_GOES_ON and len(line.key) > len(key) + _MORE_LETTERS
     if is_another:
-        return Mend(finding.code.mend, Effect.CHANGES)
+        return Mend(finding.code.fix, Effect.CHANGES)
     return Mend(f"write {key.decode()}", Effect.KEEPS, _rewritten(line, _with_key(line)))
 
 

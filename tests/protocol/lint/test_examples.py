@@ -66,6 +66,6 @@ class TestTable:
 
     def test_sentences(self) -> None:
         for code in Code:
-            for text in (code.meaning, code.mend):
+            for text in (code.meaning, code.fix):
                 assert text.strip() == text
                 assert not text.endswith(".")

@@ -228,7 +228,7 @@ class TestAdvice:
     ("line", "code", "mend"),
     [
         ("er-agent: Google-Extended", Code.NEAR_KEY, "write 'User-agent: Google-Extended'"),
-        ("https://e.com/s.xml", Code.KEY_MISSING, Code.KEY_MISSING.mend),
+        ("https://e.com/s.xml", Code.KEY_MISSING, Code.KEY_MISSING.fix),
     ],
 )
 def test_a_key_that_is_cut_off(line: str, code: Code, mend: str) -> None:
