@@ -18,6 +18,7 @@ from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
     Chain,
+    CrawlTotals,
     Delay,
     Exemption,
     Fetches,
@@ -37,6 +38,7 @@ _TEXT_CHARACTERS = 200  # of a text from sites or spiders
 _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
+_STATUSES = 1000
 _STEPS = 20  # of the wall clock of a run
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
@@ -93,8 +95,7 @@ class Counting:
     def __init__(self, *, shows_queries: bool) -> None:
         self._url = _text if shows_queries else _masked
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
-        self.exempt = Counts()
-        self.dropped_later = self.rate_limited = self.stale = 0
+        self.totals = CrawlTotals()
         self.timeline = Timeline()
         self.fetching = Fetching(self._url)
         self.exemptions = Tally(Exemption)
@@ -103,10 +104,8 @@ class Counting:
         self.withheld = Tally(Withheld)
         self.rests = Tally(Rested)
         self.payments = Tally(Priced)
-        self.withheld_count = 0
         self.gaps: list[Lost] = []
         self.gap_count = 0
-        self.lost = 0
 
     def hear(self, run: RunCounts, record: Record) -> None:
         """Count a record of a run."""
@@ -158,7 +157,7 @@ class Counting:
 
     def _hear_fetch(self, _: RunCounts, record: Record) -> None:
         asked = self.fetching.count(record["hops"])
-        self.fetching.in_vain += len(asked)
+        self.fetching.found.in_vain += len(asked)
         self.origins.of(_text(record["origin"])).requests += len(asked)
 
     def _hear_decision(self, run: RunCounts, record: Record) -> None:
@@ -167,8 +166,14 @@ class Counting:
         outcome = record["outcome"]
         is_again = record.get("by") == AGAIN  # counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _WENT_ON else HELD_BACK
-        moment = self.timeline.at(at)
+        moment, totals = self.timeline.at(at), self.totals
         moment[place] += not (is_again and allowed)
+        totals.judged += not is_again
+        totals.allowed += allowed - is_again
+        totals.disallowed += not allowed
+        totals.held_back += place == HELD_BACK
+        totals.went_on += place == WENT_ON
+        totals.redirected += record.get("by") == "redirect"
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
@@ -198,7 +203,7 @@ class Counting:
         if known.is_stale:
             moment[STALE] += 1
             origin.stale += 1
-            self.stale += 1
+            self.totals.stale += 1
         if known.fetched_at is not None:
             age = round(max(0.0, float(record["at"]) - known.fetched_at), 3)
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
@@ -206,24 +211,23 @@ class Counting:
     def _hear_exempt(self, _: RunCounts, record: Record) -> None:
         why, url = _text(record["why"]), self._url(record["url"])
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
-        self.exempt.add(why)
+        self.totals.exempt.add(why)
         name = origin_of(url)
         self.exemptions.of(why, name).add(url)
         if name.startswith("http"):
             self.origins.of(name).exempt += 1
 
     def _hear_drop(self, _: RunCounts, record: Record) -> None:
-        if record["reason"] == records.RATE_LIMITED:
-            self.rate_limited += 1
-        else:
-            self.dropped_later += 1
+        is_limited = record["reason"] == records.RATE_LIMITED
+        self.totals.rate_limited += is_limited
+        self.totals.dropped_later += not is_limited
 
     def _hear_withheld(self, _: RunCounts, record: Record) -> None:
         because = record["because"]
         told = because.get("name") or "", because.get("text") or ""
         key = map(_text, (record["what"], *told, record["outcome"]))
         self.withheld.of(*key).add(self._url(record["page"]))
-        self.withheld_count += 1
+        self.totals.withheld += 1
 
     def _hear_sent(self, run: RunCounts, record: Record) -> None:
         origin = self.origins.of(_text(record["origin"]))
@@ -250,7 +254,7 @@ class Counting:
 
     def _hear_gap(self, run: RunCounts, record: Record) -> None:
         count = sum(int(record.get(kind, 0)) for kind in records.OUTCOMES)
-        self.lost += count
+        self.totals.lost += count
         self.gap_count += 1
         if len(self.gaps) < _GAPS:
             ends = int(record["from_n"]), int(record["to_n"])
@@ -262,46 +266,37 @@ class Counting:
 
 
 class Fetching:
-    """The numbers of all requests for robots.txt files.
-
-    Attributes:
-        in_vain: the number of requests with no result.
-    """
+    """Counts all requests for robots.txt files."""
 
     def __init__(self, url: Callable[[Any], str]) -> None:
         self._url = url
-        self.in_vain = 0
-        self._policies = Counts()
-        self._statuses = Counts(1000)
-        self._failures = Counts()
-        self._redirects: Counter[int] = Counter()
-        self._requests = self._octets = 0
+        self.found = Fetches()
         self._times = Distribution()
         self._chains = Tally(Chain)
 
     def learnt(self, origin: str, source: str, hops: Sequence[Record]) -> Sequence[Record]:
         """Count a policy and its new requests; return the requests that were sent."""
-        self._policies.add(source or "unknown")
+        self.found.policies.add(source or "unknown")
         if source != _NETWORK:
             return ()  # no request of this crawl
         asked = self.count(hops)
         if asked:
             redirects = sum(map(_is_redirect, hops))
-            self._redirects[redirects] += 1
+            self.found.redirects.add(str(redirects))
             if redirects:
                 self._chain(origin, hops[-_HOPS:])
         return asked
 
     def count(self, hops: Sequence[Record]) -> Sequence[Record]:
         """Count requests, and return those that were sent."""
-        asked = [hop for hop in hops if _was_asked(hop)]
+        asked, found = [hop for hop in hops if _was_asked(hop)], self.found
         for hop in asked:
-            self._requests += 1
+            found.requests += 1
             if "status" in hop:
-                self._statuses.add(str(int(hop["status"])))
+                found.statuses.add(str(hop["status"]), _STATUSES)
             elif "failure" in hop:
-                self._failures.add(str(hop["failure"])[:_URI_CHARACTERS])
-            self._octets += max(0, int(hop.get("octets") or 0))
+                found.failures.add(hop["failure"][:_URI_CHARACTERS])
+            found.octets += hop.get("octets", 0)
             if "seconds" in hop:
                 self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
         return asked
@@ -315,21 +310,18 @@ class Fetching:
         chain.count += 1
 
     def fetches(self) -> Fetches:
-        """The numbers."""
-        times, chains = self._times, self._chains
-        return Fetches(
-            policies=dict(sorted(self._policies.of.items())),
-            requests=self._requests,
-            in_vain=self.in_vain,
-            statuses=dict(sorted(self._statuses.of.items())),
-            failures=dict(sorted(self._failures.of.items(), key=lambda one: (-one[1], one[0]))),
-            redirects={str(count): of for count, of in sorted(self._redirects.items())},
-            octets=self._octets,
-            milliseconds={name: times.quantile(percent) for name, percent in _QUANTILES.items()}
-            if times.count
-            else {},
-            chains=rows_of(chains, lambda chain: (chain.origin, chain.uris)),
+        """The numbers, in order."""
+        found, times = self.found, self._times
+        found.policies = Counts(sorted(found.policies.items()))
+        found.statuses = Counts(sorted(found.statuses.items()))
+        found.failures = Counts(sorted(found.failures.items(), key=lambda one: (-one[1], one[0])))
+        found.redirects = Counts(
+            sorted(found.redirects.items(), key=lambda one: (len(one[0]), one))
         )
+        if times.count:
+            found.milliseconds = {name: times.quantile(part) for name, part in _QUANTILES.items()}
+        found.chains = rows_of(self._chains, lambda chain: (chain.origin, chain.uris))
+        return found
 
 
 def _was_asked(hop: Record) -> bool:

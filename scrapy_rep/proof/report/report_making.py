@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import heapq
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
@@ -11,14 +10,13 @@ from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
 
-from .counting import AGAIN, Counting, Record, RunCounts
+from .counting import Counting, Record, RunCounts
 from .report_limits import limits_of
 from .report_values import (
     CHANGED,
     INCOMPLETE,
     WHOLE,
     CrawlReport,
-    CrawlTotals,
     Decided,
     OriginFacts,
     Paced,
@@ -26,14 +24,13 @@ from .report_values import (
     RunFacts,
     rows_of,
 )
+from .tallies import Counts
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
 _CONTACT = "REP_REPORT_CONTACT"
 _PATHS = ("_DIR", "_PATH")  # reports go to other people, so they leave out paths
 _TOLD = 20  # problems shown per run
 _ORDER = {"robots-txt-itself": 2, "scheme": 1}  # harmless exemptions come last
-_SUMS = ("allowed", "disallowed", "held_back", "went_on", "redirected")
-_NOT_SENT = frozenset({"dropped", "aborted"})
 
 
 def trails_at(paths: Sequence[Path]) -> list[Trail]:
@@ -149,7 +146,8 @@ def _uncounted(run: RunCounts) -> Iterator[str]:
 
 
 def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -> CrawlReport:
-    totals = _totals(whole)
+    totals = whole.totals
+    totals.exempt = Counts(sorted(totals.exempt.items()))
     decided = sorted(whole.decided.items(), key=lambda one: (-one[1], one[0]))
     return CrawlReport(
         runs=runs,
@@ -170,26 +168,6 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -
         withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),
         gaps=Rows(tuple(whole.gaps), whole.gap_count),
         limits=tuple(limits_of(runs, totals, shows_queries=shows_queries)),
-    )
-
-
-def _totals(whole: Counting) -> CrawlTotals:
-    counts: Counter[str] = Counter()
-    for (outcome, is_allowed, _, occasion), count in whole.decided.items():
-        counts["allowed"] -= count * (occasion == AGAIN)  # counted before, as allowed
-        counts["allowed" if is_allowed else "disallowed"] += count
-        if not is_allowed:
-            counts["held_back" if outcome in _NOT_SENT else "went_on"] += count
-        counts["redirected"] += count * (occasion == "redirect")
-    return CrawlTotals(
-        judged=counts["allowed"] + counts["disallowed"],
-        **{name: counts[name] for name in _SUMS},
-        dropped_later=whole.dropped_later,
-        rate_limited=whole.rate_limited,
-        exempt=dict(sorted(whole.exempt.of.items())),
-        withheld=whole.withheld_count,
-        lost=whole.lost,
-        stale=whole.stale,
     )
 
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from typing import Any, Generic, NamedTuple, TypeVar
 
-from .tallies import ROUNDING_SECONDS, Gaps, Held, Tally, Times
+from .tallies import ROUNDING_SECONDS, Counted, Counts, Gaps, Held, Tally, Times
 
 Row = TypeVar("Row")
 
@@ -74,7 +74,7 @@ class RunFacts:
     clock_steps: tuple[tuple[float, float], ...]
 
 
-@dataclass(frozen=True)
+@dataclass
 class CrawlTotals:
     """The totals of a report.
 
@@ -91,18 +91,18 @@ class CrawlTotals:
         redirected: decisions on the target of a redirect.
     """
 
-    judged: int
-    allowed: int
-    disallowed: int
-    held_back: int
-    went_on: int
-    dropped_later: int
-    rate_limited: int
-    exempt: Mapping[str, int]
-    withheld: int
-    lost: int
-    stale: int
-    redirected: int
+    judged: int = 0
+    allowed: int = 0
+    disallowed: int = 0
+    held_back: int = 0
+    went_on: int = 0
+    dropped_later: int = 0
+    rate_limited: int = 0
+    exempt: Counts = field(default_factory=Counts)
+    withheld: int = 0
+    lost: int = 0
+    stale: int = 0
+    redirected: int = 0
 
 
 @dataclass(frozen=True)
@@ -114,17 +114,6 @@ class Decided:
     reason: str
     by: str
     count: int
-
-
-class Counted:
-    """A row that counts records; rows with a greater weight are kept."""
-
-    count: int
-
-    @property
-    def weight(self) -> int:
-        """The importance of the row."""
-        return self.count
 
 
 class Sampled(Counted):
@@ -169,7 +158,7 @@ class Delay(NamedTuple):
 
 
 @dataclass
-class OriginFacts:
+class OriginFacts(Counted):
     """One origin, and the last state of its robots.txt.
 
     Attributes:
@@ -212,7 +201,7 @@ class OriginFacts:
         return self.judged + 1000 * special + 1_000_000 * (self.gaps.too_soon + self.gaps.crossed)
 
     @property
-    def count(self) -> int:
+    def count(self) -> int:  # type: ignore[override]  # not a field
         """The number of decisions and exemptions."""
         return self.judged + self.exempt
 
@@ -232,7 +221,7 @@ class Chain(Counted):
     count: int = 0
 
 
-@dataclass(frozen=True)
+@dataclass
 class Fetches:
     """The requests for robots.txt files.
 
@@ -246,15 +235,15 @@ class Fetches:
         milliseconds: quantiles of the time to an answer or a failure; empty without requests.
     """
 
-    policies: Mapping[str, int]
-    requests: int
-    in_vain: int
-    statuses: Mapping[str, int]
-    failures: Mapping[str, int]
-    redirects: Mapping[str, int]
-    octets: int
-    milliseconds: Mapping[str, int]
-    chains: Rows[Chain]
+    policies: Counts = field(default_factory=Counts)
+    requests: int = 0
+    in_vain: int = 0
+    statuses: Counts = field(default_factory=Counts)
+    failures: Counts = field(default_factory=Counts)
+    redirects: Counts = field(default_factory=Counts)
+    octets: int = 0
+    milliseconds: Mapping[str, int] = field(default_factory=dict)
+    chains: Rows[Chain] = Rows((), 0)
 
 
 @dataclass

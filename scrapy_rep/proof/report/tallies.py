@@ -6,25 +6,10 @@ import math
 from bisect import insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
-from typing import Generic, Protocol, TypeVar
+from typing import Generic, TypeVar
 
 OTHERS = "others"
 """The name under which additional names are counted."""
-
-Held = TypeVar("Held", bound="Weighed")
-
-
-class Weighed(Protocol):
-    """A row with a weight and a number of records."""
-
-    @property
-    def weight(self) -> int:
-        """The importance of the row."""
-
-    @property
-    def count(self) -> int:
-        """The number of records in the row."""
-
 
 _KEYS = 50_000
 _MOMENTS = 120
@@ -54,6 +39,20 @@ class Times:
 
     seconds: float
     moments: tuple[Moment, ...]
+
+
+class Counted:
+    """A row that counts records; rows with a greater weight are kept."""
+
+    count: int
+
+    @property
+    def weight(self) -> int:
+        """The importance of the row."""
+        return self.count
+
+
+Held = TypeVar("Held", bound=Counted)
 
 
 class Tally(Generic[Held]):
@@ -93,22 +92,14 @@ class Tally(Generic[Held]):
         return max(len(self.held), self._limit if self._is_full else 0)
 
 
-class Counts:
-    """Counts by name; after too many names, further names are counted as one.
+class Counts(dict[str, int]):
+    """Counts by name; after too many names, further names are counted as one."""
 
-    Attributes:
-        of: the counts by name.
-    """
-
-    def __init__(self, limit: int = 200) -> None:
-        self._limit = limit
-        self.of: dict[str, int] = {}
-
-    def add(self, name: str) -> None:
+    def add(self, name: str, limit: int = 200) -> None:
         """Count one more."""
-        if name not in self.of and len(self.of) >= self._limit:
+        if name not in self and len(self) >= limit:
             name = OTHERS
-        self.of[name] = self.of.get(name, 0) + 1
+        self[name] = self.get(name, 0) + 1
 
 
 class Timeline:
