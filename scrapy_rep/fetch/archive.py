@@ -31,12 +31,11 @@ from scrapy_rep.proof.warc_exchanges import (
     Exchange,
     FileOutcome,
     Headers,
-    Judged,
-    Original,
     Purpose,
     ReceivedAnswer,
     SentRequest,
     Stored,
+    judged_facts,
 )
 from scrapy_rep.proof.warc_records import SOFTWARE, new_id
 from scrapy_rep.proof.warc_writer import ArchiveWriter
@@ -191,8 +190,8 @@ class Archive:
             answered=None if came is None else _answered(came, transfer),
             address=step.address,
             is_proxied=request is not None and bool(request.meta.get("proxy")),
-            judged=Judged.of(transfer.body) if transfer.body is not None and is_judged else None,
-            original=_original(course.way.copy, step, transfer),
+            judged=judged_facts(transfer.body) if transfer.body is not None and is_judged else (),
+            confirms_at=_confirms_at(course.way.copy, step, transfer),
         )
         return self._hold(course, exchange)
 
@@ -309,8 +308,8 @@ def _answered(came: Response, transfer: Transfer) -> ReceivedAnswer:
     )
 
 
-def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | None:
-    """The answer that a 304 confirms; None for other statuses."""
+def _confirms_at(copy: Copy | None, step: Step, transfer: Transfer) -> float | None:
+    """When the answer was requested that a 304 confirms; None for other statuses."""
     came, request = transfer.response, transfer.sent
     if copy is None or came is None or request is None or came.status != NOT_MODIFIED:
         return None
@@ -318,7 +317,7 @@ def _original(copy: Copy | None, step: Step, transfer: Transfer) -> Original | N
     if not is_asked or copy.hops[-1:] != (step.uri,) or not copy.is_same_as(headers_of(came)):
         return None
     sent = [one.sent_at for one in copy.steps if one.uri == step.uri and one.sent_at is not None]
-    return Original(step.uri, sent[-1] if sent else copy.fetched_at)
+    return sent[-1] if sent else copy.fetched_at
 
 
 def _pairs(headers: Any) -> Headers:

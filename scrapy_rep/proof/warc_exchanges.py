@@ -8,6 +8,9 @@ from hashlib import sha256
 Headers = tuple[tuple[bytes, bytes], ...]
 """Header fields in order, with names as received."""
 
+Facts = tuple[tuple[str, str], ...]
+"""Fields of a metadata record."""
+
 
 @dataclass(frozen=True, slots=True)
 class SentRequest:
@@ -42,14 +45,6 @@ class ReceivedAnswer:
 
 
 @dataclass(frozen=True, slots=True)
-class Original:
-    """The earlier answer that a 304 confirms: its URI, and the time of its request."""
-
-    uri: str
-    at: float
-
-
-@dataclass(frozen=True, slots=True)
 class Purpose:
     """The purpose of a request: the file of an origin, and the way to it.
 
@@ -64,22 +59,10 @@ class Purpose:
     hops: tuple[str, ...]
 
 
-@dataclass(frozen=True, slots=True)
-class Judged:
-    """Octets that were judged.
-
-    Attributes:
-        digest: ``sha256:…``.
-        octets: their number.
-    """
-
-    digest: str
-    octets: int
-
-    @classmethod
-    def of(cls, body: bytes) -> Judged:
-        """Compute the facts of octets."""
-        return cls(f"sha256:{sha256(body).hexdigest()}", len(body))
+def judged_facts(body: bytes) -> Facts:
+    """The digest and the number of octets that were judged."""
+    digest = f"sha256:{sha256(body).hexdigest()}"
+    return ("rep-body-digest", digest), ("rep-body-octets", str(len(body)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,8 +80,9 @@ class Exchange:
         answered: the answer; None without one.
         address: the IP address that answered; empty if unknown.
         is_proxied: whether a proxy was used.
-        judged: the octets judged, decompressed and cut; None without any.
-        original: the earlier answer that this one confirms, if it does.
+        judged: the facts of the octets judged, decompressed and cut; empty without any.
+        confirms_at: when the answer for the same URI was requested that this one confirms (304);
+            None for other answers.
     """
 
     id: str
@@ -111,8 +95,8 @@ class Exchange:
     answered: ReceivedAnswer | None = None
     address: str = ""
     is_proxied: bool = False
-    judged: Judged | None = None
-    original: Original | None = None
+    judged: Facts = ()
+    confirms_at: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -29,10 +29,10 @@ from .warc_exchanges import (
     Exchange,
     FileOutcome,
     Headers,
-    Judged,
     ReceivedAnswer,
     SentRequest,
     Stored,
+    judged_facts,
 )
 
 VERSION = "1.1"
@@ -120,19 +120,29 @@ def records_of(archived: Archived, outcome: FileOutcome | None = None) -> tuple[
 
 def _of_exchange(exchange: Exchange, outcome: FileOutcome | None) -> tuple[Record, ...]:
     uri, at = bare(exchange.uri), exchange.at
-    if exchange.answered is None:
-        told = _told(exchange, outcome, ())
-        return (Record("metadata", exchange.id, at, uri, (), _FIELDS, told, told),)
-    main, left_out = _answer(exchange, exchange.answered, uri)
-    concurrent = (("WARC-Concurrent-To", f"<{exchange.id}>"),)
-    records = [main]
-    if exchange.asked is not None and _is_http(uri):
-        head, without = request_head(exchange.asked, uri)
-        left_out = list(dict.fromkeys([*left_out, *without]))
-        records.append(Record("request", new_id(), at, uri, concurrent, _REQUEST, head, b""))
-    told = _told(exchange, outcome, left_out)
-    records.append(Record("metadata", new_id(), at, uri, concurrent, _FIELDS, told, told))
-    return tuple(records)
+    records, left_out = list[Record](), list[str]()
+    if exchange.answered is not None:
+        main, left_out = _answer(exchange, exchange.answered, uri)
+        records.append(main)
+        if exchange.asked is not None and _is_http(uri):
+            head, without = request_head(exchange.asked, uri)
+            left_out = list(dict.fromkeys([*left_out, *without]))
+            concurrent = _concurrent_to(exchange)
+            records.append(Record("request", new_id(), at, uri, concurrent, _REQUEST, head, b""))
+    return _with_metadata(records, exchange, uri, _told(exchange, outcome, left_out))
+
+
+def _with_metadata(
+    records: list[Record], archived: Archived, uri: str, told: bytes
+) -> tuple[Record, ...]:
+    """The records with one of metadata, which is the main record if there is no other."""
+    name = new_id() if records else archived.id
+    fields = _concurrent_to(archived) if records else ()
+    return (*records, Record("metadata", name, archived.at, uri, fields, _FIELDS, told, told))
+
+
+def _concurrent_to(archived: Archived) -> tuple[tuple[str, str], ...]:
+    return (("WARC-Concurrent-To", f"<{archived.id}>"),)
 
 
 def _answer(exchange: Exchange, answered: ReceivedAnswer, uri: str) -> tuple[Record, list[str]]:
@@ -143,17 +153,16 @@ def _answer(exchange: Exchange, answered: ReceivedAnswer, uri: str) -> tuple[Rec
         fields.append(("WARC-Truncated", answered.truncated))
     kind, head, left_out = "response", b"", list[str]()
     payload: bytes | None = answered.body
-    original = exchange.original
     if not _is_http(uri):  # FTP has no header fields
         kind = "resource"
     else:
         head, left_out = answer_head(answered)
-    if original is not None:
+    if exchange.confirms_at is not None:
         kind, payload = "revisit", None
         fields += [
             ("WARC-Profile", NOT_MODIFIED),
-            ("WARC-Refers-To-Target-URI", bare(original.uri)),
-            ("WARC-Refers-To-Date", date(original.at)),
+            ("WARC-Refers-To-Target-URI", uri),
+            ("WARC-Refers-To-Date", date(exchange.confirms_at)),
         ]
     block = head + (payload or b"")
     content_type = _OCTETS if kind == "resource" else _RESPONSE
@@ -171,7 +180,7 @@ def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[st
         ("rep-file", purpose.path),
         ("rep-hop", str(len(purpose.hops) - 1)),
         ("rep-event", exchange.event),
-        *_of_judged(exchange.judged),
+        *exchange.judged,
         ("rep-proxied", "true" if exchange.is_proxied else ""),
     ]
     if answered is not None and protocol_of(answered) not in _PROTOCOLS and _is_http(exchange.uri):
@@ -182,7 +191,7 @@ def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[st
 
 def _of_stored(stored: Stored, outcome: FileOutcome | None) -> tuple[Record, ...]:
     purpose = stored.purpose
-    uri, at = bare(purpose.hops[-1]), stored.at
+    uri = bare(purpose.hops[-1])
     told = _fields(
         [
             ("rep-source", stored.source),
@@ -193,28 +202,18 @@ def _of_stored(stored: Stored, outcome: FileOutcome | None) -> tuple[Record, ...
             ("rep-event", stored.event),
             ("rep-content-type", stored.content_type),
             ("rep-cache-control", stored.cache_control),
-            *_of_judged(None if stored.body is None else Judged.of(stored.body)),
+            *(() if stored.body is None else judged_facts(stored.body)),
             *_of_outcome(outcome),
         ]
     )
-    if stored.body is None:
-        return (Record("metadata", stored.id, at, uri, (), _FIELDS, told, told),)
-    kind, body = stored.content_type or _OCTETS, stored.body
-    concurrent = (("WARC-Concurrent-To", f"<{stored.id}>"),)
-    return (
-        Record("resource", stored.id, at, uri, (), kind, body, body),
-        Record("metadata", new_id(), at, uri, concurrent, _FIELDS, told, told),
-    )
+    kind, body, records = stored.content_type or _OCTETS, stored.body, list[Record]()
+    if body is not None:
+        records.append(Record("resource", stored.id, stored.at, uri, (), kind, body, body))
+    return _with_metadata(records, stored, uri, told)
 
 
 def _is_http(uri: str) -> bool:
     return uri.partition(":")[0].lower() in ("http", "https")
-
-
-def _of_judged(judged: Judged | None) -> Pairs:
-    if judged is None:
-        return ()
-    return (("rep-body-digest", judged.digest), ("rep-body-octets", str(judged.octets)))
 
 
 def _of_outcome(outcome: FileOutcome | None) -> Pairs:

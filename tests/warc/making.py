@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.proof.warc_exchanges import Exchange, Judged, Purpose, ReceivedAnswer, SentRequest
+from scrapy_rep.proof.warc_exchanges import (
+    Exchange,
+    Purpose,
+    ReceivedAnswer,
+    SentRequest,
+    judged_facts,
+)
 from scrapy_rep.proof.warc_records import new_id
 from scrapy_rep.proof.warc_writer import ArchiveWriter
 
@@ -23,7 +29,7 @@ def exchange(number: int = 0, body: bytes = BODY) -> Exchange:
         asked=SentRequest("GET", ((b"User-Agent", b"ExampleBot"),)),
         answered=ReceivedAnswer(200, "HTTP/1.1", ((b"Content-Type", b"text/plain"),), body),
         address="192.0.2.1",
-        judged=Judged.of(body),
+        judged=judged_facts(body),
     )
 
 
