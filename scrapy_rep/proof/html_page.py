@@ -7,12 +7,12 @@ sites. So everything is escaped, and the page forbids itself everything else, in
 
 from __future__ import annotations
 
-import os
-import secrets
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+from .spool import replacing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -84,11 +84,5 @@ def write(path: Path, text: str) -> None:
     Raises:
         OSError: the page cannot be written.
     """
-    # With a unique name: several crawls may end at once, and write the same page.
-    made = path.with_name(f".{path.name}.{os.getpid()}-{secrets.token_hex(4)}.part")
-    try:
-        made.write_text(text, encoding="utf-8")
-        made.replace(path)
-    except BaseException:
-        made.unlink(missing_ok=True)
-        raise
+    with replacing(path) as part:
+        part.write_text(text, encoding="utf-8")

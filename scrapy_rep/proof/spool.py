@@ -9,11 +9,12 @@ from __future__ import annotations
 import errno
 import json
 import os
+import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -29,6 +30,25 @@ RETRY_SECONDS = 5.0
 LOOK_SECONDS = 1.0  # between checks that the file still exists
 _RESERVE_OCTETS = 1 << 16  # freed at the end, so that the last lines fit on a full disk
 _RESERVE_PART = 8  # at most this part of the free space
+
+
+@contextmanager
+def replacing(path: Path) -> Iterator[Path]:
+    """A new path to write to: it replaces `path` at the end, and is deleted after an error.
+
+    Its name is unique, because several crawls may replace the same file at once.
+
+    Raises:
+        OSError: the path cannot be replaced.
+    """
+    part = path.with_name(f".{path.name}.{secrets.token_hex(4)}.part")
+    try:
+        yield part
+        part.replace(path)
+    except BaseException:
+        with suppress(OSError):
+            part.unlink()
+        raise
 
 
 class SpoolFile:
@@ -215,14 +235,9 @@ class Spool(ABC):
         """Replace the manifest; return its octets. After a failure, the old one has no end."""
         held = {**self._manifest(), "segments": [*map(dict, self._finished)], "end": end}
         octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
-        part = self.folder / f"{MANIFEST}.part"
-        try:
+        with suppress(OSError), replacing(self.folder / MANIFEST) as part:
             part.touch(OWNER_ONLY)
             part.write_bytes(octets)
-            part.replace(self.folder / MANIFEST)
-        except OSError:
-            with suppress(OSError):
-                part.unlink()
         return octets
 
     def _free_reserve(self) -> None:
@@ -231,7 +246,5 @@ class Spool(ABC):
 
     def link_latest(self) -> None:
         """Let the link `latest` point to this run, if symbolic links are supported."""
-        with suppress(OSError):
-            part = self.folder.with_name(f".{LATEST}-{self.folder.name}")
+        with suppress(OSError), replacing(self.folder.with_name(LATEST)) as part:
             part.symlink_to(self.folder.name, target_is_directory=True)
-            part.replace(self.folder.with_name(LATEST))

@@ -27,7 +27,7 @@ from typing import Any
 
 from . import spool
 from . import trail_records as records
-from .spool import Spool, SpoolFile
+from .spool import Spool, SpoolFile, replacing
 from .trail_records import OUTCOMES, line, rounded
 
 _MARK_RECORDS = 1000
@@ -232,17 +232,14 @@ def packed(path: Path) -> Path:
     On a full disk, the file stays as it is.
     """
     target = path.with_name(path.name + ".gz")
-    part = target.with_name(target.name + ".part")
     try:
-        part.touch(spool.OWNER_ONLY)
-        with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
-            shutil.copyfileobj(plain, packing)
-        with part.open("rb") as written:
-            os.fsync(written.fileno())
-        part.replace(target)
+        with replacing(target) as part:
+            part.touch(spool.OWNER_ONLY)
+            with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
+                shutil.copyfileobj(plain, packing)
+            with part.open("rb") as written:
+                os.fsync(written.fileno())
         path.unlink()
     except OSError:
-        with suppress(OSError):
-            part.unlink()
         return path if path.exists() else target
     return target
