@@ -165,6 +165,10 @@ class Journal:
         """Log what the user should know."""
         self._log(logging.WARNING, words, values)
 
+    def error(self, words: str, *values: object) -> None:
+        """Log what the user has to fix."""
+        self._log(logging.ERROR, words, values)
+
     def exception(self, words: str, *values: object) -> None:
         """Log an error with the exception that the caller handles."""
         self._log(logging.ERROR, words, values, exc_info=True)

@@ -5,7 +5,6 @@ With the default settings, it reads and obeys nothing.
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -25,8 +24,6 @@ if TYPE_CHECKING:
 
     from .withholding import Withholding
 
-logger = logging.getLogger(__name__)
-
 
 class RepPageMiddleware(BaseSpiderMiddleware):
     """Drops requests and items that the settings withhold, and marks items.
@@ -42,7 +39,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         """
         super().__init__(crawler)
         self._settings = settings = RepSettings.of(crawler.settings)
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._decisions = Decisions.of(crawler, settings)
         self._crawl = PageCrawl(crawler, settings, self._decisions)
         self._decisions.enter(witness_of(crawler, settings))
@@ -50,7 +47,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         if settings.page_obey or settings.uses or settings.use_level or settings.item_field:
             from .withholding import Withholding  # few crawls need it
 
-            self._withholding = Withholding(settings, self._decisions, self._journal)
+            self._withholding = Withholding(crawler, settings, self._decisions)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -58,10 +55,9 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._crawl.open()
         self._decisions.witness.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            logger.warning(
+            self._journal.warning(
                 "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, because "
-                "it may only be fetched if robots.txt allows it",
-                extra=self._journal.extra,
+                "it may only be fetched if robots.txt allows it"
             )
 
     async def _spider_closed(self, reason: str = "") -> None:

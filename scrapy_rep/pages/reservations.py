@@ -6,7 +6,6 @@ failure permits anything: the preferences then count as unknown, and are reporte
 
 from __future__ import annotations
 
-import logging
 import time
 from dataclasses import replace
 from functools import partial
@@ -40,8 +39,6 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.access.origin import Origin
     from scrapy_rep.settings import RepSettings
 
-logger = logging.getLogger(__name__)
-
 _SCHEMES = frozenset(["http", "https"])  # the schemes of origins with such a file
 _LARGE_OCTETS = 1 << 16  # larger files are read in a thread: 500 KiB take long
 _KEPT_OCTETS = 500  # memory of an origin in addition to its file, roughly
@@ -67,7 +64,7 @@ class Reservations:
         self._settings = settings
         self._policies = policies
         self._pacing = pacing
-        self._journal = Journal(crawler)
+        self._journal = Journal(crawler, __name__)
         self._rules = rules_of(settings)
         self._kept: Lru[Origin, Tdmrep] = Lru(settings.memory_octets)
         self._work: SharedWork[Origin, Tdmrep] = SharedWork()
@@ -107,12 +104,10 @@ class Reservations:
         try:
             found = await self._learnt(policy, request, is_refresh=is_refresh)
         except (NotNeededError, CancelledError) as error:  # Twisted's is an Exception
-            logger.debug("The tdmrep.json of %s is not fetched: %s", origin, error)
-        except Exception:
-            logger.exception(
-                "Reading the tdmrep.json of %s failed, so its content is unknown",
-                origin,
-                extra=self._journal.extra,
+            self._journal.debug("The tdmrep.json of %s is not fetched: %s", origin, error)
+        except Exception:  # noqa: BLE001 - it is logged
+            self._journal.exception(
+                "Reading the tdmrep.json of %s failed, so its content is unknown", origin
             )
         finally:
             found = found or self._still_usable(origin)
@@ -170,9 +165,8 @@ class Reservations:
             return Tdmrep(due_at=stands.due_at)
         is_file = access_result(copy.event) is AccessResult.SUCCESSFUL
         file = await self._file(origin, copy) if is_file else None
-        least = (
-            time.time() + LEAST_SECONDS
-        )  # otherwise each page would fetch a file without lifetime
+        # Otherwise each page would fetch a file without lifetime.
+        least = time.time() + LEAST_SECONDS
         return Tdmrep(
             file,
             fetched_at=copy.fetched_at,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -16,16 +15,16 @@ from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES, USE
 from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences, UseLevel
 from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
+from scrapy_rep.stats import Journal
 
 from .page_html import is_unreadable, origin_of_page, without_fragment
 from .readings import page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
     from scrapy_rep.decisions import Decisions
     from scrapy_rep.settings import RepSettings
-    from scrapy_rep.stats import Journal
-
-logger = logging.getLogger(__name__)
 
 _NOFOLLOW = "nofollow"
 _OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
@@ -43,10 +42,10 @@ class Withholding:
     `rel-nofollow` is obeyed, for example.
     """
 
-    def __init__(self, settings: RepSettings, decisions: Decisions, journal: Journal) -> None:
+    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
         self._settings = settings
         self._decisions = decisions
-        self._journal = journal
+        self._journal = Journal(crawler, __name__)
         obeyed = settings.page_obey
         self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
         self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)
@@ -177,18 +176,14 @@ class Withholding:
         # The item has no such field, is frozen, or its class checks values (attrs, pydantic).
         except (KeyError, AttributeError, TypeError, ValueError):
             self._journal.count(stats.UNANNOTATED)
-            self._complain(type(item))
-
-    def _complain(self, kind: type) -> None:
-        """Log once for each kind of items that they do not take the field."""
-        if kind not in self._unannotated:
-            self._unannotated.add(kind)
-            logger.error(
-                "REP_ITEM_FIELD = %(field)r: items of %(kind)s do not have this field. Add it to "
-                "the class",
-                {"field": self._settings.item_field, "kind": kind.__qualname__},
-                extra=self._journal.extra,
-            )
+            kind = type(item)
+            if kind not in self._unannotated:
+                self._unannotated.add(kind)
+                self._journal.error(
+                    "REP_ITEM_FIELD = %r: items of %s do not have this field. Add it to the class",
+                    self._settings.item_field,
+                    kind.__qualname__,
+                )
 
 
 def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:
