@@ -24,7 +24,6 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, RecalledError, leave_inherited_slot
 from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, shares_pace, waits_in_queue
 from scrapy_rep.pace.visits import Ask
-from scrapy_rep.pages.browsers.hook import pages_of
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
+    from scrapy_rep.pages.browsers.browser_pages import CrawlPages
     from scrapy_rep.pages.reservations import Reservations
     from scrapy_rep.proof.trail import Trail
 
@@ -72,7 +72,7 @@ class RepMiddleware:
         """
         log_refusals_in_one_line()
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
-            pages_of(crawler, None)
+            _pages_of(crawler, None)
             raise NotConfigured("ROBOTSTXT_OBEY is off")
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
@@ -100,9 +100,7 @@ class RepMiddleware:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it
 
             self._reservations = Reservations(crawler, settings, self.policies, self.pacing)
-        self._pages = pages_of(
-            crawler, lambda judge: judge(crawler, settings, self.policies, self.judge)
-        )
+        self._pages = _pages_of(crawler, self)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
         if settings.filter_links and not settings.dry_run:
@@ -469,6 +467,22 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
                 f'{{"{loaded.__module__}.{loaded.__qualname__}": None}}. '
                 'ADDONS = {"scrapy_rep.Addon": 500} disables Scrapy\'s own class, but no subclass'
             )
+
+
+def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages | None:
+    """The registry of a browser's pages; None if the crawl does not use scrapy-playwright's hook.
+
+    Without a middleware, everything is allowed.
+    """
+    if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
+        return None
+    from scrapy_rep.pages.browsers.browser_pages import CrawlPages
+    from scrapy_rep.pages.browsers.judge import BrowserJudge  # few crawls use a browser
+
+    judge = None
+    if middleware is not None:
+        judge = BrowserJudge(crawler, middleware.settings, middleware.policies, middleware.judge)
+    return CrawlPages(crawler, judge)
 
 
 def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] | None:
