@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import gc
 from collections.abc import Coroutine
+from concurrent.futures import Future
 from contextlib import suppress
 from functools import partial
 from typing import Any, TypeVar
@@ -19,6 +20,7 @@ from scrapy_rep.engine.loops import (
     Running,
     Ticks,
     as_they_come,
+    result_of,
     sleep,
     within,
 )
@@ -40,6 +42,14 @@ async def _stubbornly(release: asyncio.Event) -> str:
         with suppress(asyncio.CancelledError):
             await release.wait()
     return "late"
+
+
+def test_a_thread_may_end_after_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+    future: Future[int] = Future()
+    with pytest.raises(TimeoutError):
+        run(result_of(future, 0.01))
+    future.set_result(1)
+    assert caplog.records == []
 
 
 class TestRunning:

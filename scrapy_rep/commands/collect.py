@@ -162,7 +162,7 @@ class ListForm:
 def origins_of(lines: Iterable[bytes], wanted: ListForm) -> Iterator[Origin | None]:
     """Yield the origins of a list, in order; None for a line without a site, such as a CSV head."""
     for line in lines:
-        text = line.decode("utf-8", "replace").strip(" \t\r\n")
+        text = line.decode("utf-8", "replace").strip("\ufeff \t\r\n")
         if text and text[0] != "#":
             yield from _origins(_site(text[:_LINE_CHARACTERS], wanted.column), wanted)
 

@@ -8,7 +8,7 @@ import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
 from concurrent.futures import Future
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later, is_asyncio_available
@@ -322,7 +322,12 @@ async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> V
         from twisted.internet import reactor
 
         call = reactor.callFromThread
-    future.add_done_callback(lambda _: call(waiter.keep, None))
+
+    def wake(_: Future[Value]) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and its waiters with it
+            call(waiter.keep, None)
+
+    future.add_done_callback(wake)
     alarm = None
     if limit_seconds < math.inf:
         late = TimeoutError(f"it took more than {limit_seconds:g} seconds")

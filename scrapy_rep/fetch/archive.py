@@ -84,7 +84,7 @@ class Archive:
         self._identity = identity
         self._journal = Journal(crawler, __name__)
         self._opened: ArchiveWriter | None = None
-        self._is_closed = False
+        self._is_closed = self._has_failed = False
         # Absolute: the working directory may change while the crawl runs.
         self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
         # The answers archived in this run, so that reading them from the store adds no record.
@@ -152,7 +152,9 @@ class Archive:
                 self._opened.fail(words)
             else:  # it could not be opened
                 self._journal.count(stats.WARC_FAILED)
-                self._failed(words)
+                if not self._has_failed:
+                    self._failed(words)
+                self._has_failed = True
 
     # Called by fetches
 

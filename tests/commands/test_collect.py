@@ -56,6 +56,7 @@ class TestLists:
             ("mailto://a.example", ListForm(), [None]),
             ("a b.example", ListForm(), [None]),
             ("# a.example", ListForm(), []),
+            ("\ufeffhttp://a.example/", ListForm(), ["http://a.example"]),  # of joined lists
             (" ", ListForm(), []),
         ],
     )
