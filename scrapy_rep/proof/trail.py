@@ -282,8 +282,8 @@ class Trail(Witness):
         """
         writer = self._writer  # may open the trail, and so keep the clock
         at = CLOCK.now()
+        step_seconds = time.time() - at - self._off_seconds  # a slow disk is no step
         segment = writer.ready(at)
-        step_seconds = time.time() - at - self._off_seconds
         if segment is not None and abs(step_seconds) > _STEP_SECONDS:
             held = {"t": records.CLOCK, "at": rounded(at), "step_seconds": rounded(step_seconds)}
             if not writer.put(line(held), at):

@@ -6,6 +6,7 @@ import json
 import os
 import resource
 import shutil
+import time
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -143,6 +144,24 @@ def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
     assert (found.missing, found.unmarked) == ([], 0)
     assert crawl.crawler.stats.get_value("rep/audit/segments") == len(run.segments)
     assert crawl.crawler.stats.get_value("rep/audit/records") == found.record_count
+
+
+def test_a_slow_disk_is_no_step_of_the_clock(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each record begins a file, so the disk is slow before the record itself is written too."""
+    crawl = Judged(tmp_path, segment_octets=1)
+    crawl.know("a.example")
+    write = os.write
+
+    def slowly(descriptor: int, octets: bytes) -> int:
+        time.sleep(0.15)
+        return write(descriptor, octets)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(os, "write", slowly)
+        crawl.judge(URLS[:2])
+    assert "clock" not in {record["t"] for _, record in crawl.end().records()}
 
 
 def test_what_cannot_be_packed_stays_as_it_is(
