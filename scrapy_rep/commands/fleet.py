@@ -226,7 +226,7 @@ class _Looker:
             self._call.terminal.complain(words)
 
     async def _look(self) -> tuple[list[str], list[str]]:
-        """The state as lines of output, and complaints about what is missing."""
+        """The state as lines of output, and complaints about missing crawls and origins."""
         counted = [await self._counted(crawl) for crawl in self._crawls]
         views = [view for view in counted if view.totals.is_there]
         if not views:

@@ -207,7 +207,7 @@ class _SitemapWalk:
                 yield page
 
     async def _begin(self, origin: Origin) -> None:
-        """Queue the sitemaps of the site, or the one that the user names."""
+        """Queue the sitemaps of the site, or the sitemap in the arguments."""
         if path_of(self.name) not in ("", "/", "/robots.txt"):
             self._admit(self.name, origin)
             return

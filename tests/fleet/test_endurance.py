@@ -51,7 +51,7 @@ def test_a_worker_dies_while_a_page_leads_to_thousands(redis_server: RedisServer
         requests = site.requests()
         seen = Counter(seen.path for seen in requests if seen.path != "/robots.txt")
     assert set(seen) == {f"/{number}" for number in range(1000)}
-    # In the downloader; in callbacks, where a slow machine has as many; and the hub.
+    # PLACES requests in the downloader, on a slow machine as many in callbacks, and the hub.
     assert sum(seen.values()) - 1000 <= 2 * PLACES + 1
     began_at = next(one.at for one in requests if one.at > killed_at + 0.2)
     after = Counter(int(one.at - began_at) for one in requests if one.at >= began_at)
