@@ -22,8 +22,8 @@ _WARNING = logging.WARNING
 
 
 @asynccontextmanager
-async def opened(url: str) -> AsyncIterator[Link]:
-    link = Link(url, 0.25)
+async def opened(url: str, reply_seconds: float = 5.0) -> AsyncIterator[Link]:
+    link = Link(url, reply_seconds)
     link.open()
     try:
         yield link
@@ -142,7 +142,7 @@ class TestCancelling:
     def test_a_reply_that_comes_too_late_is_nobody_s(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
-                async with opened(line.url) as link:
+                async with opened(line.url, 0.25) as link:
                     assert await link.run(_ECHO, [], ["first"]) == b"first"
                     line.delay_seconds = 0.5
                     with pytest.raises(LinkDownError):
@@ -182,7 +182,7 @@ class TestOutages:
     ) -> None:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
-                async with opened(line.url) as link:
+                async with opened(line.url, 0.25) as link:
                     line.delay_seconds = 0.4
                     with pytest.raises(LinkDownError):
                         await link.run(_ECHO, [], ["a"])
@@ -211,7 +211,7 @@ class TestOutages:
         """A spider's callback may take longer than Redis has time."""
 
         async def work() -> None:
-            async with opened(redis_server.url) as link:
+            async with opened(redis_server.url, 0.25) as link:
                 await link.run(_ECHO, [], ["a"])
                 for _ in range(3):
                     call = asyncio.create_task(link.run(_ECHO, [], ["b"]))
@@ -227,7 +227,7 @@ class TestOutages:
         self,
     ) -> None:
         async def work(server: RedisServer) -> None:
-            async with opened(server.url) as link:
+            async with opened(server.url, 0.25) as link:
                 await link.run(_ECHO, [], ["a"])
                 server.freeze()
                 call = asyncio.create_task(link.run(_ECHO, [], ["b"]))
@@ -308,7 +308,7 @@ class TestReasons:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
                 line.delay_seconds = 0.3
-                async with opened(line.url) as link:
+                async with opened(line.url, 0.25) as link:
                     with pytest.raises(LinkDownError, match="REP_REDIS_TIMEOUT_SECONDS") as caught:
                         await link.run(_ECHO, [], ["a"])
                     assert "or raise REP_REDIS_TIMEOUT_SECONDS" in advice_on(caught.value)
