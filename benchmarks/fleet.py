@@ -205,7 +205,7 @@ def soak(seconds: int = 1200) -> None:
     slow = Answer(body="User-agent: *\nCrawl-delay: 1\n")
     # 48 places at 6 quick hosts, and half a second a page: 96 pages/s at most
     page = Answer(body="page", delay_seconds=0.5)
-    pages, slow_pages = 16 * seconds, 6 * seconds // 10
+    pages, slow_pages = 18 * seconds, 6 * seconds // 10
     with (
         RedisServer(appendonly="yes", appendfsync="always") as redis,
         Site({"/robots.txt": quick}, default=page, address="0.0.0.0") as site,
