@@ -49,6 +49,7 @@ _DEPENDENT = [
     "tests/crawls/test_settings.py",
     "tests/crawls/test_sitemaps.py",
 ]
+_ONE_LOOP_DOES = "not select and not (test_concurrency and reactorless)"
 
 
 @nox.session(python=_PYTHONS)
@@ -72,10 +73,11 @@ def matrix(session: nox.Session, scrapy: str) -> None:
 def oldest(session: nox.Session) -> None:
     """The oldest pair, with the tests that depend on either; what CI runs besides the newest.
 
-    A crawl with Twisted's select reactor leans on the same of Scrapy as one with that of asyncio.
+    A crawl with Twisted's select reactor leans on the same of Scrapy as one with that of asyncio,
+    and places at a host are kept in the same way in each loop.
     """
     session.install(".[test]", *_SCRAPIES[_OLDEST[1]])
-    arguments = session.posargs or [*_DEPENDENT, "-k", "not select"]
+    arguments = session.posargs or [*_DEPENDENT, "-k", _ONE_LOOP_DOES]
     session.run("pytest", "-n", "3", "--dist", "loadfile", *arguments)
 
 

@@ -32,13 +32,21 @@ GROWTH = 2.6  # of the work, for twice the octets: n log n, and what is rounded 
 STEPS = 2_000
 CALLS_A_STEP = 12
 SEEDS = range(6)
-MORE_SEEDS = range(6, 40)
+MORE_SEEDS = range(6, 16)
+MOST_SEEDS = range(16, 40)
 
 Make = Callable[[int], bytes]
 
 
-_slow_seeds = (pytest.param(seed, marks=pytest.mark.slow) for seed in MORE_SEEDS)
-_many = pytest.mark.parametrize("seed", [*SEEDS, *_slow_seeds])
+_slow, _at_length = [pytest.mark.slow], [pytest.mark.slow, pytest.mark.at_length]
+_many = pytest.mark.parametrize(
+    "seed",
+    [
+        *SEEDS,
+        *(pytest.param(seed, marks=_slow) for seed in MORE_SEEDS),
+        *(pytest.param(seed, marks=_at_length) for seed in MOST_SEEDS),
+    ],
+)
 
 
 def _letters(number: int) -> str:
