@@ -148,7 +148,7 @@ class Pacing:
             policy.origin,
             0.0 if is_free else found.delay_seconds * factor,
             monotonic + found.holds_until - now,
-            last_at=monotonic - max(0.0, now - policy.fetched_at),  # a fetch was a visit too
+            last_at=monotonic - max(0.0, now - policy.asked_at),  # a fetch was a visit too
         )
 
     def note(self, policy: Policy) -> Ask:

@@ -84,6 +84,28 @@ class TestRevalidation:
         assert "rep/quick_retries" not in result.stats
         assert result.stats["rep/access/successful"] == 2
 
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_the_delay_passes_after_a_304_too(self, loop: Loop, tmp_path: Path) -> None:
+        """The file is in the store for two days, and the site confirms it before the first page."""
+        body = b"User-agent: *\nCrawl-delay: 1\n"
+        with Site({"/robots.txt": Answer(body=body.decode(), etag='"1"')}) as site:
+            origin = Origin.of(site.url("/"))
+            assert origin is not None
+            answer = Learnt(200, body, (origin.robots_txt_uri,), {"etag": '"1"'})
+            store = SqliteStore(tmp_path / "a.sqlite", 1 << 20)
+            known = learn(Knowledge(), answer, time.time() - 2 * 86_400, Limits())
+            store.commit(Entry(usual_key(origin), known), None).result()
+            store.close()
+            settings = {
+                **ADDON,
+                "REP_STORE": "sqlite",
+                "REP_STORE_PATH": str(tmp_path / "a.sqlite"),
+            }
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=pages(site, 1))
+            asked, page = site.requests()
+        assert result.stats["rep/event/304"] == 1
+        assert page.at - asked.at >= 1
+
     def test_a_file_in_use_is_asked_for_before_it_runs_out(self) -> None:
         """After two of its four seconds: that leaves the answer time enough."""
         answer = Answer(body=_RULES, headers=[("Cache-Control", "max-age=4")])
