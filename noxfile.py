@@ -49,7 +49,6 @@ _DEPENDENT = [
     "tests/crawls/test_settings.py",
     "tests/crawls/test_sitemaps.py",
 ]
-_ONE_LOOP_DOES = "not select and not (test_concurrency and reactorless)"
 
 
 @nox.session(python=_PYTHONS)
@@ -71,14 +70,9 @@ def matrix(session: nox.Session, scrapy: str) -> None:
 
 @nox.session(python=_OLDEST[0])
 def oldest(session: nox.Session) -> None:
-    """The oldest pair, with the tests that depend on either; what CI runs besides the newest.
-
-    A crawl with Twisted's select reactor leans on the same of Scrapy as one with that of asyncio,
-    and places at a host are kept in the same way in each loop.
-    """
+    """The oldest pair, with the tests that depend on either; what CI runs besides the newest."""
     session.install(".[test]", *_SCRAPIES[_OLDEST[1]])
-    arguments = session.posargs or [*_DEPENDENT, "-k", _ONE_LOOP_DOES]
-    session.run("pytest", "-n", "3", "--dist", "loadfile", *arguments)
+    session.run("pytest", "-n", "3", "--dist", "loadfile", *(session.posargs or _DEPENDENT))
 
 
 @nox.session

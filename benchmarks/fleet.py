@@ -251,7 +251,7 @@ def _disturb(crew: Crew, redis: RedisServer, seconds: int) -> tuple[int, ...]:
     while (at := time.monotonic() - began_at) < seconds:
         if at > 30 * (len(dead) + 1):
             if crew.result(len(dead)):
-                break  # the crawl has ended, and one more worker would begin it anew
+                break  # it has ended: after the end of a crawl, one more worker would begin it anew
             crew.signal(len(dead), signal.SIGKILL)
             dead.append(len(dead))
             crew.add()
@@ -261,7 +261,9 @@ def _disturb(crew: Crew, redis: RedisServer, seconds: int) -> tuple[int, ...]:
         with redis.client() as client:
             most = max(most, int(client.hget("rep:{tree:requests}:t", "n") or 0))
         time.sleep(0.5)
-    print(f"{most} requests in the queue at most")
+    print(
+        f"{most} requests in the queue at most; Redis has failed {min(failed_count, 4)} of 4 times"
+    )
     return tuple(dead)
 
 
