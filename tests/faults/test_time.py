@@ -86,7 +86,7 @@ class TestRevalidation:
 
     @pytest.mark.parametrize("loop", LOOPS)
     def test_the_delay_passes_after_a_304_too(self, loop: Loop, tmp_path: Path) -> None:
-        """The file has been in the store for two days, and the site confirms it before the first page."""
+        """The store has had the file for two days; the site confirms it before the first page."""
         body = b"User-agent: *\nCrawl-delay: 1\n"
         with Site({"/robots.txt": Answer(body=body.decode(), etag='"1"')}) as site:
             origin = Origin.of(site.url("/"))
