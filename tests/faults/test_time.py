@@ -85,10 +85,13 @@ class TestRevalidation:
         assert result.stats["rep/access/successful"] == 2
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_the_delay_passes_after_a_304_too(self, loop: Loop, tmp_path: Path) -> None:
-        """The store has had the file for two days; the site confirms it before the first page."""
+    @pytest.mark.parametrize("status", [304, 503])
+    def test_the_delay_passes_after_it_was_asked_for(
+        self, loop: Loop, status: int, tmp_path: Path
+    ) -> None:
+        """The store has had the file for two days; a new crawl asks for it, and keeps it."""
         body = b"User-agent: *\nCrawl-delay: 1\n"
-        with Site({"/robots.txt": Answer(body=body.decode(), etag='"1"')}) as site:
+        with Site({"/robots.txt": Answer(status=status)}) as site:
             origin = Origin.of(site.url("/"))
             assert origin is not None
             answer = Learnt(200, body, (origin.robots_txt_uri,), {"etag": '"1"'})
@@ -102,8 +105,9 @@ class TestRevalidation:
                 "REP_STORE_PATH": str(tmp_path / "a.sqlite"),
             }
             result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=pages(site, 1))
-            asked, page = site.requests()
-        assert result.stats["rep/event/304"] == 1
+            *_, asked, page = site.requests()
+        assert (asked.path, page.path) == ("/robots.txt", "/0")
+        assert result.stats[f"rep/event/{status}"] == 1
         assert page.at - asked.at >= 1
 
     def test_a_file_in_use_is_asked_for_before_it_runs_out(self) -> None:
