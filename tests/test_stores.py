@@ -444,6 +444,7 @@ class TestPlaces:
             "import os, pwd, sys\n"
             "from scrapy_rep.cache.base import StoreError\n"
             "from scrapy_rep.fetch.chosen_store import default_path\n"
+            "os.environ.pop('XDG_CACHE_HOME', None)\n"
             "os.environ.pop('HOME', None) if len(sys.argv) == 2 else None\n"
             "os.setgroups([]); os.setgid(65533); os.setuid(65533); os.chdir(sys.argv[1])\n"
             "try: print(default_path())\n"

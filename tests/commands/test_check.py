@@ -312,9 +312,10 @@ class TestExpected:
         done = rep("check", "--expect", "-", "--robots", robots, "--json", stdin=table)
         assert (done.status, [row["url"] for row in done.rows]) == (1, ["/a", "/a/b"])
 
-    def test_what_the_store_does_not_know_is_not_as_expected(self) -> None:
+    def test_what_the_store_does_not_know_is_not_as_expected(self, tmp_path: Path) -> None:
+        settings = stored(tmp_path)
         table = b'{"url": "https://h/a", "agent": "bar", "allowed": false}\n'
-        done = rep("check", "--expect", "-", "--cached", "--json", stdin=table)
+        done = rep("check", "--expect", "-", "--cached", "--json", stdin=table, settings=settings)
         assert (done.status, [row["allowed"] for row in done.rows]) == (3, [None])
 
     @pytest.mark.parametrize(
