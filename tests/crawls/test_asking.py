@@ -12,7 +12,7 @@ pytestmark = pytest.mark.timed
 
 
 def assert_found_early(
-    loop: Loop, *, busy: int, delayed: int, delay: float, pages: int, within_seconds: float
+    loop: Loop, *, busy: int, delayed: int, delay: float, pages: int, fetches: int
 ) -> None:
     """Every second host asks for a delay; the others have work for as long as that takes."""
     delays = {2 * number: delay for number in range(delayed)}
@@ -26,29 +26,30 @@ def assert_found_early(
         result = crawl(
             URLS_SPIDER,
             loop=loop,
-            settings={**ADDON, "LOG_LEVEL": "INFO"},
+            settings={**ADDON, "REP_CONCURRENT_FETCHES": fetches, "LOG_LEVEL": "INFO"},
             urls=sorted(urls, key=lambda url: int(url.rpartition("/")[2])),
             timeout_seconds=240,
         )
         assert result.exit_code == 0, result.error
         asked = hosts.robots_txts()
         assert len(asked) == busy + delayed
-        first_at = hosts.requests()[0].at
-        assert max(one.at for one in asked) - first_at < within_seconds
-        last = max(one.at for one in hosts.requests() if one.host in delays) - first_at
-        assert last < (pages + 1.5) * delay + within_seconds, "no round of delays was missed"
-        assert len(hosts.pages()) == len(urls)
+        found_at = max(one.at for one in asked)
+        visits = [one for one in hosts.requests() if one.path != "/robots.txt"]
+        assert len(visits) == len(urls)
+        assert sum(one.at < found_at for one in visits) < len(visits) / 2, "most came before"
+        last_at = max(one.at for one in visits if one.host in delays)
+        assert last_at < found_at + (pages + 1.5) * delay + 3, "no round of delays was missed"
 
 
 @pytest.mark.parametrize(
     "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
 )
 def test_delayed_among_busy(loop: Loop) -> None:
-    assert_found_early(loop, busy=30, delayed=30, delay=4, pages=1, within_seconds=3)
+    assert_found_early(loop, busy=30, delayed=30, delay=4, pages=1, fetches=4)
 
 
 @pytest.mark.slow
 @pytest.mark.at_length
 @pytest.mark.parametrize("loop", LOOPS)
 def test_delayed_among_busy_at_length(loop: Loop) -> None:
-    assert_found_early(loop, busy=100, delayed=96, delay=6, pages=3, within_seconds=3)
+    assert_found_early(loop, busy=100, delayed=96, delay=6, pages=3, fetches=16)

@@ -92,7 +92,8 @@ def test_rests(loop: Loop, tmp_path: Path) -> None:
     rests = {row["origin"]: row for row in found["rests"]["rows"]}
     mended, lost = rests[site.url("")], rests[other.url("")]
     assert (mended["count"], mended["asked_seconds"], mended["too_soon"]) == (1, 1.0, 0)
-    assert 1.0 <= mended["longest_seconds"] < 1.5
+    # A rest counts from its record, which a busy machine writes some milliseconds later.
+    assert 0.9 <= mended["longest_seconds"] < 1.5
     assert mended["probes"] == 1, "the others follow its good answer"
     assert (mended["is_given_up"], lost["is_given_up"]) == (False, True)
     assert lost["count"] >= 2
