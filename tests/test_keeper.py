@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 import threading
 import time
 from collections.abc import Callable, Coroutine
@@ -14,7 +15,7 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import maybe_deferred_to_future
 
-from scrapy_rep.cache.base import Claim, Lease, StoreError, done
+from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import keeper
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Keeper
@@ -176,6 +177,18 @@ class TestTryingAgain:
 
         run(work)
 
+    def test_a_try_takes_no_lease_of_another_process(self, run: Run) -> None:
+        async def work(crawl: Crawl) -> None:
+            crawl.store.fails = True
+            await crawl.peek_at(1000)
+            crawl.store.fails = False
+            crawl.store.leases[KEY] = theirs = Lease(KEY, "theirs", time.time() + LEASE_SECONDS - 1)
+            await crawl.peek_at(1005)
+            assert not crawl.is_from_memory()
+            assert crawl.store.leases == {KEY: theirs}
+
+        run(work)
+
 
 class TestOpening:
     def test_a_store_that_cannot_be_opened_is_opened_later(self, run: Run) -> None:
@@ -311,3 +324,38 @@ class TestAnswers:
         run(work)
         (record,) = caplog.records
         assert "Directed returns entries with a plain origin" in record.getMessage()
+
+    @pytest.mark.parametrize(
+        ("method", "answer"),
+        [
+            ("peek", ValueError("out of order")),
+            ("peek", "nothing"),
+            ("claim", ConnectionError("out of order")),
+            ("claim", None),
+            ("claim", done("lease")),
+            ("claim", done(Found("entry"))),  # type: ignore[arg-type]
+            ("claim", done(Leased("lease"))),  # type: ignore[arg-type]
+            ("claim", done(Busy(float("nan")))),
+            ("claim", done(Found(file_entry(KEY)))),  # although it is said that none is usable
+            ("commit", ConnectionError("out of order")),
+        ],
+    )
+    def test_whatever_else_a_class_does_is_a_failure(
+        self, run: Run, method: str, answer: Any
+    ) -> None:
+        def odd(*_: object, **__: object) -> Any:
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+        async def work(crawl: Crawl) -> None:
+            setattr(crawl.store, method, odd)
+            await crawl.peek_at(1000)
+            for fresh_seconds in (0.0, math.inf):
+                await crawl.keeper.claim(KEY, fresh_seconds)
+            assert await crawl.keeper.commit(file_entry(KEY))
+            assert crawl.is_from_memory()
+            assert crawl.keeper.peek(KEY) == file_entry(KEY).known
+            assert crawl.counted("failed") == 1
+
+        run(work)

@@ -245,14 +245,21 @@ def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("name", "warnings"), [("StoreOfBefore", 0), ("StoreOfOrigins", 1)])
-def test_stores_that_users_wrote_before(loop: Loop, name: str, warnings: int) -> None:
+@pytest.mark.parametrize(
+    ("name", "warnings"),
+    [
+        ("tests.cache.test_contract.PlainStore", 0),
+        ("tests.test_keeping.StoreOfBefore", 0),
+        ("tests.test_keeping.StoreOfOrigins", 1),
+    ],
+)
+def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
     urls = [(path, host) for path in ("/a", "/old") for host in ("127.0.0.1", "localhost")]
     with Site({"/robots.txt": Answer(body=_OLD)}) as site:
         result = crawl(
             URLS_SPIDER,
             loop=loop,
-            settings={**ADDON, "REP_STORE": f"tests.test_keeping.{name}"},
+            settings={**ADDON, "REP_STORE": name},
             urls=[site.url(path, host) for path, host in urls],
         )
         assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"], result.log
@@ -260,6 +267,7 @@ def test_stores_that_users_wrote_before(loop: Loop, name: str, warnings: int) ->
     assert len(told) == warnings
     assert all("returns entries with a plain origin" in words for words in told)
     assert result.exit_code == 0, result.error
+    assert "rep/store/failed" not in result.stats
 
 
 @pytest.mark.slow
