@@ -227,18 +227,6 @@ class TestLayers:
             left -= ends
         assert sorted(map(_named, left)) == []
 
-    def test_nothing_knows_the_command_but_itself(self) -> None:
-        """Crawls and other programs never load what is for the command line."""
-        homes = {"scrapy_rep.commands"}
-        offenders = [
-            f"{_named(module)} imports {name}"
-            for module in _MODULES
-            if _layer(module) != "commands"
-            for name in _imported(module)
-            if _is_within(name, homes)
-        ]
-        assert offenders == []
-
     def test_nothing_imports_from_the_package_root(self) -> None:
         """It imports everything in its turn, if asked to: a cycle that only luck would hide."""
         modules = {
@@ -327,11 +315,6 @@ class TestPublicNames:
         public = vars(scrapy_rep)["__all__"]
         assert sorted(public) == sorted([*scrapy_rep._HOMES, "signals"])
         assert len(set(public)) == len(public)
-
-    def test_homes_exist(self) -> None:
-        homes = {_PACKAGE.joinpath(*home.split(".")) for home in scrapy_rep._HOMES.values()}
-        missing = [home for home in homes if not home.with_suffix(".py").is_file()]
-        assert missing == []
 
     def test_type_checkers_see_the_same(self) -> None:
         tree = ast.parse((_PACKAGE / "__init__.py").read_text(encoding="utf-8"))

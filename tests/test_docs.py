@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import subprocess
-import sys
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,14 +18,6 @@ from scrapy_rep.protocol.access.events import CLASSES, PRESETS, Meaning
 
 DOCS = Path(__file__).parent.parent / "docs"
 README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.parametrize("name", ["settings.md", "stats.md"])
-def test_the_reference_is_made_of_the_tables(name: str, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, DOCS / "make_reference.py", tmp_path], check=True)
-    made = (tmp_path / name).read_text(encoding="utf-8")
-    kept = (DOCS / "reference" / name).read_text(encoding="utf-8")
-    assert kept == made, "run: python docs/make_reference.py"
 
 
 def test_each_class_of_events_is_explained() -> None:

@@ -1,4 +1,4 @@
-"""docs/lint, docs/screens and docs/examples are what their scripts make of the code."""
+"""What scripts make of the code in docs/ is up to date."""
 
 from __future__ import annotations
 
@@ -10,26 +10,31 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.protocol.access.events import PHASES
+from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS
 
 _DOCS = Path(__file__).parents[1] / "docs"
 
 
+def _made_by(script: str, *arguments: object) -> str:
+    """What a script prints."""
+    command = [sys.executable, str(_DOCS / script), *map(str, arguments)]
+    return subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
+
+
 @pytest.mark.parametrize(
-    ("script", "folder", "suffix"),
+    ("script", "folder", "pattern"),
     [
-        ("make_lint.py", "lint", ".md"),
-        pytest.param("make_screens.py", "screens", ".svg", marks=pytest.mark.slow),
-        pytest.param("make_report.py", "examples", ".html", marks=pytest.mark.slow),
+        ("make_lint.py", "lint", "*.md"),
+        ("make_reference.py", "reference", "s[et]*.md"),
+        pytest.param("make_screens.py", "screens", "*.svg", marks=pytest.mark.slow),
+        pytest.param("make_report.py", "examples", "*.html", marks=pytest.mark.slow),
     ],
 )
-def test_up_to_date(script: str, folder: str, suffix: str, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, _DOCS / script, tmp_path], check=True)
+def test_folders(script: str, folder: str, pattern: str, tmp_path: Path) -> None:
+    _made_by(script, tmp_path)
     made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
-    kept = {
-        path.name: path.read_text(encoding="utf-8")
-        for path in (_DOCS / folder).iterdir()
-        if path.suffix == suffix
-    }
+    kept = {path.name: path.read_text(encoding="utf-8") for path in (_DOCS / folder).glob(pattern)}
     assert kept.keys() == made.keys()
     stale = [name for name in made if made[name] != kept[name]]
     assert stale == [], f"run: python docs/{script}"
@@ -39,10 +44,25 @@ def test_each_code_has_a_page() -> None:
     assert {code.value for code in Code} == {path.stem for path in (_DOCS / "lint").glob("REP*.md")}
 
 
-@pytest.mark.parametrize("name", ["check", "lint", "diff", "agents"])
-def test_screens_show_what_they_should(name: str) -> None:
-    tree = ET.parse(_DOCS / "screens" / f"{name}.svg")
-    text = "".join(tree.getroot().itertext())
-    assert f"$ scrapy rep {name}" in text
-    words = {"check": "disallowed", "lint": "help:", "diff": "probe URL", "agents": "train on it"}
-    assert words[name] in text
+def test_the_states() -> None:
+    page = (_DOCS / "states.md").read_text(encoding="utf-8")
+    assert page == _made_by("make_states.py"), "run: python docs/make_states.py > docs/states.md"
+
+
+def test_the_drawing_has_every_state_and_every_way() -> None:
+    """Drawn by Graphviz, which need not be here: each arrow tells its ends in its title."""
+    page = (_DOCS / "states.md").read_text(encoding="utf-8")
+    assert "(states.svg)" in page
+    drawing = ET.parse(_DOCS / "states.svg").getroot()
+    svg = "{http://www.w3.org/2000/svg}"
+    groups = [group for group in drawing.iter(f"{svg}g") if group.get("class") in ("node", "edge")]
+    drawn = {
+        (group.findtext(f"{svg}title", ""), "".join(group.itertext()).split("\n")[-2])
+        for group in groups
+    }
+    labels: dict[str, list[str]] = {}
+    for before, event, after in TRANSITIONS:
+        labels.setdefault(f"{before.name}->{after.name}", []).append(event)
+    ways = {(arrow, " / ".join(events)) for arrow, events in labels.items()}
+    assert drawn == ways | {(state.name, state.name) for state in STATES}
+    assert all(f"| `{preset}` |" in page for preset in PHASES)

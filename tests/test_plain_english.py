@@ -8,13 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-import pytest
-
-from tests.crawling import REPOSITORY
-
-READ = ("docs", "package")
-
-_ROOT = Path(REPOSITORY)
+_ROOT = Path(__file__).parents[1]
 _NAMES = ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")
 
 _START = r"(?:^|(?<=[.:;!?] ))"  # of a sentence, in a text without line ends
@@ -68,13 +62,11 @@ def test_plain() -> None:
 
 
 def _texts() -> Iterator[Text]:
-    if "docs" in READ:
-        for path in (*(_ROOT / name for name in _NAMES), *sorted((_ROOT / "docs").glob("*.md"))):
-            yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
-    if "package" in READ:
-        for path in sorted((_ROOT / "scrapy_rep").rglob("*.py")):
-            for line, docstring in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
-                yield from _blocks(path, docstring, line)
+    for path in (*(_ROOT / name for name in _NAMES), *sorted((_ROOT / "docs").glob("*.md"))):
+        yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
+    for path in sorted((_ROOT / "scrapy_rep").rglob("*.py")):
+        for line, docstring in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
+            yield from _blocks(path, docstring, line)
 
 
 def _docstrings(node: ast.Module | ast.ClassDef) -> Iterator[tuple[int, str]]:
@@ -123,38 +115,3 @@ def _remarks(text: Text) -> Iterator[str]:
         for match in re.finditer(phrase, text.words):
             words = match[0] if len(match[0]) <= 60 else f"{match[0][:57]}..."
             yield f"{text.file}:{text.line}: {words!r}: {advice}"
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "A file that nobody reads.",
-        "Whoever reads the file may trust it.",
-        "The crawler as whom it is fetched.",
-        "What is stored is what a crawl would obey.",
-        "The delay that a site asks for.",
-        "The value is none. It is no number.",
-        "Of each origin, the first request waits.",
-        "A lease of so many seconds.",
-        "It stays where it stands.",
-        "It is fetched anew.",
-        "The record tells of the request that was let through.",
-    ],
-)
-def test_each_is_found(words: str) -> None:
-    assert next(_remarks(Text("page.md", 7, words))).startswith("page.md:7: ")
-
-
-@pytest.mark.parametrize(
-    "words",
-    [
-        "What can I do? Ask the list.",
-        "It is no longer there, and there is no file.",
-        "There are so many files that memory is full; this goes on as long as the crawl.",
-        "A list of the files that allow everything, some of which are empty.",
-        "The output tells which line decides, and all that remains is `nobody`.",
-        "Robots.txt stands for the file. None of the sites asks a second time.",
-    ],
-)
-def test_plain_words_are_not(words: str) -> None:
-    assert [*_remarks(Text("page.md", 7, _words(words)))] == []
