@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
 import time
 from pathlib import Path
 from typing import Any
@@ -22,9 +19,10 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import file_entry
-from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Sequence, Site
+from tests.together import Job, crawl_together
 
 _ORIGIN = Origin("https", "example.com", 443)
 _FTP = Origin("ftp", "example.com", 21)
@@ -110,6 +108,7 @@ def stored(path: Path) -> list[Key]:
     [
         *[({"USER_AGENT": "BadBot/1.0"}, {"USER_AGENT": "GoodBot/1.0"}, loop) for loop in LOOPS],
         *[({"SENT_AS": "BadBot/1.0"}, {"SENT_AS": "GoodBot/1.0"}, loop) for loop in LOOPS],
+        ({"ROBOTSTXT_USER_AGENT": "badbot"}, {"ROBOTSTXT_USER_AGENT": "goodbot"}, "asyncio"),
         ({"REP_FETCH_META": {"download_slot": "x"}}, {}, "asyncio"),
     ],
 )
@@ -126,7 +125,8 @@ def test_what_another_was_told_lets_nobody_in(
         assert site.paths() == ["/robots.txt", "/private"]
         result = crawl(URLS_SPIDER, loop=loop, settings={**settings, **good}, urls=[url])
         assert site.paths() == ["/robots.txt", "/private", "/robots.txt"], result.log
-        agents = {seen.headers["user-agent"] for seen in site.requests()}
+        asked = [seen for seen in site.requests() if seen.path == "/robots.txt"]
+        agents = {seen.headers["user-agent"] for seen in asked}
     keys = stored(path)
     assert {key.user_agent for key in keys} == agents
     assert len(keys) == 2
@@ -175,20 +175,6 @@ def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
     assert (known[theirs].outage is None) is is_allowed
 
 
-def test_another_token_of_the_same_header_is_sent_too(tmp_path: Path) -> None:
-    """`ROBOTSTXT_USER_AGENT` alone makes the header another."""
-    path = tmp_path / "robots.sqlite"
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-    with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as site:
-        for token in ("badbot", "goodbot"):
-            crawl(
-                URLS_SPIDER,
-                settings={**settings, "ROBOTSTXT_USER_AGENT": token},
-                urls=[site.url("/private")],
-            )
-        assert site.paths() == ["/robots.txt", "/private", "/robots.txt"]
-
-
 def test_redirects_fill_and_read_the_entries_of_their_asker(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
@@ -209,35 +195,15 @@ def test_redirects_fill_and_read_the_entries_of_their_asker(tmp_path: Path) -> N
     assert len(stored(path)) == 4
 
 
-_TWO_CRAWLERS = """
-import json, sys
-from scrapy.crawler import AsyncCrawlerProcess
-from tests.spiders import UrlsSpider
-job = json.loads(sys.argv[1])
-process = AsyncCrawlerProcess({**job["settings"], "TELNETCONSOLE_ENABLED": False,
-    "REMOTE_CONTROL_ENABLED": False})
-stats = []
-for agent in ("BadBot/1.0", "GoodBot/1.0"):
-    crawler = process.create_crawler(UrlsSpider)
-    crawler.settings.set("USER_AGENT", agent, priority="cmdline")
-    process.crawl(crawler, urls=job["urls"])
-process.start()
-"""
-
-
 def test_two_crawlers_in_one_process(tmp_path: Path) -> None:
-    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    agents = ["BadBot/1.0", "GoodBot/1.0"]
     with Site({"/robots.txt": _RULES}) as site:
-        settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-        job = {"settings": settings, "urls": [site.url("/a"), site.url("/private")]}
-        subprocess.run(
-            [sys.executable, "-c", _TWO_CRAWLERS, json.dumps(job)],
-            cwd=REPOSITORY,
-            capture_output=True,
-            timeout=60,
-            check=True,
+        urls = {"urls": [site.url("/a"), site.url("/private")]}
+        crawl_together(
+            [Job(URLS_SPIDER, {**settings, "USER_AGENT": agent}, urls) for agent in agents]
         )
         asked = [seen for seen in site.requests() if seen.path == "/robots.txt"]
-        assert sorted(seen.headers["user-agent"] for seen in asked) == ["BadBot/1.0", "GoodBot/1.0"]
+        assert sorted(seen.headers["user-agent"] for seen in asked) == agents
         assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"]
-    assert [key.user_agent for key in stored(path)] == ["BadBot/1.0", "GoodBot/1.0"]
+    assert [key.user_agent for key in stored(tmp_path / "robots.sqlite")] == agents

@@ -308,6 +308,25 @@ class TestLeases:
 
         run(work)
 
+    def test_who_claims_and_goes_leaves_none(self, run: Run) -> None:
+        """Or all others would wait until it ends by itself."""
+
+        async def work(crawl: Crawl) -> None:
+            asked: Future[Claim] = Future()
+            granted = crawl.store.claim(KEY, seconds=15.0, fresh_seconds=0.0).result()
+            crawl.store.claim = lambda *_, **__: asked  # type: ignore[method-assign]
+            claim = asyncio.create_task(crawl.keeper.claim(KEY, 0.0))
+            await asyncio.sleep(0)
+            claim.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await claim
+            assert KEY in crawl.store.leases
+            asked.set_result(granted)
+            assert crawl.store.leases == {}
+            assert not crawl.is_from_memory(), "it has not failed"
+
+        run(work)
+
 
 class TestAnswers:
     def test_those_for_another_crawler_are_not_used(

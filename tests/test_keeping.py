@@ -2,35 +2,27 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import re
 import signal
 import sqlite3
 import time
-from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
-from functools import partial
 from pathlib import Path
 from typing import Any
 
 import pytest
-from scrapy import Spider
-from scrapy.utils.test import get_crawler
 
-from scrapy_rep.cache.base import Claim, Lease, Leased, done
+from scrapy_rep.cache.base import Lease
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.fetch import keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.settings import RepSettings
-from tests.cache.samples import ORIGIN, body_of, file_entry, outage_entry, usual_key
+from tests.cache.samples import body_of, file_entry, outage_entry, usual_key
 from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.played import in_a_loop
 from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import Answer, Sequence, Site, redirect
 from tests.store_spiders import LEASE_SECONDS
@@ -55,34 +47,6 @@ class StoreOfOrigins(StoreOfBefore):
     def peek(self, origin: Origin) -> Entry | None:
         plain = Origin(origin.scheme, origin.host, origin.port)
         return file_entry(plain, at=time.time(), body=b"")
-
-
-class LosingStore(StoreOfBefore):
-    """One whose leases are over at once, and somebody else's by then; it commits whatever comes."""
-
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        keeper.LEASE_SECONDS = 0.0  # over at once
-        return done(Leased(Lease(origin, "lost", time.time())))
-
-    def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
-        return done(None)
-
-    def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
-        raise AssertionError("nobody has the right to")
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_lease_that_is_lost_gives_no_right_whatever_the_store_looks_at(loop: Loop) -> None:
-    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
-        result = crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings={**ADDON, "REP_STORE": "tests.test_keeping.LosingStore"},
-            urls=[site.url("/a"), site.url("/old")],
-        )
-        assert site.paths() == ["/robots.txt", "/a"]
-    assert result.stats["rep/store/lease_lost"] == 1
-    assert "rep/store/failed" not in result.stats
 
 
 @pytest.mark.parametrize(
@@ -140,47 +104,6 @@ def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> No
         assert [str(key.origin) for key in store.keys()] == hosts  # noqa: SIM118
     finally:
         store.close()
-
-
-class SlowStore(PlainStore):
-    """One whose answers to claims come when the test says so."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.is_asked = asyncio.Event()
-
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        self.is_asked.set()
-        self.asked: Future[Claim] = Future()
-        return self.asked
-
-    def answer(self, origin: Origin) -> None:
-        """Answer the last claim, with a lease if nobody has one."""
-        self.is_asked.clear()
-        claim = super().claim(origin, seconds=15.0, fresh_seconds=0.0).result()
-        self.asked.set_result(claim)
-
-
-def test_who_claims_and_goes_leaves_no_lease() -> None:
-    """Or everybody else would wait until it ends by itself."""
-    key = usual_key(ORIGIN)
-
-    async def work() -> None:
-        crawler = get_crawler(Spider, {"REP_STORE": "tests.test_keeping.SlowStore"})
-        own = keeper.Keeper(crawler, RepSettings.of(crawler.settings))
-        store = own._own
-        assert isinstance(store, SlowStore)
-        for _ in range(2):
-            claim = asyncio.create_task(own.claim(key, 0.0))
-            await store.is_asked.wait()
-            claim.cancel()
-            with pytest.raises(asyncio.CancelledError):
-                await claim
-            store.answer(key)
-            assert store.leases == {}
-        assert own._store is store, "it has not failed"
-
-    in_a_loop(work)
 
 
 @pytest.mark.slow
@@ -268,44 +191,6 @@ def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
     assert all("returns entries with a plain origin" in words for words in told)
     assert result.exit_code == 0, result.error
     assert "rep/store/failed" not in result.stats
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_lease_that_a_wrong_clock_made_holds_nobody_up(loop: Loop, tmp_path: Path) -> None:
-    """It would have held its origin for 50 minutes, with no word in the log."""
-    path = tmp_path / "robots.sqlite"
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
-        key = usual_key(Origin.of(site.url()))
-        store = SqliteStore(path, 1 << 30, clock=lambda: time.time() + 3000)
-        claim = store.claim(key, seconds=15.0, fresh_seconds=0.0).result()
-        assert isinstance(claim, Leased)
-        store.close()
-        urls = [site.url("/a"), site.url("/old")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-        assert site.paths() == ["/robots.txt", "/a"]
-    assert result.finish_reason == "finished"
-    assert result.stats["elapsed_time_seconds"] < 60
-    assert "rep/store/lease_waited" not in result.stats
-
-
-@pytest.mark.parametrize("kept", [outage_entry, partial(file_entry, body=b"")])
-def test_what_a_wrong_clock_recorded_is_not_used_unasked(
-    kept: Callable[..., Entry], tmp_path: Path
-) -> None:
-    """It would have held for 20 hours, in this crawl and in all others."""
-    path = tmp_path / "robots.sqlite"
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
-        key = usual_key(Origin.of(site.url()))
-        store = SqliteStore(path, 1 << 30)
-        store.commit(kept(key, at=time.time() + 20 * 3600), None).result()
-        for _ in range(2):
-            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/old"), site.url("/a")])
-        assert site.paths() == ["/robots.txt", "/a", "/a"]
-        assert body_of(store.peek(key)) == _OLD.encode()
-        store.close()
 
 
 def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:

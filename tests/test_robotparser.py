@@ -114,17 +114,12 @@ def test_parsers_are_asked_for_one_name_in_whatever_form_it_comes() -> None:
     rules, _ = choice(Minimal).read(parse(b""), b"FooBot may not see /x")
     for tokens in ("FooBot", ("FooBot",), ["FooBot", "Foo"]):
         assert not rules.verdict("/x", tokens).allowed
+        assert rules.verdict("/x", tokens).reason is Reason.OTHER_PARSER
+        assert rules.verdict("/y", tokens).allowed
+        assert rules.crawl_delay(tokens) is None
     rules, _ = choice("scrapy.robotstxt.ProtegoRobotParser").read(parse(BODY), BODY)
     has_delays = hasattr(scrapy.robotstxt.ProtegoRobotParser, "crawl_delay")  # as of Scrapy 2.18
     assert rules.crawl_delay("FooBot") == (2.5 if has_delays else None)
-
-
-def test_a_parser_without_delays_has_none() -> None:
-    rules, _ = choice(Minimal).read(parse(b""), b"FooBot may not see /x")
-    assert rules.verdict("/x", ("FooBot",)).reason is Reason.OTHER_PARSER
-    assert not rules.verdict("/x", ("FooBot",)).allowed
-    assert rules.verdict("/y", ("FooBot",)).allowed
-    assert rules.crawl_delay(("FooBot",)) is None
 
 
 def test_a_parser_that_raises_permits_nothing() -> None:
