@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import tracemalloc
 from collections.abc import Callable
-from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -33,10 +32,35 @@ License: /l.xml
 """
 
 
-def policy(body: bytes = BODY, **fields: Any) -> Policy:
+class Other:
+    """Another parser's rules, which allow everything, and may know a delay."""
+
+    def __init__(self, delay: float | None = None) -> None:
+        self.delay = delay
+
+    def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
+        return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
+
+    def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
+        return self.delay
+
+
+def reading_of(body: bytes = BODY, other: Other | None = None) -> Reading:
+    """What a file says, by our parser or by another one."""
     robots_txt = parse(body, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, robots_txt)
-    return Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",), **fields)
+    return Reading(robots_txt, other or robots_txt)
+
+
+def policy(
+    body: bytes = BODY,
+    other: Other | None = None,
+    *,
+    event: Event | None = 200,
+    meaning: Meaning = Meaning.RULES,
+    tokens: tuple[str, ...] = ("*",),
+    **fields: Any,
+) -> Policy:
+    return Policy(ORIGIN, event, meaning, reading_of(body, other), tokens, **fields)
 
 
 def test_what_the_file_says() -> None:
@@ -84,36 +108,18 @@ def test_what_is_kept_of_an_answer_is_counted() -> None:
     """A site may send 256 KiB of headers, and redirects with long addresses."""
     long = "a" * 100_000
     usual = policy().octets
-    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, robots_txt)
-    facts: dict[str, Any] = {"hops": (long, long), "content_type": long, "remark": long}
-    odd = Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",), **facts)
+    odd = policy(hops=(long, long), content_type=long, remark=long)
     assert odd.octets >= usual + 400_000
-    elsewhere = Policy(Origin("http", long, 80), 404, Meaning.ALLOW, reading, ("*",))
+    elsewhere = Policy(Origin("http", long, 80), 404, Meaning.ALLOW, reading_of(), ("*",))
     assert elsewhere.octets > 100_000
 
 
 @pytest.mark.parametrize("meaning", list(Meaning))
 @pytest.mark.parametrize("is_stale", [False, True])
 def test_verdicts_of_a_stale_copy_say_so(is_stale: bool, meaning: Meaning) -> None:
-    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, robots_txt)
-    found = Policy(ORIGIN, 200, meaning, reading, ("*",), is_stale=is_stale)
+    found = policy(meaning=meaning, is_stale=is_stale)
     for url in ("https://example.com/private", "https://example.com/"):
         assert found.verdict(url).is_stale is is_stale
-
-
-class Other:
-    """Another parser's rules, which allow everything, and may know a delay."""
-
-    def __init__(self, delay: float | None = None) -> None:
-        self.delay = delay
-
-    def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
-        return Verdict(allowed=True, reason=Reason.OTHER_PARSER)
-
-    def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
-        return self.delay
 
 
 @pytest.mark.parametrize("meaning", list(Meaning))
@@ -122,9 +128,7 @@ class Other:
 def test_swapped_arguments_are_told_whatever_decides(
     meaning: Meaning, url: str, is_other_parser: bool
 ) -> None:
-    robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, Other() if is_other_parser else robots_txt)
-    found = Policy(ORIGIN, 200, meaning, reading, ("*",))
+    found = policy(other=Other() if is_other_parser else None, meaning=meaning)
     for tokens in ("FooBot", ["FooBot", "foo"]):
         with pytest.raises(TypeError, match="is a URL: it comes first"):
             found.verdict(tokens, url)  # type: ignore[arg-type]
@@ -155,9 +159,7 @@ class TestStanding:
             due_at=700.0,
             usable_until=800.0,
         )
-        robots_txt = parse(BODY, ORIGIN.robots_txt_uri)
-        known = Knowledge(copy, outage)
-        return Policy.standing(ORIGIN, known, stands, Reading(robots_txt, robots_txt), ("*",))
+        return Policy.standing(ORIGIN, Knowledge(copy, outage), stands, reading_of(), ("*",))
 
     @pytest.mark.parametrize(
         ("has_outage", "is_stale"), [(False, False), (True, True), (False, True)]
@@ -179,16 +181,6 @@ class TestStanding:
         assert (found.event, found.status) == ("503", 503)
         assert found.is_unreachable
         assert not found.is_stale
-
-    def test_a_standing_without_a_meaning_permits_nothing(self) -> None:
-        reading = Reading.of_nothing(ORIGIN)
-        stands = replace(self.STANDING, meaning=None)
-        found = Policy.standing(ORIGIN, Knowledge(), stands, reading, ("*",))
-        assert found.meaning is Meaning.DISALLOW
-
-    STANDING = Standing(
-        State.FRESH, Meaning.ALLOW, 404, is_stale=False, due_at=0.0, usable_until=0.0
-    )
 
 
 @pytest.mark.parametrize(
@@ -220,23 +212,21 @@ def test_what_is_unusual_in_an_answer(event: Event | None, remark: str, codes: l
 def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
     lines: int, is_packed: bool
 ) -> None:
-    robots_txt = parse(b"User-agent: other\nAllow: /abcdefghij\n" * lines, ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, robots_txt)
+    reading = reading_of(b"User-agent: other\nAllow: /abcdefghij\n" * lines)
     before = reading.octets
     reading.settle(("examplebot",))
     reading.pack()
     assert (reading.octets < before / 2) is is_packed
-    assert robots_txt.group("other") is not None, "and can be read all the same"
+    assert reading.robots_txt.group("other") is not None, "and can be read all the same"
 
 
 @pytest.mark.parametrize(("delay", "expected"), [(9.0, 9.0), (0.0, 0.0), (None, 2.0)])
 def test_the_delay_that_another_parser_knows_counts(delay: float | None, expected: float) -> None:
-    robots_txt = parse(b"User-agent: *\nCrawl-delay: 2\n", ORIGIN.robots_txt_uri)
-    reading = Reading(robots_txt, Other(delay))
-    found = Policy(ORIGIN, 200, Meaning.RULES, reading, ("*",))
+    body = b"User-agent: *\nCrawl-delay: 2\n"
+    found = policy(body, Other(delay))
     assert found.asked_of().crawl_delay == expected
     assert found.crawl_delay == delay
-    assert reading.octets > Reading(robots_txt, robots_txt).octets, "it keeps a file of its own"
+    assert reading_of(body, Other(delay)).octets > reading_of(body).octets, "it keeps a file too"
 
 
 @pytest.mark.parametrize(
@@ -250,8 +240,7 @@ def test_the_delay_that_another_parser_knows_counts(delay: float | None, expecte
     ],
 )
 def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
-    robots_txt = parse(b"User-agent: *\n%s\n" % line, ORIGIN.robots_txt_uri)
-    found = Policy(ORIGIN, 200, Meaning.RULES, Reading(robots_txt, robots_txt), ("*",))
+    found = policy(b"User-agent: *\n%s\n" % line)
     assert not found.asks_nothing, "nobody has looked"
     found.asked_of(("another",))
     assert not found.asks_nothing
@@ -262,29 +251,10 @@ def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
 class TestUsage:
     """What the file says about the use of content: by the policy, without a request."""
 
-    _BODY = b"User-agent: *\nContent-Usage: train-ai=n\nUser-agent: foo\nDisallow: /\n"
     _FOO = b"User-agent: foo\nContent-Usage: search=y\n"
 
-    def policy(
-        self,
-        event: int | None,
-        meaning: Meaning,
-        body: bytes = _BODY,
-        *,
-        is_stale: bool = False,
-        grown: Callable[[Policy], None] = lambda _: None,
-    ) -> Policy:
-        robots_txt = parse(body, ORIGIN.robots_txt_uri)
-        return Policy(
-            ORIGIN,
-            event,
-            meaning,
-            Reading(robots_txt, robots_txt),
-            ("foo",),
-            fetched_at=5.0,
-            is_stale=is_stale,
-            grown=grown,
-        )
+    def policy(self, event: int | None, meaning: Meaning, body: bytes = _FOO, **of: Any) -> Policy:
+        return policy(body, event=event, meaning=meaning, tokens=("foo",), fetched_at=5.0, **of)
 
     def test_rules(self) -> None:
         body = self._FOO + b"Allow: /\nUser-agent: bar\nContent-Usage: search=n\nAllow: /"
@@ -308,19 +278,19 @@ class TestUsage:
     )
     def test_no_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
         """The body of an error, or of a file that an override replaces, says nothing."""
-        usage = self.policy(event, meaning, self._FOO).usage("/a")
+        usage = self.policy(event, meaning).usage("/a")
         assert usage.statements == ()
         assert usage.is_complete is is_complete
         assert usage.digest == ""
 
     def test_a_stale_copy(self) -> None:
-        usage = self.policy(503, Meaning.RULES, self._FOO, is_stale=True).usage("/a")
+        usage = self.policy(503, Meaning.RULES, is_stale=True).usage("/a")
         assert usage.search is Preference.ALLOWED
         assert usage.is_stale
         assert usage.is_complete
 
     def test_a_file_of_the_users(self) -> None:
         """It says what it says; what the site says is unknown."""
-        usage = self.policy(None, Meaning.RULES, self._FOO).usage("/a")
+        usage = self.policy(None, Meaning.RULES).usage("/a")
         assert usage.search is Preference.ALLOWED
         assert not usage.is_complete

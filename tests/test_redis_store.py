@@ -140,16 +140,6 @@ def test_four_workers_fetch_each_origin_once(
             assert kept == count
 
 
-def test_the_url_alone_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
-    """REP_STORE = "auto", as it is by default."""
-    with hosts(3, 0.0) as (proxy, names):
-        for seed in range(2):
-            worker(redis_server.url, proxy, names, tmp_path, seed=seed, REP_STORE="auto")
-        assert set(asked(proxy).values()) == {1}
-    with redis_server.client() as client:
-        assert len(client.keys("rep:{*}:p2:*")) == 3
-
-
 def test_a_warm_worker_does_not_ask_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(3, 0.0) as (proxy, names):
         worker(redis_server.url, proxy, names, tmp_path)
