@@ -81,7 +81,8 @@ class RedisServer:
     def start(self, **environment: str) -> None:
         """Start the server, on the same port and folder as before, with more variables."""
         assert PROGRAM is not None
-        words = [f"--{name}" if not is_value else name for name, is_value in self._words()]
+        options = {**self._options, "dir": str(self._folder)}
+        words = [word for name, value in options.items() for word in (f"--{name}", value)]
         with (self._folder / "log").open("ab") as log:
             self._process = subprocess.Popen(
                 [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", *words],
@@ -92,11 +93,6 @@ class RedisServer:
                 stderr=log,
             )
         self._wait()
-
-    def _words(self) -> Iterator[tuple[str, bool]]:
-        for name, value in {**self._options, "dir": str(self._folder)}.items():
-            yield name, False
-            yield value, True
 
     def _wait(self) -> None:
         patience = time.monotonic() + _PATIENCE_SECONDS

@@ -1,8 +1,9 @@
-"""The README and the reference say what the code says."""
+"""The README and the pages say what the code says, and each of their links leads somewhere."""
 
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -16,8 +17,9 @@ from scrapy_rep import Origin, Policy, parse
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import CLASSES, PRESETS, Meaning
 
-DOCS = Path(__file__).parent.parent / "docs"
-README = (Path(__file__).parent.parent / "README.md").read_text(encoding="utf-8")
+ROOT = Path(__file__).parents[1]
+DOCS = ROOT / "docs"
+README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 
 def test_each_class_of_events_is_explained() -> None:
@@ -77,3 +79,43 @@ def test_the_policy_table_names_every_preset() -> None:
 def test_the_names_that_the_readme_uses_are_public() -> None:
     used = set(re.findall(r"scrapy_rep\.([A-Za-z_]+)", README))
     assert used <= {*vars(scrapy_rep)["__all__"]}
+
+
+_PAGES = sorted(
+    path
+    for folder, pattern in (
+        (ROOT, "*.md"),
+        (ROOT / "docs", "**/*.md"),
+        (ROOT / "example_project", "*.md"),
+        (ROOT / "benchmarks", "*.md"),
+    )
+    for path in folder.glob(pattern)
+)
+_LINK = re.compile(r"!?\[[^\]]*\]\(([^)\s]+)\)")
+_CODE = re.compile(r"^(```|:::).*?^\1", re.MULTILINE | re.DOTALL)
+
+
+def _text(page: Path) -> str:
+    return _CODE.sub("", page.read_text(encoding="utf-8"))
+
+
+def _anchors(page: Path) -> set[str]:
+    """The anchors that code hosts and the site give to headings."""
+    headings = re.findall(r"^#+ (.+)$", _text(page), re.MULTILINE)
+    plain = (re.sub(r"[^\w\- ]", "", heading.lower()) for heading in headings)
+    return {heading.replace(" ", "-") for heading in plain}
+
+
+def _broken(page: Path) -> Iterator[str]:
+    for target in _LINK.findall(_text(page)):
+        if re.match(r"[a-z]+:", target):
+            continue
+        name, _, anchor = target.partition("#")
+        path = (page.parent / name).resolve() if name else page
+        if not path.exists() or (anchor and anchor not in _anchors(path)):
+            yield target
+
+
+@pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_links_resolve(page: Path) -> None:
+    assert list(_broken(page)) == []

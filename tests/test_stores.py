@@ -1,12 +1,14 @@
-"""6: which store a crawl uses, and what a store that fails does to it: nothing, but a warning."""
+"""6: which store a crawl uses, and a store in trouble: it is left, and tried again."""
 
 from __future__ import annotations
 
+import os
 import re
+import signal
 import sqlite3
 import time
-from concurrent.futures import Future
-from contextlib import closing
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 from typing import Any
 
@@ -16,15 +18,24 @@ from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Lease, StoreError
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.fetch import chosen_store, keeper
+from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
+from tests.cache.samples import body_of, file_entry, outage_entry, usual_key
 from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.servers.handle import Answer, Site
+from tests.redis_server import a_loop, redis_store
+from tests.servers.handle import Answer, Sequence, Site, redirect
+from tests.store_spiders import LEASE_SECONDS
 
+_OLD = "User-agent: *\nDisallow: /old\n"
+_NEW = "User-agent: *\nDisallow: /new\n"
+_WARNINGS = re.compile(r"\[scrapy_rep\.fetch\.keeper\] WARNING: (.*)")
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 _WARNING = "The store of robots.txt answers"
 _ME = "tests.test_stores"
@@ -54,6 +65,23 @@ def _fails(*_: Any, **__: Any) -> Future[Any]:
 
 def _hangs(*_: Any, **__: Any) -> Future[Any]:
     return Future()
+
+
+class StoreOfBefore(PlainStore):
+    """A store as users wrote them: commits tell nothing, and look at no lease."""
+
+    def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
+        self.entries[entry.origin] = entry
+        nothing: Future[Any] = self.release(lease or Lease(entry.origin, "", 0))
+        return nothing
+
+
+class StoreOfOrigins(StoreOfBefore):
+    """One whose entries are of plain origins, and allow everything."""
+
+    def peek(self, origin: Origin) -> Entry | None:
+        plain = Origin(origin.scheme, origin.host, origin.port)
+        return file_entry(plain, at=time.time(), body=b"")
 
 
 class ClaimOfBefore(PlainStore):
@@ -158,30 +186,166 @@ def test_which_store_it_is(settings: dict[str, Any], kind: str) -> None:
     assert chosen_store.kind_of(RepSettings.of(Settings(settings))) == kind
 
 
-@pytest.mark.slow
-def test_a_lock_holds_the_crawl_up_once_and_not_once_per_origin(tmp_path: Path) -> None:
-    path = tmp_path / "a.sqlite"
-    hosts = [f"http://h{number}.example" for number in range(12)]
-    with Site() as proxy, closing(sqlite3.connect(path, isolation_level=None)) as other:
-        other.execute("pragma journal_mode = wal")
-        meta = {"proxy": proxy.url("")}
-        settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-        settings |= {"REP_FETCH_META": meta}
-        crawl(URLS_SPIDER, settings=settings, urls=["data:,"])  # makes the tables
-        other.execute("begin immediate")
-        began = time.monotonic()
+@pytest.mark.parametrize(
+    ("event", "settings"),
+    [
+        ("local", {"DOWNLOADER_MIDDLEWARES": {"tests.faults.middlewares.Refuse": 850}}),
+        ("guard", {"REP_REDIRECT_GUARD": "public"}),
+    ],
+)
+def test_a_failure_of_our_own_is_nobody_else_s(
+    event: str, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    path = tmp_path / "robots.sqlite"
+    with Site({"/robots.txt": redirect("//localhost/elsewhere")}) as site:
         result = crawl(
             URLS_SPIDER,
-            settings=settings,
-            urls=[f"{host}/a" for host in hosts],
-            meta=meta,
-            timeout_seconds=120,
+            settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path), **settings},
+            urls=[site.url("/a")],
         )
-        elapsed = time.monotonic() - began
-    assert_went_on_from_memory(result)
-    assert "locked" in result.log
-    assert [item["status"] for item in result.items] == [200] * len(hosts)
-    assert elapsed < 20
+        assert "/a" not in site.paths()
+    assert result.stats[f"rep/event/{event}"] == 1
+    with closing(sqlite3.connect(path)) as plain:
+        assert plain.execute("select key from files_3").fetchall() == []
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> None:
+    path = tmp_path / "robots.sqlite"
+    hosts = [f"http://h{number}.example" for number in range(5)]
+    with Site({"*": Answer()}) as proxy:
+        SqliteStore(path, 1 << 30).close()
+        meta = {"proxy": proxy.url("")}
+        result = crawl(
+            "tests.store_spiders:LockingSpider",
+            loop=loop,
+            settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
+            environment={"http_proxy": proxy.url("")},
+            urls=[f"{host}/a" for host in hosts],
+            path=str(path),
+            meta=meta,
+        )
+        asked = [path for path in proxy.paths() if path.endswith("/robots.txt")]
+    assert len(result.items) == len(hosts), result.log
+    assert sorted(asked) == [f"{host}/robots.txt" for host in hosts]
+    failed, back = _WARNINGS.findall(result.log)
+    assert "failed" in failed
+    assert "locked" in failed
+    assert "is in use again" in back
+    assert result.stats["rep/store/failed"] == 1
+    assert result.stats["rep/store/back"] == 1
+    assert "ERROR" not in result.log
+    store = SqliteStore(path, 1 << 30)
+    try:
+        assert [str(key.origin) for key in store.keys()] == hosts  # noqa: SIM118
+    finally:
+        store.close()
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("kind", "loop"),
+    [*(("sqlite", loop) for loop in LOOPS), ("redis", "asyncio"), ("redis", "reactorless")],
+)
+def test_a_stopped_process_does_not_overwrite_its_successor(
+    kind: str, loop: Loop, request: pytest.FixtureRequest, tmp_path: Path
+) -> None:
+    path, pid_path = tmp_path / "robots.sqlite", tmp_path / "pid"
+    first = Answer(body=_OLD, delay_seconds=2 * LEASE_SECONDS)
+    settings = {**ADDON, "REP_STORE": kind, "REP_STORE_PATH": str(path)}
+    if kind == "redis":
+        settings |= {
+            "REP_REDIS_URL": request.getfixturevalue("redis_server").url,
+            "REP_STORE_PATH": ":memory:",
+        }
+    with (
+        Site({"/robots.txt": Sequence([first, Answer(body=_NEW)])}) as site,
+        ThreadPoolExecutor(1) as pool,
+    ):
+        stopped = pool.submit(
+            crawl,
+            "tests.store_spiders:StoppedSpider",
+            loop=loop,
+            settings=settings,
+            url=site.url("/old"),
+            pid_path=str(pid_path),
+        )
+        patience = time.monotonic() + 30
+        while not site.paths():
+            assert time.monotonic() < patience
+            time.sleep(0.05)
+        pid = int(pid_path.read_text())
+        os.kill(pid, signal.SIGSTOP)
+        try:
+            time.sleep(1.2 * LEASE_SECONDS)
+            successor = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/new")])
+        finally:
+            os.kill(pid, signal.SIGCONT)
+        result = stopped.result(60)
+        assert site.paths().count("/robots.txt") == 2
+        body = body_of(_stored(settings, usual_key(Origin.of(site.url()))))
+    assert successor.stats["rep/verdict/disallowed"] == 1
+    assert body == _NEW.encode()
+    assert result.stats["rep/store/lease_lost"] == 1, result.log
+    # What the successor has learnt is newer, and holds for this crawl as well.
+    assert [item["url"] for item in result.items] == [site.url("/old")]
+
+
+def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
+    """What the store of these settings has, as another process sees it."""
+    with ExitStack() as undo:
+        if settings["REP_STORE"] == "redis":
+            loop = undo.enter_context(a_loop())
+            shared = redis_store(settings["REP_REDIS_URL"], None, loop)
+            undo.callback(lambda: shared.close().result())
+            return shared.look(key).result()
+        store = undo.enter_context(closing(SqliteStore(Path(settings["REP_STORE_PATH"]), 1 << 30)))
+        return store.peek(key)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("name", "warnings"),
+    [
+        ("tests.cache.test_contract.PlainStore", 0),
+        ("tests.test_stores.StoreOfBefore", 0),
+        ("tests.test_stores.StoreOfOrigins", 1),
+    ],
+)
+def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
+    urls = [(path, host) for path in ("/a", "/old") for host in ("127.0.0.1", "localhost")]
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, "REP_STORE": name},
+            urls=[site.url(path, host) for path, host in urls],
+        )
+        assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"], result.log
+    told = _WARNINGS.findall(result.log)
+    assert len(told) == warnings
+    assert all("returns entries with a plain origin" in words for words in told)
+    assert result.exit_code == 0, result.error
+    assert "rep/store/failed" not in result.stats
+
+
+def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
+    """An outage of a wrong clock's is no outage, while the copy holds."""
+    path, now = tmp_path / "robots.sqlite", time.time()
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site() as site:
+        key = usual_key(Origin.of(site.url()))
+        kept = Knowledge(
+            file_entry(key, at=now).known.copy, outage_entry(key, at=now + 3 * 86_400).known.outage
+        )
+        store = SqliteStore(path, 1 << 30)
+        store.commit(Entry(key, kept), None).result()
+        store.close()
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
+        assert site.paths() == ["/a"]
+    assert "an earlier copy is obeyed" in result.log
+    assert "rulesed" not in result.log
 
 
 class TestPlaces:
