@@ -368,6 +368,12 @@ def _of_scrapy(body: bytes) -> list[SitemapEntry]:
 
 
 @given(files(), st.sampled_from(["utf-8", "utf-16", "iso-8859-1", "windows-1252"]))
+@example(
+    "<urlset xmlns:x='y'><url><loc>http://a/1</loc><priority> 1 </priority><empty/>"
+    "<x:link rel='alternate' href='http://a/de'/><x:link/>"
+    "<x:image><x:loc>http://b/</x:loc></x:image></url></urlset>",
+    "utf-8",
+)
 @example("<urlset><url><loc>http://a/\r\nb</loc><x>a\rb</x></url></urlset>", "utf-8")
 def test_well_formed_files_are_read_as_scrapy_reads_them(text: str, encoding: str) -> None:
     try:

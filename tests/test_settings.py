@@ -14,12 +14,6 @@ from scrapy_rep import ConfigurationError
 from scrapy_rep.settings import SETTINGS, RepSettings
 
 
-def test_defaults_pass_their_own_checks() -> None:
-    values = RepSettings.of(Settings())
-    assert values.rules.access.preset == "rfc9309"
-    assert values.parse_limit_octets == 512_000
-
-
 @pytest.mark.parametrize(
     ("name", "text", "value"),
     [

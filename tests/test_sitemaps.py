@@ -10,7 +10,6 @@ from collections.abc import Callable
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from scrapy.utils.sitemap import Sitemap as ScrapySitemap
 
 from scrapy_rep.sitemaps.reader import SITEMAP_ENTRIES, SITEMAP_OCTETS, Sitemap, SitemapKind
 
@@ -112,20 +111,7 @@ def test_forms(body: str | bytes, kind: SitemapKind | None, found: list[str]) ->
     assert read(halves) == (kind, found)
 
 
-def test_what_an_entry_says() -> None:
-    body = f"""<urlset {XMLNS} xmlns:x="y"><url><loc>{ONE}</loc><lastmod>2024</lastmod>
-        <priority> 1 </priority><x:link rel="alternate" href="http://a/de"/><x:link/>
-        <x:image><x:loc>http://a/1.png</x:loc></x:image><empty/></url></urlset>"""
-    (entry,) = Sitemap(body.encode())
-    assert entry == {
-        "loc": ONE,
-        "lastmod": "2024",
-        "priority": "1",
-        "alternate": ["http://a/de"],
-        "image": "",
-        "empty": "",
-    }
-    assert [entry] == list(ScrapySitemap(body.encode()))
+def test_the_date_of_an_item() -> None:
     feed = f"<rss><item><link>{ONE}</link><pubDate>Mon</pubDate></item></rss>"
     assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
 
