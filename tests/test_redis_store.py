@@ -258,21 +258,15 @@ def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServ
         key = usual_key(Origin.of(site.url()))
         store.claim(key, seconds=19.0, fresh_seconds=0.0).result()
         began = time.monotonic()
-        done = _plain_crawl(redis_server, [site.url("/public")], CLOSESPIDER_TIMEOUT=2)
+        settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
+        settings |= {**ADDON, "REP_STORE": "redis", "CLOSESPIDER_TIMEOUT": 2}
+        done = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/public")])
         assert time.monotonic() - began < 20
         assert site.paths() == []
         assert store.look(key).result() is None
         store.close().result()
     assert done.exit_code == 0, done.error
     assert "ERROR" not in done.log
-
-
-def _shared(url: str) -> dict[str, Any]:
-    return {"REP_STORE": "redis", "REP_REDIS_URL": url, "REP_STORE_PATH": ":memory:"}
-
-
-def _plain_crawl(server: RedisServer, urls: list[str], **settings: Any) -> Crawl:
-    return crawl(URLS_SPIDER, settings={**ADDON, **_shared(server.url), **settings}, urls=urls)
 
 
 def test_without_asyncio_the_crawl_does_not_start(redis_server: RedisServer) -> None:

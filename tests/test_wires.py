@@ -20,16 +20,9 @@ from tests.played import in_a_loop
 
 URI = "https://example.com/robots.txt"
 TARGETS = [
-    *[
-        URI,
-        "http://h",
-        "http://h/",
-        "http://h?a",
-        "http://h?a=/b",
-        "http://h/a/",
-        "http://h/a;b/c;d",
-    ],
-    *["http://h/a?b=/c", "http://h:8080/.well-known/tdmrep.json", "http://h/a?b?c/d/"],
+    *[URI, "http://h", "http://h/", "http://h?a", "http://h?a=/b", "http://h/a/"],
+    *["http://h/a;b/c;d", "http://h/a?b=/c", "http://h:8080/.well-known/tdmrep.json"],
+    *["http://h/a?b?c/d/", "http://h/a%20b/c.txt"],
 ]
 LIMIT = 1000
 
@@ -90,7 +83,7 @@ class TestTwisted:
                 found.append(pool._factory("quiescent").buildProtocol("address"))
         return found[0]
 
-    @pytest.mark.parametrize("target", [*TARGETS, "http://h/a%20b/c.txt"])
+    @pytest.mark.parametrize("target", TARGETS)
     def test_which_requests_are_ours(self, target: str) -> None:
         """Also those whose target ends in no name."""
         wires = wires_of(Handlers())
