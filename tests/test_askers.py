@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
@@ -96,11 +97,8 @@ class TestKeys:
 
 
 def stored(path: Path) -> list[Key]:
-    store = SqliteStore(path, 1 << 30)
-    try:
+    with closing(SqliteStore(path, 1 << 30)) as store:
         return store.keys()
-    finally:
-        store.close()
 
 
 @pytest.mark.parametrize(
@@ -158,18 +156,14 @@ def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
         origin = Origin.of(site.url("/"))
         assert origin is not None
         ours, theirs = Key.under(origin, "OneBot/1.0"), Key.under(origin, "TwoBot/1.0")
-        store = SqliteStore(path, 1 << 30)
         old = file_entry(origin, at=time.time() - 2 * DAY_SECONDS)
-        store.commit(Entry(ours, old.known), None).result()
-        store.close()
+        with closing(SqliteStore(path, 1 << 30)) as store:
+            store.commit(Entry(ours, old.known), None).result()
         crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
         assert site.paths() == ["/robots.txt", *["/a"] * is_allowed]
         assert site.requests()[0].headers["if-none-match"] == '"1"'
-    store = SqliteStore(path, 1 << 30)
-    try:
+    with closing(SqliteStore(path, 1 << 30)) as store:
         known = {key: entry.known for key in (ours, theirs) if (entry := store.peek(key))}
-    finally:
-        store.close()
     assert known[ours] == old.known
     assert (known[theirs].copy is not None) is is_allowed
     assert (known[theirs].outage is None) is is_allowed

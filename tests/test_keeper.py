@@ -18,7 +18,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import keeper
-from scrapy_rep.fetch.keeper import LEASE_SECONDS, Keeper
+from scrapy_rep.fetch.keeper import LEASE_SECONDS, Held, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.settings import RepSettings
@@ -91,6 +91,11 @@ class Crawl:
         for task in list(self.keeper._tasks):
             await maybe_deferred_to_future(task)
         return known
+
+    async def held(self) -> Held:
+        held = (await self.keeper.claim(KEY, 0.0)).held
+        assert held is not None
+        return held
 
     def counted(self, name: str) -> int:
         found: int = self.crawler.stats.get_value(f"rep/store/{name}", 0)
@@ -258,8 +263,7 @@ class TestOpening:
 class TestLeases:
     def test_one_whose_time_may_be_over_is_renewed_before_its_entry_is_kept(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            assert held is not None
+            held = await crawl.held()
             own, entry = held.lease, file_entry(KEY)
             crawl.now += LEASE_SECONDS - 1
             assert await crawl.keeper.commit(entry, held)
@@ -278,8 +282,7 @@ class TestLeases:
 
     def test_it_is_renewed_in_the_background(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            assert held is not None
+            held = await crawl.held()
             crawl.now += 5
             crawl.keeper.keep_alive(held)
             await crawl.peek_at(crawl.now)
@@ -294,8 +297,7 @@ class TestLeases:
 
     def test_one_of_a_store_that_has_failed_since_counts_nowhere_else(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
-            held = (await crawl.keeper.claim(KEY, 0.0)).held
-            assert held is not None
+            held = await crawl.held()
             crawl.store.fails = True
             assert await crawl.keeper.commit(file_entry(KEY), held)
             assert crawl.is_from_memory()

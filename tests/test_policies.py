@@ -87,11 +87,14 @@ class Crawl:
         return found
 
 
-def file(body: bytes = BODY) -> Knowledge:
-    headers = {"cache-control": "max-age=3600"}
-    limits = RepSettings.of(get_crawler().settings).rules.limits
-    answer = Answer(200, body, (ORIGIN.robots_txt_uri,), headers)
-    return learn(Knowledge(), answer, time.time(), limits)
+def learnt(answer: Answer, age: float = 0.0, **settings: Any) -> Knowledge:
+    limits = RepSettings.of(get_crawler(settings_dict=settings).settings).rules.limits
+    return learn(Knowledge(), answer, time.time() - age, limits)
+
+
+def file(body: bytes = BODY, seconds: int = 3600, **named: Any) -> Knowledge:
+    headers = {"cache-control": f"max-age={seconds}"}
+    return learnt(Answer(200, body, (ORIGIN.robots_txt_uri,), headers), **named)
 
 
 def in_a_crawl(
@@ -190,8 +193,7 @@ class TestFailing:
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work(crawl: Crawl) -> None:
-            limits = RepSettings.of(crawl.crawler.settings).rules.limits
-            crawl.fetches.outcome = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), limits)
+            crawl.fetches.outcome = learnt(Answer(Failure.LOCAL))
             assert (await crawl.policies.get(OTHER)).meaning is Meaning.ALLOW, "as errors mean here"
             crawl.fetches.outcome = KeyError("unthought-of")
             policy = await crawl.policies.get(ORIGIN)
@@ -238,9 +240,7 @@ class TestFailing:
 
     def test_what_expired_while_it_was_stored_is_used_by_those_who_waited(self) -> None:
         async def work(crawl: Crawl) -> None:
-            limits = RepSettings.of(crawl.crawler.settings).rules.limits
-            answer = Answer(200, BODY, (ORIGIN.robots_txt_uri,), {"cache-control": "max-age=5"})
-            crawl.fetches.outcome = learn(Knowledge(), answer, time.time() - 60, limits)
+            crawl.fetches.outcome = file(seconds=5, age=60, REP_CACHE_MIN_SECONDS=0)
             policy = await crawl.policies.get(ORIGIN)
             assert is_read(policy)
             assert 0.5 < policy.usable_until - time.time() < 2, "for a moment"

@@ -69,6 +69,13 @@ def resumed(folder: Path, state: Any, kind: Any) -> Setup:
     return Setup(str(folder), json.loads(json.dumps(state)), kind=kind)
 
 
+def left(folder: Path, kind: Any, urls: list[str]) -> Any:
+    """The state of a crawl that was stopped with these requests in its queue."""
+    setup = Setup(str(folder), kind=kind)
+    setup.push(*urls)
+    return setup.queue.close()
+
+
 def files_in(folder: Path) -> list[Path]:
     return [path for path in folder.rglob("*") if path.is_file()]
 
@@ -107,9 +114,7 @@ class TestNothingIsLost:
 
     def test_what_was_looked_at_survives_a_kill(self, kind: Any, tmp_path: Path) -> None:
         """Scrapy's queue would lose nothing of what it has not yet touched."""
-        setup = Setup(str(tmp_path / "job"), kind=kind)
-        setup.push(*pages(3))
-        state = setup.queue.close()
+        state = left(tmp_path / "job", kind, pages(3))
         setup = resumed(tmp_path / "job", state, kind)
         unasked(setup)
         assert setup.pop() == []
@@ -126,10 +131,8 @@ class TestNothingIsLost:
             if error:
                 raise error
 
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(3))
         blind = type("Blind", (kind,), {"peek": peek})
-        setup = resumed(tmp_path, setup.queue.close(), blind)
+        setup = resumed(tmp_path, left(tmp_path, kind, pages(3)), blind)
         unasked(setup)
         assert setup.pop() == []
         assert not any(url for _, url in setup.readiness.asked)
@@ -140,10 +143,8 @@ class TestNothingIsLost:
         """It makes slots of our lanes, under whose names it finds their folders."""
         long_host = ".".join(["long" * 6] * 3)
         urls = [*pages(3), *(f"http://{long_host}/{number}" for number in range(3))]
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*urls)
-        state = setup.queue.close()
-        theirs = DownloaderAwarePriorityQueue(setup.crawler, kind, str(tmp_path), {**state})
+        state = left(tmp_path, kind, urls)
+        theirs = DownloaderAwarePriorityQueue(Setup().crawler, kind, str(tmp_path), {**state})
         assert len(theirs) == 12
         popped = [request.url for _ in range(5) if (request := theirs.pop()) is not None]
         theirs.push(Request("http://a.example/new"))
@@ -210,11 +211,9 @@ class TestOneThatFails:
         self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A request that was resumed is read to fetch robots.txt for it; none can be."""
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(4))
         error = ValueError("nonsense")
         unreadable = broken(broken(kind, "pop", error), "peek", error)
-        setup = resumed(tmp_path, setup.queue.close(), unreadable)
+        setup = resumed(tmp_path, left(tmp_path, kind, pages(4)), unreadable)
         unasked(setup)
         assert sorted(serve(setup)) == [url for url in sorted(pages(4)) if "a.example" not in url]
         assert "a.example" not in setup.queue
@@ -262,9 +261,7 @@ class TestOneThatFails:
         self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         """What may be had another time is told again; what is nonsense is set aside."""
-        setup = Setup(str(tmp_path), kind=kind)
-        setup.push(*pages(3))
-        state = setup.queue.close()
+        state = left(tmp_path, kind, pages(3))
         setup = resumed(tmp_path, state, opening_fails(kind, error))
         assert len(setup.queue) == 6
         assert len(setup.pop()) == 6
@@ -344,9 +341,7 @@ def test_one_record_that_can_t_be_read_costs_one_request(kind: Any, tmp_path: Pa
 
 
 def test_many_that_can_t_be_read_do_not_hold_up_the_loop(tmp_path: Path) -> None:
-    setup = Setup(str(tmp_path), kind=LIFO)
-    setup.push(*(f"http://a.example/{number}" for number in range(1000)))
-    state = setup.queue.close()
+    state = left(tmp_path, LIFO, [f"http://a.example/{number}" for number in range(1000)])
 
     class Unreadable(LIFO):  # type: ignore[misc,valid-type]
         def pop(self) -> Any:
@@ -382,9 +377,7 @@ def test_other_priorities_of_the_same_origin_go_on(tmp_path: Path) -> None:
 @pytest.mark.parametrize("damage", range(7))
 def test_damaged_files(kind: Any, damage: int, tmp_path: Path) -> None:
     """Cut at many places, or overwritten; all else is served, and it ends."""
-    setup = Setup(str(tmp_path / "0"), kind=kind)
-    setup.push(*pages(4))
-    state = setup.queue.close()
+    state = left(tmp_path / "0", kind, pages(4))
     for file in files_in(tmp_path / "0"):
         if "a.example" not in str(file):
             continue
@@ -423,9 +416,7 @@ def test_damaged_files(kind: Any, damage: int, tmp_path: Path) -> None:
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
     """Of what can't be opened nothing else is lost, and what comes is kept in memory."""
-    setup = Setup(str(tmp_path), kind=kind)
-    setup.push(*pages(2))
-    state = setup.queue.close()
+    state = left(tmp_path, kind, pages(2))
     (folder,) = tmp_path.glob("*a.example*")
     shutil.rmtree(folder)
     folder.write_text("a file")
@@ -438,9 +429,7 @@ def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("priorities", [None, 5, ["x"], [None], {"a": 1}, [[]]])
 def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_path: Path) -> None:
-    setup = Setup(str(tmp_path), kind=LIFO)
-    setup.push(*pages(2))
-    state = setup.queue.close()
+    state = left(tmp_path, LIFO, pages(2))
     state["http://a.example a.example"] = priorities
     setup = resumed(tmp_path, state, LIFO)
     assert stats(setup)["damaged"] == 1
@@ -450,9 +439,7 @@ def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_pat
 
 def test_nothing_is_resumed_without_file_handles(tmp_path: Path) -> None:
     """Nothing is wrong with the files then: they must not be set aside."""
-    setup = Setup(str(tmp_path), kind=LIFO)
-    setup.push(*pages(2))
-    state = setup.queue.close()
+    state = left(tmp_path, LIFO, pages(2))
     too_many = OSError(errno.EMFILE, "too many open files")
     with pytest.raises(OSError, match="too many"):
         resumed(tmp_path, state, opening_fails(LIFO, too_many))

@@ -236,11 +236,8 @@ def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> No
     assert result.stats["rep/store/failed"] == 1
     assert result.stats["rep/store/back"] == 1
     assert "ERROR" not in result.log
-    store = SqliteStore(path, 1 << 30)
-    try:
+    with closing(SqliteStore(path, 1 << 30)) as store:
         assert [str(key.origin) for key in store.keys()] == hosts  # noqa: SIM118
-    finally:
-        store.close()
 
 
 @pytest.mark.slow

@@ -64,6 +64,15 @@ def body_of(
     return transfer.body_of(response)
 
 
+def read(body: bytes, encoding: str) -> tuple[bytes, str]:
+    """What is read of a whole answer, and what is remarked."""
+    headers: Any = {"Content-Encoding": encoding} if encoding else {}
+    transfer = Transfer(LIMIT)
+    transfer.came(Response("http://h/", headers=headers, body=body))
+    assert transfer.response is not None
+    return transfer.body_of(transfer.response), transfer.remark
+
+
 def received(body: bytes, encoding: str, *, piece: int = 1 << 14) -> tuple[Transfer, bytes]:
     """A transfer of a body piece by piece, until it has enough or there is no more."""
     headers = Headers({"Content-Encoding": encoding})
@@ -93,12 +102,9 @@ class TestBareGzip:
     @pytest.mark.parametrize("encoding", ["", "identity", "utf-8", "br", "gzip"])
     def test_decompressed_with_a_remark(self, encoding: str) -> None:
         encode = {"br": brotli.compress, "gzip": gzip.compress}.get(encoding, bytes)
-        transfer = Transfer(LIMIT)
-        headers: Any = {"Content-Encoding": encoding} if encoding else {}
-        came = Response("http://h/", headers=headers, body=encode(gzip.compress(BODY)))
-        transfer.came(came)
-        assert transfer.body_of(came) == BODY
-        assert transfer.remark
+        body, remark = read(encode(gzip.compress(BODY)), encoding)
+        assert body == BODY
+        assert remark
 
     @pytest.mark.parametrize("octets", [2, 10, 40])
     def test_what_is_cut_or_damaged_is_no_file(self, octets: int) -> None:
@@ -225,6 +231,7 @@ class TestCompressed:
             (zstd.compress(b"one\n") + zstd.compress(b"two\n"), "zstd", b"one\ntwo\n"),
             (zstd.compress(b"one\n") + _SKIPPED + zstd.compress(b"2"), "zstd", b"one\n2"),
         ],
+        ids=["br", "charset last", "charset first", "utf-16", "members", "frames", "a skipped one"],
     )
     def test_several_at_once(self, body: bytes, named: str, read: bytes) -> None:
         """Codings, charsets beside them, members and frames."""
@@ -248,11 +255,8 @@ class TestCompressed:
     @pytest.mark.parametrize("kind", [kind for kind in ENCODERS if kind != "br"])
     def test_octets_after_the_file(self, kind: str, rest: bytes) -> None:
         name, encode = ENCODERS[kind]
-        transfer = Transfer(LIMIT)
-        came = Response("http://h/", headers={"Content-Encoding": name}, body=encode(BODY) + rest)
-        transfer.response = came
-        assert transfer.body_of(came) == BODY
-        assert transfer.remark == f"{len(rest)} octets after the end of the {name} file"
+        remark = f"{len(rest)} octets after the end of the {name} file"
+        assert read(encode(BODY) + rest, name) == (BODY, remark)
 
     def test_octets_after_brotli(self) -> None:
         """Its library does not tell where it ended."""
@@ -276,11 +280,8 @@ class TestCompressed:
         ],
     )
     def test_what_is_no_coding(self, name: str) -> None:
-        transfer = Transfer(LIMIT)
-        came = Response("http://h/", headers={"Content-Encoding": name}, body=BODY + b"# \xe9\n")
-        transfer.response = came
-        assert transfer.body_of(came) == BODY + b"# \xe9\n"
-        assert transfer.remark == f"Content-Encoding: {name.lower().removeprefix('identity, ')}"
+        remark = f"Content-Encoding: {name.lower().removeprefix('identity, ')}"
+        assert read(BODY + b"# \xe9\n", name) == (BODY + b"# \xe9\n", remark)
         assert body_of(BODY + b"#" * LIMIT, name) == (BODY + b"#" * LIMIT)[: LIMIT + 1]
 
     @pytest.mark.parametrize("said", ["utf-8", "none", "utf-16"])
