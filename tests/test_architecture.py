@@ -242,18 +242,15 @@ class TestLayers:
         ]
         assert offenders == []
 
-    @pytest.mark.parametrize(
-        "call", ["open", "print", "input", "breakpoint", "exec", "eval", "__import__"]
-    )
-    def test_no_effects_without_an_import(self, call: str) -> None:
+    def test_no_effects_without_an_import(self) -> None:
+        effects = {"open", "print", "input", "breakpoint", "exec", "eval", "__import__"}
         offenders = [
-            _named(module)
+            f"{_named(module)} calls {node.func.id}"
             for module in _MODULES
             if _layer(module) == "protocol"
             for node in _nodes(module)
-            if isinstance(node, ast.Call)
-            and isinstance(node.func, ast.Name)
-            and node.func.id == call
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name)
+            if node.func.id in effects
         ]
         assert offenders == []
 

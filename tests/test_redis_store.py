@@ -301,21 +301,6 @@ def test_without_the_package_the_crawl_does_not_start() -> None:
         assert site.paths() == ["/robots.txt", "/public"]
 
 
-def test_a_local_tier_that_cannot_be_had_is_memory(redis_server: RedisServer) -> None:
-    with hosts(2, 0.0) as (proxy, names):
-        for _ in range(2):
-            done = worker(
-                redis_server.url,
-                proxy,
-                names,
-                None,
-                REP_STORE_PATH="/proc/self/robots.sqlite",
-            )
-        assert set(asked(proxy).values()) == {1}
-    (words,) = warnings(done)
-    assert "':memory:'" in words
-
-
 @pytest.mark.parametrize("loop", _LOOPS)
 def test_an_outage_of_an_earlier_run_holds_none_of_the_next(own: RedisServer, loop: Loop) -> None:
     """One worker left it; four others begin, and one of them asks, before any page is had."""

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from decimal import Decimal
-from fractions import Fraction
 from pathlib import Path
 from typing import Any
 
@@ -111,8 +109,6 @@ def test_values_may_come_as_text(name: str, text: str, value: Any) -> None:
         ("REP_FETCH_TIMEOUT_SECONDS", "1e400", "must be a number"),
         ("REP_QUICK_RETRY_SECONDS", [1, 10**400], "must be a number"),
         ("REP_QUICK_RETRY_SECONDS", [-(10**400)], "must be a number"),
-        ("REP_MEMORY_OCTETS", Decimal(10) ** 400, "whole number of 1 or more"),
-        ("REP_MEMORY_OCTETS", Fraction(10**400, 3), "whole number of 1 or more"),
         ("REP_STORE_PATH", "a\0b", "holds a NUL character"),
         ("REP_WARC_DIR", "a\0b", "holds a NUL character"),
         ("REP_AUDIT_DIR", "a\0b", "holds a NUL character"),

@@ -19,6 +19,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import Lease, StoreError
 from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.fetch import chosen_store, keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
@@ -343,6 +344,12 @@ def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
         assert site.paths() == ["/a"]
     assert "an earlier copy is obeyed" in result.log
     assert "rulesed" not in result.log
+
+
+def test_a_local_tier_that_cannot_be_had_is_memory(caplog: pytest.LogCaptureFixture) -> None:
+    settings = RepSettings.of(Settings({"REP_STORE_PATH": "/proc/self/robots.sqlite"}))
+    assert isinstance(chosen_store._local_tier(settings), MemoryStore)
+    assert "or to ':memory:'" in caplog.text
 
 
 class TestPlaces:
