@@ -192,12 +192,12 @@ class TestFleet:
                 return process
 
             yield started
+            assert self._left(tmp_path) == [], "no process, so no port either"
+            assert list(tmp_path.iterdir()) == []
 
     @needs_redis
     @pytest.mark.slow
-    def test_what_comes_of_it(
-        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
-    ) -> None:
+    def test_what_comes_of_it(self, start: Callable[..., subprocess.Popen[str]]) -> None:
         out, err = start().communicate(timeout=150)
         assert err == ""
         head, table, counts, trails = re.split(r"^SITE .*\n|\n\n", out, flags=re.MULTILINE)
@@ -223,7 +223,6 @@ class TestFleet:
             "origin set a delay between requests, and no request came too soon. - Each of the "
             "3 trails is complete: every digest in it is right."
         )
-        self._assert_nothing_left(tmp_path)
 
     @needs_redis
     @pytest.mark.slow
@@ -243,7 +242,6 @@ class TestFleet:
         out, err = process.communicate(timeout=30)
         assert (process.returncode, out) == (128 + number, "")
         assert err == "ended before it was done; nothing is left behind\n"
-        self._assert_nothing_left(tmp_path)
 
     @needs_redis
     @pytest.mark.slow
@@ -253,12 +251,11 @@ class TestFleet:
         process = start()
         assert process.stdout
         assert "3 workers crawl" in process.stdout.readline()
-        (first, *_) = [pid for pid in self._left(tmp_path) if "crawl" in self._words(pid)]
+        (first, *_) = [pid for pid in self._left(tmp_path) if "crawl" in _words(pid)]
         os.kill(first, signal.SIGKILL)
         out, err = process.communicate(timeout=30)
         assert (process.returncode, out) == (1, "")
         assert re.match(r"worker \d failed with status -9\n", err)
-        self._assert_nothing_left(tmp_path)
 
     def test_no_server_is_installed(
         self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
@@ -268,12 +265,6 @@ class TestFleet:
         assert (process.returncode, out) == (69, "")
         assert err.startswith("neither redis-server nor valkey-server is installed")
         assert "apt install redis-server" in err
-        self._assert_nothing_left(tmp_path)
-
-    def _assert_nothing_left(self, folder: Path) -> None:
-        """No process, so no port either; and no file."""
-        assert self._left(folder) == []
-        assert list(folder.iterdir()) == []
 
     def _left(self, folder: Path) -> list[int]:
         """The processes that were told of the folder, or are in it, as Redis is."""
@@ -290,5 +281,6 @@ class TestFleet:
                 found.append(int(process.name))
         return found
 
-    def _words(self, pid: int) -> list[str]:
-        return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
+
+def _words(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
