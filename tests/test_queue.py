@@ -80,13 +80,7 @@ class FakeReadiness:
 
 
 class Setup:
-    def __init__(
-        self,
-        folder: str = "",
-        state: Any = None,
-        kind: Any = FifoMemoryQueue,
-        start_kind: Any = None,
-    ) -> None:
+    def __init__(self, folder: str = "", state: Any = None, kind: Any = FifoMemoryQueue) -> None:
         self.crawler = get_crawler()
         self.crawler.engine = Engine()  # type: ignore[assignment]
         self.readiness = FakeReadiness(Downloader(self.crawler))
@@ -95,7 +89,6 @@ class Setup:
             kind,
             folder,
             state,
-            start_queue_cls=start_kind,
             readiness=self.readiness,  # type: ignore[arg-type]
         )
 
@@ -224,8 +217,8 @@ def test_what_names_no_origin_is_handed_out(url: str) -> None:
 
 
 class TestPrefetch:
-    def push_many(self, setup: Setup, count: int = 200) -> None:
-        hosts = [f"h{number}.example" for number in range(count)]
+    def push_many(self, setup: Setup) -> None:
+        hosts = [f"h{number}.example" for number in range(200)]
         setup.readiness.outlooks |= dict.fromkeys(hosts, Outlook(OriginState.UNASKED))
         setup.push(*(f"http://{host}/" for host in hosts))
 

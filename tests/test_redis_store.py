@@ -189,13 +189,13 @@ def test_refused_from_beginning_to_end(tmp_path: Path, loop: Loop) -> None:
 
 
 def _during(
-    trouble: Callable[[], None], proxy: Site, start: Callable[[], list[Crawl]], after: int = 8
+    trouble: Callable[[], None], proxy: Site, start: Callable[[], list[Crawl]]
 ) -> list[Crawl]:
     """Crawls in the middle of which something happens."""
     with ThreadPoolExecutor(1) as pool:
         crawls: Future[list[Crawl]] = pool.submit(start)
         patience = time.monotonic() + 40
-        while len(asked(proxy)) < after:
+        while len(asked(proxy)) < 8:
             assert time.monotonic() < patience
             time.sleep(0.02)
         trouble()
@@ -258,8 +258,8 @@ def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServ
         key = usual_key(Origin.of(site.url()))
         store.claim(key, seconds=19.0, fresh_seconds=0.0).result()
         began = time.monotonic()
-        settings = {"REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
-        settings |= {**ADDON, "REP_STORE": "redis", "CLOSESPIDER_TIMEOUT": 2}
+        settings = {**ADDON, "REP_STORE": "redis", "CLOSESPIDER_TIMEOUT": 2}
+        settings |= {"REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
         done = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/public")])
         assert time.monotonic() - began < 20
         assert site.paths() == []
