@@ -20,7 +20,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
 from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.redis_server import RedisServer, a_loop, redis_store
+from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
 from tests.servers.handle import Answer, Site, free_port
 
 _RULES = "User-agent: *\nDisallow: /private\n"
@@ -140,6 +140,16 @@ def test_four_workers_fetch_each_origin_once(
             assert kept == count
 
 
+def test_the_url_alone_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+    """REP_STORE = "auto", as it is by default."""
+    with hosts(3, 0.0) as (proxy, names):
+        for seed in range(2):
+            worker(redis_server.url, proxy, names, tmp_path, seed=seed, REP_STORE="auto")
+        assert set(asked(proxy).values()) == {1}
+    with redis_server.client() as client:
+        assert len(client.keys("rep:{*}:p2:*")) == 3
+
+
 def test_a_warm_worker_does_not_ask_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(3, 0.0) as (proxy, names):
         worker(redis_server.url, proxy, names, tmp_path)
@@ -249,6 +259,16 @@ def test_trouble_in_the_middle(
     assert told - {()} == ({_WORDS} if is_outage else set())
     for done in crawls:
         assert len(warnings(done)) in (0, 2), "one each way"
+
+
+@pytest.mark.slow
+def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
+    with hosts(30, 0.0) as (proxy, names), SlowLine(redis_server.port) as line:
+        line.delay_seconds = 0.1
+        crawls = [worker(line.url, proxy, names, tmp_path, seed=seed) for seed in range(2)]
+        assert set(asked(proxy).values()) == {1}
+        assert_obeyed(proxy, names, crawls)
+    assert [warnings(done) for done in crawls] == [[], []]
 
 
 def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServer) -> None:

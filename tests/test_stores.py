@@ -352,6 +352,72 @@ def test_a_local_tier_that_cannot_be_had_is_memory(caplog: pytest.LogCaptureFixt
     assert "or to ':memory:'" in caplog.text
 
 
+class TestSqlite:
+    """The file, at its worst."""
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_damaged(self, loop: Loop, tmp_path: Path) -> None:
+        path = tmp_path / "a.sqlite"
+        path.write_bytes(b"this is no database" * 500)
+        with Site({"/robots.txt": _RULES}) as site:
+            result = run(loop, site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
+            assert_obeyed(site, result)
+        (aside,) = tmp_path.glob("a.sqlite.damaged-*")
+        assert aside.read_bytes() == b"this is no database" * 500
+        assert len(re.findall(r"\[scrapy_rep\S*\] WARNING", result.log)) == 1
+        with closing(sqlite3.connect(path)) as plain:
+            assert plain.execute("select count(*) from files_3").fetchone() == (2,)
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    def test_where_nothing_can_be_written(self, loop: Loop) -> None:
+        with Site({"/robots.txt": _RULES}) as site:
+            for store in ("auto", "sqlite"):
+                before = len(site.paths())
+                result = run(loop, site, REP_STORE=store, REP_STORE_PATH="/proc/self/a.sqlite")
+                assert len(site.paths()) - before == 5
+                assert_went_on_from_memory(result)
+                assert "REP_STORE_PATH" in result.log
+
+    @pytest.mark.slow
+    def test_locked_by_somebody_who_does_not_let_go(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.sqlite"
+        with Site({"/robots.txt": _RULES}) as site:
+            run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
+        with (
+            Site({"/robots.txt": _RULES}) as site,
+            closing(sqlite3.connect(path, isolation_level=None)) as other,
+        ):
+            other.execute("begin immediate")
+            result = run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
+            assert_obeyed(site, result)
+        assert_went_on_from_memory(result)
+        assert "locked" in result.log
+
+    @pytest.mark.slow
+    def test_a_lock_holds_the_crawl_up_once_and_not_once_per_origin(self, tmp_path: Path) -> None:
+        path = tmp_path / "a.sqlite"
+        hosts = [f"http://h{number}.example" for number in range(12)]
+        with Site() as proxy, closing(sqlite3.connect(path, isolation_level=None)) as other:
+            other.execute("pragma journal_mode = wal")
+            meta = {"proxy": proxy.url("")}
+            settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+            settings |= {"REP_FETCH_META": meta}
+            crawl(URLS_SPIDER, settings=settings, urls=["data:,"])  # makes the tables
+            other.execute("begin immediate")
+            began = time.monotonic()
+            result = crawl(
+                URLS_SPIDER,
+                settings=settings,
+                urls=[f"{host}/a" for host in hosts],
+                meta=meta,
+                timeout_seconds=120,
+            )
+            elapsed = time.monotonic() - began
+        assert_went_on_from_memory(result)
+        assert [item["status"] for item in result.items] == [200] * len(hosts)
+        assert elapsed < 20
+
+
 class TestPlaces:
     """Where the file is by default."""
 
