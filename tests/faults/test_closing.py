@@ -15,7 +15,7 @@ import pytest
 
 from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.processes import Forked, start_crawl
 from tests.servers.handle import Answer, Sequence, Site
 from tests.spiders import ALL_ASKED_FOR
@@ -131,7 +131,7 @@ def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
         began = time.monotonic()
         result = crawl(
             _CLOSING,
-            settings={**SETTINGS, "REP_QUICK_RETRY_SECONDS": [50]},
+            settings={**SETTINGS, **WITH_SCRAPYS_QUEUE, "REP_QUICK_RETRY_SECONDS": [50]},
             urls=[down.url("/a"), good.url("/a")],
             timeout_seconds=55,
         )
@@ -143,6 +143,7 @@ def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path: Path) -> None:
+    """In Scrapy's own queue, so that a request is under way while the file waits."""
     from scrapy_rep.cache.sqlite import SqliteStore
     from scrapy_rep.protocol.access.origin import Origin
 
@@ -156,7 +157,12 @@ def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path
         result = crawl(
             _CLOSING,
             loop=loop,
-            settings={**SETTINGS, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
+            settings={
+                **SETTINGS,
+                **WITH_SCRAPYS_QUEUE,
+                "REP_STORE": "sqlite",
+                "REP_STORE_PATH": str(path),
+            },
             urls=[waited_for.url("/a"), good.url("/a")],
             timeout_seconds=55,
         )
