@@ -191,6 +191,16 @@ class TestLeases:
 
         in_a_crawl(work)
 
+    @pytest.mark.parametrize("is_refresh", [False, True])
+    def test_only_a_refresh_asks_the_site_while_the_copy_is_due(self, is_refresh: bool) -> None:
+        async def work(crawl: Crawl) -> None:
+            crawl.store.commit(Entry(crawl.key(), crawl.learnt(age=3590.0)), None)
+            known = await crawl.known(is_refresh=is_refresh)
+            assert len(crawl.asked) == is_refresh
+            assert body_of(known) == (b"User-agent: *\n" if is_refresh else BODY)
+
+        in_a_crawl(work, answer(body=b"User-agent: *\n", **HOLDS))
+
     def test_what_is_fresh_to_others_and_not_to_us_is_refused_once(self) -> None:
         async def work(crawl: Crawl) -> None:
             asked: list[float] = []
