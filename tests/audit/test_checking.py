@@ -193,13 +193,6 @@ def test_what_is_no_trail_does_not_raise(tmp_path: Path, octets: bytes) -> None:
     assert found.problems or found.missing
 
 
-@pytest.mark.parametrize("kind", ["policy", "body", "decision", "gap", "mark", "exempt"])
-def test_records_that_cannot_be_so_are_named(tmp_path: Path, kind: str) -> None:
-    (tmp_path / "1-00001.jsonl").write_text(f'{{"t":"{kind}","n":"x","p":[],"lines":{{}}}}\n')
-    found = check(Run(tmp_path))
-    assert any(kind in problem or "begins with" in problem for problem in found.problems)
-
-
 def _written(folder: Path, *segments: list[dict[str, object]]) -> TrailCheck:
     """The check of a trail of these records, each segment with its head, and without marks."""
     for number, held in enumerate(segments, start=1):

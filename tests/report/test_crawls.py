@@ -176,6 +176,7 @@ class TestCommand:
         (killed / "1-00001.jsonl").write_text('{"t":"run","v":1,"run":"killed","segment":1}\n')
         done = rep("report", killed)
         assert (done.status, "note: The trail is not complete" in done.out) == (4, True)
+        assert "Events after the last record are unknown" in rep("report", killed, "--json").out
         assert rep("report", tmp_path / "nowhere").status == 2
         (tmp_path / "empty").mkdir()
         assert rep("report", tmp_path / "empty").status == 2

@@ -15,7 +15,6 @@ from scrapy_rep.proof.report.report_making import report_of
 from scrapy_rep.proof.report.report_page import page
 from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, CrawlReport
 from scrapy_rep.proof.report.verdict_words import BAD, GOOD, verdict
-from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from tests.report.making import BEGAN, Made
 
@@ -72,15 +71,6 @@ def test_what_cannot_be_counted_is_told(name: str, tmp_path: Path) -> None:
     assert report.state == CHANGED
     assert report.runs[0].problems
     assert [*verdict(report)][-1][0] == BAD
-
-
-@pytest.mark.parametrize(
-    "name", ["a time that no float holds", "a decision of text", "a gap below nothing"]
-)
-def test_the_check_of_the_trail_tells_of_it_too(name: str, tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    DAMAGE[name](made)
-    assert check(made.end()).problems
 
 
 def test_a_site_that_asks_for_a_delay_of_300_digits(tmp_path: Path) -> None:

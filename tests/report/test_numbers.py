@@ -25,7 +25,6 @@ from scrapy_rep.proof.report.report_values import (
 )
 from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
 from scrapy_rep.proof.report.verdict_words import NOTE, verdict
-from scrapy_rep.proof.trail_reading import TrailError
 from scrapy_rep.settings import SETTINGS
 from tests.commands.calling import rep
 from tests.report.making import BEGAN, Made
@@ -354,25 +353,6 @@ class TestStates:
         assert len(run.manifest_sha256) == 64
         assert json.loads(json.dumps(found.as_dict()))["totals"]["judged"] == 5
 
-    def test_without_an_end(self, tmp_path: Path) -> None:
-        made = Made(tmp_path)
-        made.decide(f"{A}/1", made.policy(A))
-        found = report_of(trails_at([made.folder]))
-        assert (found.state, found.runs[0].ended) == ("incomplete", None)
-        assert found.totals.judged == 1
-        assert any("after the last record" in limit for limit in found.limits)
-        made.end()
-
-    def test_changed(self, tmp_path: Path) -> None:
-        _small(tmp_path)
-        (path,) = (tmp_path / "run-1").glob("*.gz")
-        octets = gzip.decompress(path.read_bytes())
-        path.write_bytes(gzip.compress(octets.replace(b'"allowed":false', b'"allowed":true', 1)))
-        found = report_of(trails_at([tmp_path]))
-        assert found.state == "changed"
-        assert found.runs[0].problems
-        assert any("proves nothing" in words for _, words in verdict(found))
-
     def test_a_gap(self, tmp_path: Path) -> None:
         made = Made(tmp_path)
         made.decide(f"{A}/1", made.policy(A))
@@ -384,10 +364,6 @@ class TestStates:
         assert (found.totals.lost, found.totals.judged, found.state) == (1, 2, "incomplete")
         (gap,) = found.gaps.rows
         assert (gap.from_n, gap.to_n, gap.count) == (2, 2, 1)
-
-    def test_none(self, tmp_path: Path) -> None:
-        with pytest.raises(TrailError, match="no trail"):
-            trails_at([tmp_path])
 
     @pytest.mark.parametrize("value", ["null", '"x"', "1e999", "-5", "[]", "{}", str(10**40)])
     def test_records_that_cannot_be(self, tmp_path: Path, value: str) -> None:
