@@ -94,26 +94,20 @@ class TestFormat:
         assert done.out == "Sitemap: https://h/s\n"
 
     @pytest.mark.parametrize("option", ["--write", "--check", "--diff", None])
-    def test_what_is_not_equivalent_is_never_written(
+    def test_what_is_not_proved_is_never_written(
         self, robots: Path, option: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(normal, "normalise", lambda *_: b"User-agent: *\nDisallow: /a/b\n")
-        done = rep("format", robots, *([option] if option else []))
-        assert done.status == 70
-        assert done.out == ""
-        assert "internal error, nothing is written: /a" in done.err
-        assert robots.read_bytes() == OLD
-
-    @pytest.mark.parametrize("option", ["--write", "--check", "--diff", None])
-    def test_what_could_not_be_proved_is_never_written(
-        self, robots: Path, option: str | None, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+        """A proof that takes too much work; and another meaning, which would be an error of ours."""
+        call = ("format", robots, *([option] if option else []))
         monkeypatch.setattr(differences, "MOST_STEPS", 100)
-        done = rep("format", robots, *([option] if option else []))
-        assert done.status == 4
-        assert done.out == ""
+        done = rep(*call)
+        assert (done.status, done.out, robots.read_bytes()) == (4, "", OLD)
         assert "not settled, nothing is written" in done.err
-        assert robots.read_bytes() == OLD
+        monkeypatch.undo()
+        monkeypatch.setattr(normal, "normalise", lambda *_: b"User-agent: *\nDisallow: /a/b\n")
+        done = rep(*call)
+        assert (done.status, done.out, robots.read_bytes()) == (70, "", OLD)
+        assert "internal error, nothing is written: /a" in done.err
 
     def test_what_is_not_rewritten_needs_no_proof(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
@@ -163,14 +157,18 @@ class TestSeveral:
         assert "give --write, --check or --diff" in done.err
 
 
+def compared(folder: Path, old: str, new: str, *options: str) -> Done:
+    """What is said of the difference of two files."""
+    for name, text in (("old", old), ("new", new)):
+        (folder / name).write_text(text)
+    return rep("diff", folder / "old", folder / "new", *options)
+
+
 class TestDiff:
     def test_because_of_which_lines(self, tmp_path: Path) -> None:
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.write_text("User-agent: a\nUser-agent: b\nDisallow: /x\n")
-        new.write_text(
-            "User-agent: b\nUser-agent: a\nDisallow: /x\nAllow: /x/y\nSitemap: https://h/s\n"
-        )
-        done = rep("diff", old, new)
+        old = "User-agent: a\nUser-agent: b\nDisallow: /x\n"
+        new = "User-agent: b\nUser-agent: a\nDisallow: /x\nAllow: /x/y\nSitemap: https://h/s\n"
+        done = compared(tmp_path, old, new)
         assert done.status == 1
         assert done.out == (
             "a, b\n"
@@ -182,67 +180,48 @@ class TestDiff:
         )
 
     def test_use_of_content(self, tmp_path: Path) -> None:
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.write_text("User-agent: a\nUser-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n")
-        new.write_text(
+        old = "User-agent: a\nUser-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n"
+        new = (
             "License: https://h/terms\n"
             "User-agent: a\nDisallow: /x\nContent-Usage: /y train-ai=n\nContent-Signal: use=full\n"
             "User-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n"
         )
-        done = rep("diff", old, new)
+        done = compared(tmp_path, old, new)
         assert done.status == 1
         assert done.out.startswith("a\n  train-ai: n -> unknown  ")
         assert "\n  - 4 | Content-Usage: train-ai=n\n  + nothing is said\n" in done.out
         assert "a\n  use: unknown -> full" in done.out
         assert "\nb\n" not in done.out
         assert done.out.endswith("+ License: https://h/terms\nno probe URL changes its verdict\n")
-        rows = rep("diff", old, new, "--json").rows
-        assert [row.get("usage") or (row["record"], row["uri"]) for row in rows] == [
-            "train-ai",
-            "use",
-            ("License", "https://h/terms"),
-        ]
-        assert [(row["before"], row["after"]) for row in rows] == [
-            ("n", "unknown"),
-            ("unknown", "full"),
-            (False, True),
+        rows = compared(tmp_path, old, new, "--json").rows
+        told = [(row.get("usage") or row["uri"], row["before"], row["after"]) for row in rows]
+        assert told == [
+            ("train-ai", "n", "unknown"),
+            ("use", "unknown", "full"),
+            ("https://h/terms", False, True),
         ]
 
-    def test_a_licence_is_a_difference(self, tmp_path: Path) -> None:
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.write_text("License: https://h/it's\nUser-agent: *\nDisallow: /x\n")
-        new.write_text("License: https://h/its\nUser-agent: *\nDisallow: /x\n")
-        done = rep("diff", old, new)
-        assert done.status == 1
-        assert "- License: https://h/it's\n+ License: https://h/its\n" in done.out
-        rows = rep("diff", old, new, "--json").rows
-        assert rows == [
-            {"record": "License", "uri": "https://h/it's", "before": True, "after": False},
-            {"record": "License", "uri": "https://h/its", "before": False, "after": True},
+    @pytest.mark.parametrize(("record", "status"), [("License", 1), ("Sitemap", 0)])
+    def test_records_outside_of_groups(self, tmp_path: Path, record: str, status: int) -> None:
+        """A licence is a difference; that of sitemaps is told, and nothing more."""
+        before, after = (f"{record}: https://h/{name}" for name in ("it's", "its"))
+        files = [f"{line}\nUser-agent: *\nDisallow: /x\n" for line in (before, after)]
+        done = compared(tmp_path, *files)
+        assert (done.status, f"- {before}\n+ {after}\n" in done.out) == (status, True)
+        assert compared(tmp_path, *files, "--json").rows == [
+            {"record": record, "uri": "https://h/it's", "before": True, "after": False},
+            {"record": record, "uri": "https://h/its", "before": False, "after": True},
         ]
-
-    def test_sitemaps_are_told_to_programs_too(self, tmp_path: Path) -> None:
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.write_text("User-agent: *\nDisallow: /x\n")
-        new.write_text("User-agent: *\nDisallow: /x\nSitemap: https://h/it's.xml\n")
-        assert "+ Sitemap: https://h/it's.xml\n" in rep("diff", old, new).out
-        done = rep("diff", old, new, "--json")
-        row = {"record": "Sitemap", "uri": "https://h/it's.xml", "before": False, "after": True}
-        assert (done.status, json.loads(done.out)) == (0, row)
 
     def test_verdicts_and_uses_are_told_apart(self, tmp_path: Path) -> None:
         """What becomes disallowed is told once: nothing is said of its use any more."""
-        old, new = tmp_path / "old", tmp_path / "new"
-        old.write_text("User-agent: *\nContent-Usage: search=y\nAllow: /\n")
-        new.write_text("User-agent: *\nContent-Usage: search=y\nDisallow: /\n")
-        assert "search" not in rep("diff", old, new).out
+        old = "User-agent: *\nContent-Usage: search=y\nAllow: /\n"
+        assert "search" not in compared(tmp_path, old, old.replace("Allow", "Disallow")).out
 
     def test_too_many_uses_are_not_settled(self, tmp_path: Path) -> None:
-        old, new = tmp_path / "old", tmp_path / "new"
         uses = "".join(f"Content-Usage: /{number}*x*y train-ai=n\n" for number in range(3000))
-        old.write_text(f"User-agent: *\nDisallow: /x\n{uses}")
-        new.write_text("User-agent: *\nDisallow: /x\n")
-        done = rep("diff", old, new)
+        new = "User-agent: *\nDisallow: /x\n"
+        done = compared(tmp_path, new + uses, new)
         assert done.status == 4
         assert "not settled" in done.err
 

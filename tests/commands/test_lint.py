@@ -7,7 +7,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect import differences
 from scrapy_rep.commands import engine_work
 from scrapy_rep.protocol.access.knowledge import Answer
@@ -120,13 +119,6 @@ class TestStatus:
         options = ["--strict"] if strict else []
         assert rep("lint", "-", *options, stdin=body).status == status
 
-    @pytest.mark.parametrize("option", ["--select", "--ignore"])
-    @pytest.mark.parametrize("codes", ["REP401", "rep4", "rule-matches-nothing", "REP1,REP401"])
-    def test_which(self, robots: Path, option: str, codes: str) -> None:
-        done = rep("lint", robots, option, codes)
-        assert ("REP401 error" in done.out) is (option == "--select")
-        assert done.status == (1 if option == "--select" else 0)
-
     @pytest.mark.parametrize(
         ("options", "words"),
         [
@@ -149,11 +141,6 @@ class TestSeveral:
         assert done.out.splitlines()[-2].startswith("1 file: ")
         assert "No such file" in done.err
         assert "https://[" in done.err
-
-    def test_none_can_be_read(self, robots: Path) -> None:
-        done = rep("lint", robots.parent / "none")
-        assert (done.status, done.out) == (2, "")
-        assert "No such file" in done.err
 
 
 class TestSites:
@@ -204,28 +191,6 @@ class TestMachines:
             "mended_by": None,
         }
 
-    def test_sarif(self, robots: Path) -> None:
-        done = rep("lint", robots, "--output-format", "sarif")
-        log = json.loads(done.out)
-        assert done.status == 1
-        assert log["version"] == "2.1.0"
-        (run,) = log["runs"]
-        assert run["tool"]["driver"]["informationUri"].startswith("https://")
-        rules = run["tool"]["driver"]["rules"]
-        assert [rule["id"] for rule in rules] == [code.value for code in Code]
-        for rule in rules:
-            assert rule["helpUri"].endswith(f"/lint/{rule['id']}.html")
-        levels = {"error", "warning", "note"}
-        for result in run["results"]:
-            assert rules[result["ruleIndex"]]["id"] == result["ruleId"]
-            assert result["level"] in levels
-            (place,) = result["locations"]
-            assert place["physicalLocation"]["artifactLocation"]["uri"] == str(robots)
-            assert place["physicalLocation"]["region"]["startLine"] >= 1
-        one = next(result for result in run["results"] if result["ruleId"] == "REP401")
-        region = one["locations"][0]["physicalLocation"]["region"]
-        assert region == {"startLine": 2, "startColumn": 11, "snippet": {"text": "private/"}}
-
     def test_a_fingerprint_stays_as_lines_come_and_go(self, robots: Path) -> None:
         def prints(body: bytes) -> list[str]:
             robots.write_bytes(body)
@@ -258,14 +223,6 @@ class TestFix:
         again = rep("lint", robots, "--fix", "--select", "REP4")
         assert "already in this form" in again.out
         assert robots.read_bytes() == self.NEW
-
-    def test_only_some_codes(self, robots: Path) -> None:
-        robots.write_bytes(self.BODY)
-        done = rep("lint", robots, "--fix", "--select", "duplicate-rule")
-        assert done.status == 0
-        assert robots.read_bytes() == self.BODY.replace(
-            b"Disallow: /c//../\r\nDisallow: /a b", b"Disallow: /c//../"
-        )
 
     def test_shown_first(self, robots: Path) -> None:
         robots.write_bytes(self.BODY)

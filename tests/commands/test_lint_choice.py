@@ -47,6 +47,10 @@ class TestOptions:
             (["--select", "all"], {"REP401", "REP403", "REP504", "REP605", "REP802"}),
             (["--select", "needless"], {"REP504", "REP802"}),
             (["--select", "context,REP403"], {"REP403", "REP605"}),
+            (["--select", "REP1,rep401"], {"REP401"}),
+            (["--select", "rep4"], {"REP401", "REP403"}),
+            (["--select", "rule-matches-nothing"], {"REP401"}),
+            (["--ignore", "rule-matches-nothing,REP1"], {"REP403"}),
             (["--extend-select", "context"], {"REP401", "REP403", "REP605"}),
             (["--ignore", "REP403"], {"REP401"}),
             (["--select", "all", "--ignore", "needless"], {"REP401", "REP403", "REP605"}),
@@ -191,7 +195,6 @@ class TestStatistics:
 
     def test_wrong_usage(self) -> None:
         assert rep("lint", "-", "--statistics", "--all").status == 2
-        assert rep("lint", "-", "--statistics", "--output-format", "sarif").status == 2
 
 
 class TestComments:

@@ -10,6 +10,7 @@ from xml.etree import ElementTree as ET
 
 import pytest
 
+from scrapy_rep.analysis.checks.codes import Code
 from tests.commands.calling import rep
 
 BAD = b"User-agent: *\nDisallow: private/\nDisallow: /a b\nDisallow: private/\n"
@@ -40,9 +41,11 @@ def test_sarif(files: list[str]) -> None:
     assert log["version"] == "2.1.0"
     (run,) = log["runs"]
     assert run["tool"]["driver"]["name"] == "scrapy-rep"
+    assert run["tool"]["driver"]["informationUri"].startswith("https://")
     assert run["columnKind"] in {"utf16CodeUnits", "unicodeCodePoints"}
     rules = run["tool"]["driver"]["rules"]
-    assert len({rule["id"] for rule in rules}) == len(rules)
+    assert [rule["id"] for rule in rules] == [code.value for code in Code]
+    assert all(rule["helpUri"].endswith(f"/lint/{rule['id']}.html") for rule in rules)
     found = _found(files, "--select", "all")
     assert len(run["results"]) == len(found)
     for result, row in zip(run["results"], found, strict=True):
@@ -55,6 +58,9 @@ def test_sarif(files: list[str]) -> None:
         assert region.get("startColumn") == row["column"]
         uri = place["physicalLocation"]["artifactLocation"]["uri"]
         assert re.fullmatch(r"[A-Za-z0-9/._~%-]+", uri)
+    one = next(result for result in run["results"] if result["ruleId"] == "REP401")
+    region = one["locations"][0]["physicalLocation"]["region"]
+    assert region == {"startLine": 2, "startColumn": 11, "snippet": {"text": "private/"}}
     (invocation,) = run["invocations"]
     assert invocation["executionSuccessful"] is False
     (note,) = invocation["toolExecutionNotifications"]
@@ -62,9 +68,6 @@ def test_sarif(files: list[str]) -> None:
     assert note["message"]["text"] == "none.txt: No such file or directory"
     (place,) = note["locations"]
     assert place["physicalLocation"]["artifactLocation"]["uri"] == "none.txt"
-
-
-def test_sarif_of_files_that_can_be_read(files: list[str]) -> None:
     (run,) = json.loads(rep("lint", *files[:3], "--output-format", "sarif").out)["runs"]
     assert run["invocations"] == [{"executionSuccessful": True, "toolExecutionNotifications": []}]
 
@@ -238,7 +241,7 @@ class TestArguments:
             f"{Path(name, 'robots.txt')}: already in this form" for name in "ab"
         ]
         done = rep("lint", "*/none.txt")
-        assert done.status == 2
+        assert (done.status, done.out) == (2, "")
         assert "*/none.txt: No such file" in done.err
 
 
