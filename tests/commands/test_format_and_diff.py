@@ -97,7 +97,7 @@ class TestFormat:
     def test_what_is_not_proved_is_never_written(
         self, robots: Path, option: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A proof that takes too much work; and another meaning, which would be an error of ours."""
+        """A proof that takes too much work; and another meaning, an error of ours."""
         call = ("format", robots, *([option] if option else []))
         monkeypatch.setattr(differences, "MOST_STEPS", 100)
         done = rep(*call)
