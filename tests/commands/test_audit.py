@@ -287,15 +287,3 @@ def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
     done = rep("audit", *arguments)
     assert done.status == 2
     assert said in done.err
-
-
-def test_no_terminal_obeys_what_is_in_a_trail(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path)
-    crawl.know("a.example", b"User-agent: *\nDisallow: /\x1b[31m\n")
-    crawl.judge(["https://a.example/%1B[31m"])
-    run = crawl.end()
-    for arguments in (("verify",), ("replay",), ("export",)):
-        assert "\x1b" not in rep("audit", *arguments, run.path).out
-    done = rep("audit", "explain", run.path, "https://a.example/%1B[31m")
-    assert "\x1b" not in done.out
-    assert "Disallow: /\\x1b[31m" in done.out

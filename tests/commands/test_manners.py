@@ -304,12 +304,6 @@ class TestTerminal:
         assert "\x1b[2J" not in written
         assert "\x1b]" not in written
 
-    def test_a_file_of_that_name(self, tmp_path: Path) -> None:
-        name = "\x1b]0;title\x07robots.txt"
-        (tmp_path / name).write_bytes(b"User-agent: *\nDisallow: c\n")
-        done = rep("lint", tmp_path / name, tmp_path / f"no{name}", is_terminal=True)
-        assert "\x07" not in done.out + done.err
-
     @pytest.mark.parametrize(
         "call",
         [

@@ -54,17 +54,6 @@ class TestText:
         for title in ("All other crawlers", "Distributions", "Use of content", "Lint"):
             assert title in lines
 
-    def test_hostile_names_obey_no_terminal(self, tmp_path: Path) -> None:
-        body = b"User-agent: \x1b[31mx\nDisallow: /\nk\x1b: v\n"
-        found = rep("survey", inputs.folder([("a\x1b[31m", body)], tmp_path), "--jobs", 1, "--lint")
-        assert "\x1b" not in found.out
-
-    def test_agents(self, folder: Path) -> None:
-        done = rep("survey", folder, "--jobs", 1, "--agents", "ccbot,GoogleBot,nobodysbot")
-        names = [line.split()[0] for line in done.out.splitlines() if line]
-        assert "ccbot" in names
-        assert "gptbot" not in names
-
     def test_bad_records_are_counted(self, tmp_path: Path) -> None:
         path = tmp_path / "x.jsonl"
         path.write_text('{"host": "a", "body": ""}\n{broken\n{"host": "b"}\n')
@@ -161,31 +150,28 @@ class TestFiles:
 
 
 class TestInterrupts:
-    def test_what_there_is_is_shown(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.parametrize(
+        ("error", "words"),
+        [(KeyboardInterrupt, "interrupted"), (BrokenProcessPool, "a process was killed")],
+    )
+    def test_what_there_is_is_shown(
+        self,
+        folder: Path,
+        error: type[BaseException],
+        words: str,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
         parts = jobs.parts_of
 
         def some(*arguments: Any) -> Iterator[SurveyPart]:
             yield from parts(*arguments)
-            raise KeyboardInterrupt
+            raise error
 
         monkeypatch.setattr(jobs, "parts_of", some)
         done = rep("survey", folder, "--jobs", 1, "--json")
-        assert done.status == 130
-        assert json.loads(done.out)["is_partial"] is True
-        assert "interrupted" in done.err
-
-    def test_a_process_that_is_killed(self, folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        parts = jobs.parts_of
-
-        def some(*arguments: Any) -> Iterator[SurveyPart]:
-            yield from parts(*arguments)
-            raise BrokenProcessPool
-
-        monkeypatch.setattr(jobs, "parts_of", some)
-        done = rep("survey", folder, "--jobs", 1, "--json")
-        assert done.status == 130
-        assert json.loads(done.out)["statistics"]["captures"]["sum"] == len(SMALL)
-        assert "a process was killed" in done.err
+        found = json.loads(done.out)
+        assert (done.status, found["is_partial"], words in done.err) == (130, True, True)
+        assert found["statistics"]["captures"]["sum"] == len(SMALL)
 
     def test_amid_an_addition(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
