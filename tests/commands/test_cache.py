@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import functools
-import json
 from contextlib import ExitStack
 from dataclasses import replace
 from pathlib import Path
@@ -135,11 +134,6 @@ def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
     assert "-> https://www.example.com/robots.txt\n" in out
 
 
-def test_show_the_file(settings: dict[str, Any]) -> None:
-    done = rep("cache", "show", "example.com", "--body", settings=settings)
-    assert done.out == "User-agent: *\nDisallow: /private\n"
-
-
 def test_purge(settings: dict[str, Any]) -> None:
     done = rep("cache", "purge", "example.com", settings=settings)
     assert (done.status, done.out) == (0, "purged https://example.com (fetched as GoodBot/1.0)\n")
@@ -181,7 +175,7 @@ class TestAskers:
         commit(settings, file_entry(BAD, body=b"bad"))
         return settings
 
-    def test_list_and_show_tell_them_apart(self, both: dict[str, Any]) -> None:
+    def test_list_show_and_export_tell_them_apart(self, both: dict[str, Any]) -> None:
         out = rep("cache", "list", "example.com", settings=both).out
         assert [line.split("ago  ")[1] for line in out.splitlines()[1:]] == [
             "BadBot/\\x1b[1m [0123456789ab]",
@@ -191,6 +185,14 @@ class TestAskers:
         assert out.count("https://example.com\n") == 2
         assert "fetched as: GoodBot/1.0\n" in out
         assert "fetched as: BadBot/\\x1b[1m [0123456789ab]\n" in out
+        rows = rep("cache", "export", "example.com", settings=both).rows
+        assert [(row["user_agent"], row["variant"]) for row in rows] == [
+            ("BadBot/\x1b[1m", "0123456789ab"),
+            ("GoodBot/1.0", ""),
+        ]
+
+    def test_without_a_name_both_are_purged(self, both: dict[str, Any]) -> None:
+        assert rep("cache", "purge", "example.com", settings=both).out.count("purged") == 2
 
     def test_one_of_them_is_named(self, both: dict[str, Any]) -> None:
         only = ("example.com", "--user-agent", "bad")
@@ -198,18 +200,6 @@ class TestAskers:
         assert rep("cache", "purge", *only, settings=both).out.count("purged") == 1
         assert rep("cache", "show", *only, settings=both).status == 1
         assert rep("cache", "show", "example.com", settings=both).status == 0
-
-    def test_an_origin_is_purged_for_all(self, both: dict[str, Any]) -> None:
-        assert rep("cache", "purge", "example.com", settings=both).out.count("purged") == 2
-
-    def test_export(self, both: dict[str, Any]) -> None:
-        out = rep("cache", "export", "example.com", settings=both).out
-        rows = [json.loads(line) for line in out.splitlines()]
-        assert [(row["user_agent"], row["variant"]) for row in rows] == [
-            ("BadBot/\x1b[1m", "0123456789ab"),
-            ("GoodBot/1.0", ""),
-        ]
-        assert {row["origin"] for row in rows} == {"https://example.com"}
 
     def test_refresh_is_not_for_others(self, both: dict[str, Any]) -> None:
         done = rep("cache", "refresh", "--all", "--user-agent", "bad", settings=both)
@@ -304,6 +294,6 @@ def test_tdmrep(settings: dict[str, Any]) -> None:
     assert f"{key.uri}  fresh" in rep("cache", "list", settings=settings).out
     body = rep("cache", "show", "example.com", "--body", settings=settings).out
     assert body == "User-agent: *\nDisallow: /private\n"
-    rows = rep("cache", "export", "example.com", settings=settings).out.splitlines()
-    assert {json.loads(row)["path"] for row in rows} == {"/robots.txt", key.path}
+    rows = rep("cache", "export", "example.com", settings=settings).rows
+    assert {row["path"] for row in rows} == {"/robots.txt", key.path}
     assert rep("cache", "purge", "example.com", settings=settings).out.count("purged") == 2

@@ -54,12 +54,6 @@ class TestByFile:
         assert done.rows[0]["text"] == "Disallow: /a # no"
         assert done.rows[0]["lost"] == []
 
-    @pytest.mark.parametrize(
-        ("urls", "status"), [(["/x"], 0), (["/x", "/a"], 1), (["/a/b"], 0), (["/robots.txt"], 0)]
-    )
-    def test_exit_status(self, robots: Path, urls: list[str], status: int) -> None:
-        assert rep("check", *urls, "--agent", "bar", "--robots", robots).status == status
-
     def test_many_from_standard_input(self, robots: Path) -> None:
         urls = b"".join(b"https://h/%s/%d\n" % (b"ab"[n % 2 : n % 2 + 1], n) for n in range(5000))
         done = rep("check", "-", "--agent", "bar", "--robots", robots, stdin=urls)

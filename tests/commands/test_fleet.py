@@ -611,31 +611,24 @@ class TestWatch:
         )
 
 
-class TestScreen:
+@pytest.mark.parametrize(
+    ("variables", "is_terminal", "lines", "written"),
+    [
+        ({"TERM": "xterm", "LINES": "24"}, True, "ab", "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J"),
+        # No longer than the terminal: else its first line would scroll away.
+        ({"TERM": "xterm", "LINES": "3"}, True, "abc", "\x1b[Ha\x1b[K\n...\x1b[K\n\x1b[J"),
+        ({"TERM": "xterm"}, False, "ab", "a\nb\n"),
+        ({"TERM": "dumb"}, True, "ab", "a\nb\n"),
+    ],
+)
+def test_a_screen(variables: dict[str, str], is_terminal: bool, lines: str, written: str) -> None:
     """What --watch writes in the place of what it wrote before."""
-
-    def screen(self, *lines: str, is_terminal: bool = True) -> str:
-        stream = Stream(is_terminal=is_terminal)
+    stream = Stream(is_terminal=is_terminal)
+    with pytest.MonkeyPatch.context() as patch:
+        for name, value in variables.items():
+            patch.setenv(name, value)
         Terminal(stream, stream).screen(lines)
-        return stream.written
-
-    def test_on_a_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setenv("LINES", "24")
-        assert self.screen("a", "b") == "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J"
-
-    def test_elsewhere(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        assert self.screen("a", "b", is_terminal=False) == "a\nb\n"
-        monkeypatch.setenv("TERM", "dumb")
-        assert self.screen("a", "b") == "a\nb\n"
-
-    def test_it_is_no_longer_than_the_terminal(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Else its first line would scroll away, and the next screen stand below."""
-        monkeypatch.setenv("TERM", "xterm")
-        monkeypatch.setenv("LINES", "10")
-        written = self.screen(*map(str, range(30)))
-        assert written.count("\n") == 9
-        assert "7\x1b[K\n...\x1b[K\n" in written
+    assert stream.written == written
 
 
 @pytest.mark.parametrize(
