@@ -94,11 +94,18 @@ class Judged:
         return Run(self.folder)
 
 
+def judged(root: Path, urls: Sequence[str] = (), **settings: Any) -> Judged:
+    """A crawl that knows the file of ``a.example``, and has judged some URLs."""
+    crawl = Judged(root, **settings)
+    crawl.know("a.example")
+    crawl.judge(urls)
+    return crawl
+
+
 def judged_outcomes(urls: Sequence[str], root: Path | None, **settings: Any) -> list[str]:
     """What comes of each request, with a trail or without."""
     without: dict[str, Any] = {} if root else {"REP_AUDIT_DIR": ""}
-    crawl = Judged(root or Path(), **without, **settings)
-    crawl.know("a.example")
+    crawl = judged(root or Path(), **without, **settings)
     found = [_outcome(crawl, url) for url in urls]
     if root is not None:
         crawl.end()

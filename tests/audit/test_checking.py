@@ -14,7 +14,7 @@ import pytest
 from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import TrailCheck, check
 from scrapy_rep.proof.trail_reading import Run
-from tests.audit.making import Judged
+from tests.audit.making import judged
 from tests.commands.calling import rep
 from tests.report.making import Made
 
@@ -23,12 +23,18 @@ URLS = [f"https://{host}.example/{path}" for host in "ab" for path in ("x", "pri
 
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
+    crawl = judged(tmp_path)
     crawl.know("b.example", b"User-agent: *\nDisallow: /\n\xff")
     crawl.judge(URLS)
     crawl.judge(URLS[:1], dont_obey_robotstxt=True)
     return crawl.end()
+
+
+@pytest.fixture
+def killed(tmp_path: Path) -> Path:
+    """The only file of a trail that was killed; no mark covers its last lines."""
+    (path,) = judged(tmp_path, URLS[:3]).folder.glob("*.jsonl")
+    return path
 
 
 def again(run: Run) -> TrailCheck:
@@ -116,16 +122,12 @@ def test_a_manifest_that_was_changed(run: Run) -> None:
     assert any("manifest.json is missing" in problem for problem in again(run).problems)
 
 
-def test_one_that_was_killed_is_complete_up_to_a_number(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:3])
-    (path,) = crawl.folder.glob("*.jsonl")
-    whole = check(Run(crawl.folder))
+def test_one_that_was_killed_is_complete_up_to_a_number(killed: Path) -> None:
+    whole = check(Run(killed.parent))
     assert not whole.problems
     assert "complete up to number 3" in " ".join(whole.missing)
-    path.write_bytes(path.read_bytes()[:-7])
-    torn = check(Run(crawl.folder))
+    killed.write_bytes(killed.read_bytes()[:-7])
+    torn = check(Run(killed.parent))
     assert not torn.problems
     assert "complete up to number 2" in " ".join(torn.missing)
     assert any("torn" in lack for lack in torn.missing)
@@ -144,38 +146,30 @@ def test_one_that_was_killed_is_complete_up_to_a_number(tmp_path: Path) -> None:
         (b'"line":3,', b""),
     ],
 )
-def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, tmp_path: Path) -> None:
-    """In the last lines of a trail that was killed, which no mark covers; all readers notice it."""
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:3])
-    (path,) = crawl.folder.glob("*.jsonl")
-    octets = path.read_bytes()
+def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, killed: Path) -> None:
+    """All readers notice it."""
+    octets = killed.read_bytes()
     assert before in octets
-    path.write_bytes(octets.replace(before, after, 1))
-    found = check(Run(crawl.folder))
+    killed.write_bytes(octets.replace(before, after, 1))
+    found = check(Run(killed.parent))
     assert any("invalid record of kind decision" in problem for problem in found.problems)
-    assert rep("audit", "verify", crawl.folder).status == 1
-    made = rep("report", crawl.folder, "--json")
+    assert rep("audit", "verify", killed.parent).status == 1
+    made = rep("report", killed.parent, "--json")
     assert made.status == 1
     assert json.loads(made.out)["totals"]["judged"] == 2
     for action in (["replay"], ["export"]):
-        done = rep("audit", *action, crawl.folder)
+        done = rep("audit", *action, killed.parent)
         assert done.status == 4, done
         assert "damaged" in done.out + done.err
 
 
-def test_records_in_another_order(tmp_path: Path) -> None:
+def test_records_in_another_order(killed: Path) -> None:
     """Also in the last lines of a trail that was killed: the crawl wrote them by number."""
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:3])
-    (path,) = crawl.folder.glob("*.jsonl")
-    *lines, last, end = path.read_bytes().splitlines(keepends=True)
-    path.write_bytes(b"".join([*lines, end, last]))
+    *lines, last, end = killed.read_bytes().splitlines(keepends=True)
+    killed.write_bytes(b"".join([*lines, end, last]))
     problem = "the number 2 comes after the number 3"
-    assert any(problem in told for told in check(Run(crawl.folder)).problems)
-    assert rep("report", crawl.folder).status == 1
+    assert any(problem in told for told in check(Run(killed.parent)).problems)
+    assert rep("report", killed.parent).status == 1
 
 
 def test_a_request_that_left_before_its_turn(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from scrapy_rep.proof.report.report_values import INCOMPLETE
 from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, TrailError, UnreadableError, run_at, runs_in
-from tests.audit.making import Judged
+from tests.audit.making import Judged, judged
 from tests.commands.calling import rep
 from tests.report.making import BEGAN, Made
 
@@ -61,8 +61,7 @@ class TestWhileItIsWritten:
     @pytest.mark.slow
     def test_reports_on_a_crawl_that_goes_on(self, tmp_path: Path) -> None:
         """Segments are packed and the manifest is replaced at any moment: nothing is wrong."""
-        crawl = Judged(tmp_path, segment_octets=1 << 12)
-        crawl.know("a.example")
+        crawl = judged(tmp_path, segment_octets=1 << 12)
         is_over = threading.Event()
 
         def work() -> None:
@@ -154,9 +153,7 @@ class TestUnreadable:
 
 
 def test_two_crawls_of_one_process(tmp_path: Path) -> None:
-    crawls = [Judged(tmp_path) for _ in range(2)]
-    for crawl in crawls:
-        crawl.know("a.example")
+    crawls = [judged(tmp_path) for _ in range(2)]
     for number in range(200):
         crawls[number % 2].judge([f"https://a.example/{number}"])
     for crawl in crawls:

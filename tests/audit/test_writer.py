@@ -17,7 +17,7 @@ from scrapy_rep.proof import spool
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.proof.trail_writer import TrailWriter
-from tests.audit.making import Judged, judged_outcomes
+from tests.audit.making import Judged, judged, judged_outcomes
 
 URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
 
@@ -35,9 +35,7 @@ def assert_all_are_told_of(run: Run, count: int) -> Any:
 
 
 def test_a_full_disk(small_disk: Path) -> None:
-    crawl = Judged(small_disk)
-    crawl.know("a.example")
-    crawl.judge(URLS)
+    crawl = judged(small_disk, URLS)
     found = assert_all_are_told_of(crawl.end(), len(URLS))
     assert found.lost.total() > 500
     assert found.counts.total() > 50
@@ -47,9 +45,7 @@ def test_a_full_disk(small_disk: Path) -> None:
 
 def test_a_disk_that_has_room_again(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
-    crawl = Judged(small_disk)
-    crawl.know("a.example")
-    crawl.judge(URLS[:20])
+    crawl = judged(small_disk, URLS[:20])
     ballast.write_bytes(b"\0" * 40_000)
     crawl.judge(URLS[:300])
     ballast.unlink()
@@ -61,8 +57,7 @@ def test_a_disk_that_has_room_again(small_disk: Path) -> None:
 def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
     """A short write, and an error after it: as on a full disk, without a mount."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
+    crawl = judged(tmp_path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
     try:
         crawl.judge(URLS[:300])
@@ -78,9 +73,7 @@ def test_a_folder_that_vanishes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
     monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:9])
+    crawl = judged(tmp_path, URLS[:9])
     shutil.rmtree(crawl.folder)
     if is_replaced:
         crawl.folder.write_text("a file stands here now")
@@ -95,8 +88,7 @@ def test_a_folder_that_vanishes(
 def test_a_folder_that_vanishes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """What the first gap told of is lost with the folder, and told again."""
     monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
+    crawl = judged(tmp_path)
     for _ in range(2):
         crawl.judge(URLS[:5])
         shutil.rmtree(crawl.folder)
@@ -106,9 +98,7 @@ def test_a_folder_that_vanishes_twice(tmp_path: Path, monkeypatch: pytest.Monkey
 
 def test_a_folder_that_vanishes_just_before_the_end(tmp_path: Path) -> None:
     """And since the last look at it: the trail says what it has lost."""
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:9])
+    crawl = judged(tmp_path, URLS[:9])
     shutil.rmtree(crawl.folder)
     found = assert_all_are_told_of(crawl.end(), 9)
     assert found.lost.total() == 9
@@ -131,9 +121,7 @@ def judged_outcomes_at(root: Path, urls: list[str]) -> list[str]:
 
 
 def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path, segment_octets=1 << 13)
-    crawl.know("a.example")
-    crawl.judge(URLS)
+    crawl = judged(tmp_path, URLS, segment_octets=1 << 13)
     run = crawl.end()
     assert len(run.segments) > 20
     assert all(one.is_packed for one in run.segments)
@@ -150,8 +138,7 @@ def test_a_slow_disk_is_no_step_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record begins a file, so the disk is slow before the record itself is written too."""
-    crawl = Judged(tmp_path, segment_octets=1)
-    crawl.know("a.example")
+    crawl = judged(tmp_path, segment_octets=1)
     write = os.write
 
     def slowly(descriptor: int, octets: bytes) -> int:
@@ -171,9 +158,7 @@ def test_what_cannot_be_packed_stays_as_it_is(
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("scrapy_rep.proof.trail_writer.shutil.copyfileobj", full)
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge(URLS[:9])
+    crawl = judged(tmp_path, URLS[:9])
     run = crawl.end()
     assert [one.is_packed for one in run.segments] == [False]
     assert assert_all_are_told_of(run, 9).missing == []
