@@ -268,22 +268,3 @@ def test_export(run: Run, tmp_path: Path) -> None:
     path.chmod(0o644)
     assert rep("audit", "export", run.path, "-o", path).status == 0
     assert path.stat().st_mode & 0o777 == 0o644, "the user's choice"
-
-
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("verify",), "needs the folder of a run"),
-        (("verify", "/nowhere/at/all"), "all: No such file or directory\n"),
-        (("list", "/nowhere/at/all"), "all: No such file or directory\n"),
-        (("explain", "x"), "needs a run and a URL"),
-        (("verify", "x", "https://a.example/"), "takes no URL"),
-        (("list", "x", "--policy", "strict"), "go with replay"),
-        (("redact", "x"), "give its folder with -o"),
-        (("list",), "or REP_AUDIT_DIR"),
-    ],
-)
-def test_wrong_usage(arguments: tuple[str, ...], said: str) -> None:
-    done = rep("audit", *arguments)
-    assert done.status == 2
-    assert said in done.err

@@ -246,23 +246,6 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need() -> None:
     assert rep("cache", "purge", "example.com", settings=settings).status == 2
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["show"], "show needs origins, or --all"),
-        (["purge"], "purge needs"),
-        (["purge", "h", "--all"], "not both"),
-        (["list", "--user-agent"], "expected one argument"),
-        (["burn"], "invalid choice: 'burn'"),
-        (["list", "a b"], "names no origin"),
-    ],
-)
-def test_wrong_usage(settings: dict[str, Any], arguments: list[str], words: str) -> None:
-    done = rep("cache", *arguments, settings=settings)
-    assert done.status == 2
-    assert words in done.err
-
-
 @pytest.mark.parametrize("command", [("cache", "list"), ("check", "--cached", "https://h/")])
 def test_a_project_whose_folder_cannot_be_written(command: tuple[str, ...], here: Path) -> None:
     """Where crawls keep answers in memory, nothing is kept."""

@@ -99,42 +99,11 @@ class TestByFile:
         ]
 
 
-class TestUsage:
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (["check"], "give a URL, --sitemap, --page, --usage, --expect, or --rules"),
-            (["check", "/x", "--robots", "no/such/file"], "no/such/file: No such file"),
-            (["check", "/x", "--robots", "."], ".: Is a directory"),
-            (["check", "/x", "--cached", "--robots", "f"], "give one of them"),
-            (["check", "-", "--robots", "-"], "can be read only once"),
-            (["check", "x", "--robots", "pyproject.toml"], "a path that begins with /"),
-            (
-                ["check", "/x", "--agent", "a b", "--robots", "pyproject.toml"],
-                "does not name a crawler",
-            ),
-            (["check", "/x", "--bogus"], "unrecognized arguments: --bogus"),
-            (["check", "gopher://h/"], "robots.txt does not govern"),
-            (["check", "http://h:99999/"], "names no origin"),
-            (["check", "http://[bad/", "--robots", "pyproject.toml"], "names no origin"),
-            (["check", "http://", "--robots", "pyproject.toml"], "names no origin"),
-            (["check", "https://a b/", "--robots", "pyproject.toml"], "names no origin"),
-            (["check", "http://h/", "--cached", "--refresh"], "give one of them"),
-            (["chek"], "invalid choice: 'chek'"),
-            ([], "of these subcommands:\ncheck, lint, rule, format, diff, agents, cache"),
-        ],
-    )
-    def test_in_words(self, arguments: list[str], words: str) -> None:
-        done = rep(*arguments)
-        assert done.status == 2
-        assert words in done.err
-        assert "Traceback" not in done.err
-
-    def test_without_a_subcommand_in_80_columns(self) -> None:
-        lines = rep().err.splitlines()
-        assert lines[0] == "usage: scrapy rep subcommand ..."
-        assert max(map(len, lines)) <= 80
-        assert "survey" in lines[-1]
+def test_without_a_subcommand_in_80_columns() -> None:
+    lines = rep().err.splitlines()
+    assert lines[0] == "usage: scrapy rep subcommand ..."
+    assert max(map(len, lines)) <= 80
+    assert "survey" in lines[-1]
 
 
 KEY = usual_key(ORIGIN)
@@ -259,14 +228,6 @@ class TestCsv:
         (row,) = csv.DictReader(io.StringIO(done.out))
         assert row["like"] == "urllib: disallowed"
         assert not any((cell or "").startswith(("=", "+", "@")) for cell in row.values())
-
-    @pytest.mark.parametrize(
-        "options", [["--rules", "/"], ["--page", "http://h/"], ["--sitemap", "s.xml"]], ids=" ".join
-    )
-    def test_only_for_urls(self, robots: Path, options: list[str]) -> None:
-        done = rep("check", *options, "--csv", "--agent", "x", "--robots", robots)
-        assert (done.status, done.out) == (2, "")
-        assert "--csv" in done.err
 
 
 class TestExpected:

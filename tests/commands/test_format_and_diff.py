@@ -115,19 +115,6 @@ class TestFormat:
         monkeypatch.setattr(differences, "MOST_STEPS", 0)
         assert rep("format", "-", stdin=NEW.encode()) == Done(0, NEW, "")
 
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (["-", "--write"], "--write needs a FILE"),
-            (["none"], "none: No such file"),
-            (["-", "--check", "--diff"], "not allowed with argument"),
-        ],
-    )
-    def test_wrong_usage(self, arguments: list[str], words: str) -> None:
-        done = rep("format", *arguments)
-        assert done.status == 2
-        assert words in done.err
-
 
 class TestSeveral:
     @pytest.fixture
@@ -259,17 +246,3 @@ class TestDiff:
         assert rows[0]["before"]["line"] == 2
         assert rows[0]["after"] == {"allowed": True, "group": None, "line": 0, "rule": None}
         assert "/a" in rows[0]["paths"]
-
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (["-", "-"], "can be read only once"),
-            (["none", "-"], "none: No such file"),
-            (["-"], "required: NEW"),
-            (["-", "pyproject.toml", "--agent", "a b"], "does not name a crawler"),
-        ],
-    )
-    def test_wrong_usage(self, arguments: list[str], words: str) -> None:
-        done = rep("diff", *arguments)
-        assert done.status == 2
-        assert words in done.err

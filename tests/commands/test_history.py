@@ -213,9 +213,7 @@ class TestWatch:
         done = rep("cache", "log", site.url(), settings=settings)
         assert done.out.count(" 200 ") == 2
 
-    def test_wrong_usage(self) -> None:
-        assert rep("watch").status == 2
-        assert rep("watch", "gopher://h/").status == 2
+    def test_memory_keeps_nothing(self) -> None:
         done = rep("watch", "http://h/", settings={"REP_STORE": "memory"})
         assert (done.status, done.out) == (2, "")
         assert "keeps answers for one crawl only" in done.err

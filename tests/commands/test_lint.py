@@ -119,19 +119,6 @@ class TestStatus:
         options = ["--strict"] if strict else []
         assert rep("lint", "-", *options, stdin=body).status == status
 
-    @pytest.mark.parametrize(
-        ("options", "words"),
-        [
-            (["--select", "E501"], "no code begins with"),
-            (["--json", "--output-format", "sarif"], "give one of them"),
-            (["--output-format", "xml"], "invalid choice: 'xml'"),
-        ],
-    )
-    def test_wrong_usage(self, robots: Path, options: list[str], words: str) -> None:
-        done = rep("lint", robots, *options)
-        assert done.status == 2
-        assert words in done.err
-
 
 class TestSeveral:
     def test_an_unreadable_one_does_not_hold_up_the_others(self, robots: Path) -> None:
@@ -243,11 +230,6 @@ class TestFix:
         assert "nothing is written" in done.err
         assert robots.read_bytes() == BAD
 
-    def test_it_needs_a_file(self) -> None:
-        done = rep("lint", "-", "--fix", stdin=BAD)
-        assert done.status == 2
-        assert "--fix needs a FILE" in done.err
-
 
 class TestUnsafeFixes:
     """What was probably meant, with its effect."""
@@ -299,8 +281,3 @@ class TestUnsafeFixes:
     def test_for_programs(self, damaged: Path) -> None:
         done = rep("lint", damaged, "--fix", "--unsafe-fixes", "--json")
         assert (done.status, done.out, damaged.read_bytes()) == (0, "", self.NEW)
-
-    def test_alone(self, damaged: Path) -> None:
-        done = rep("lint", damaged, "--unsafe-fixes")
-        assert (done.status, done.out) == (2, "")
-        assert "--unsafe-fixes needs --fix or --diff" in done.err

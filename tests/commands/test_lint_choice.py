@@ -12,7 +12,7 @@ import pytest
 
 from scrapy_rep.analysis.checks.codes import GROUPS, PEDANTIC, Code
 from scrapy_rep.commands import lint_choice
-from tests.commands.calling import Done, rep
+from tests.commands.calling import rep
 
 pytestmark = pytest.mark.usefixtures("here")
 
@@ -154,14 +154,6 @@ class TestFixForPrograms:
             rows = done.rows
             assert {row["code"] for row in rows} == {"REP401"}
 
-    @pytest.mark.parametrize(
-        "options", [["--json"], ["--output-format", "sarif"], ["--statistics"]]
-    )
-    def test_a_difference_is_for_people(self, here: Path, options: list[str]) -> None:
-        done = rep("lint", "-", "--diff", *options, stdin=BODY)
-        assert (done.status, done.out) == (2, "")
-        assert "--diff shows no findings" in done.err
-
     @pytest.mark.parametrize("uri", ["nonsense", "http://[bad/", "mailto:x"])
     def test_a_wrong_uri(self, uri: str) -> None:
         for command in ("lint", "format"):
@@ -192,9 +184,6 @@ class TestStatistics:
             "files": 1,
             "mended_by": {},
         }
-
-    def test_wrong_usage(self) -> None:
-        assert rep("lint", "-", "--statistics", "--all").status == 2
 
 
 class TestComments:
@@ -317,22 +306,6 @@ class TestSettings:
         (here / name).write_text(text)
         done = rep("lint", "-", stdin=BODY)
         assert (done.status, done.out) == (2, "")
-        assert words in done.err
-
-    @pytest.mark.parametrize(
-        ("arguments", "words"),
-        [
-            (["--config", "none.toml"], "No such file"),
-            (["--select", ""], "no code begins with ''"),
-            (["--ignore", " , "], "no code begins with ''"),
-            (["--config", "pyproject.toml", "--isolated"], "give one of them"),
-            (["--config", "empty.cfg"], "it has no settings of scrapy rep lint"),
-        ],
-    )
-    def test_wrong_usage(self, here: Path, arguments: list[str], words: str) -> None:
-        (here / "empty.cfg").write_text("[metadata]\n")
-        done: Done = rep("lint", "-", *arguments, stdin=BODY)
-        assert done.status == 2
         assert words in done.err
 
     def test_a_file_of_its_own_that_is_unreadable(self, here: Path) -> None:

@@ -179,19 +179,3 @@ class TestWithoutPages:
         missing = rep("check", "--cached", "--usage", "http://h/", settings=settings, at=4e9)
         assert (done.status, "search: allowed" in done.out) == (1, True)
         assert (missing.status, missing.out) == (3, "")
-
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            [],
-            ["/a", "--page", "https://h/"],
-            ["--page", "https://h/", "--usage", "https://h/"],
-            ["--usage", "https://h/", "--rules"],
-            ["--page", "https://h/", "--cached"],
-            ["--page", "/a"],
-            ["--usage", "a", "--robots", "-"],
-            ["--usage", "/a"],
-        ],
-    )
-    def test_wrong_usage(self, arguments: list[str]) -> None:
-        assert rep("check", *arguments).status == 2

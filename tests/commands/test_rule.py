@@ -30,9 +30,3 @@ def test_all() -> None:
     lines = rep("rule").out.splitlines()
     assert lines[0].split() == ["code", "severity", "group", "name"]
     assert [line.split()[0] for line in lines[1:]] == [code.value for code in Code]
-
-
-def test_unknown() -> None:
-    done = rep("rule", "E501")
-    assert (done.status, done.out) == (2, "")
-    assert "no code begins with 'E501'" in done.err

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.calling import LOOPS, Done, rep, rep_process
+from tests.commands.calling import LOOPS, Done, rep_process
 from tests.crawls.test_sitemaps import index, urlset, xml
 from tests.servers.handle import Answer, Site, free_port, redirect
 
@@ -244,23 +244,6 @@ class TestPage:
         assert "only the first 10,000 resources are judged" in summary["notes"]
         assert summary["not_judged"] > 20
         assert "\x1b" not in done.out
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["/x", "--sitemap", "http://h/"], "give only one of"),
-        (["--page", "http://h/", "--sitemap", "http://h/"], "give only one of"),
-        (["--page", "http://h/", "--rules"], "cannot be combined with"),
-        (["--sitemap", "http://h/", "--cached"], "cannot be combined with"),
-        (["--sitemap", "-", "--robots", "-"], "can be read only once"),
-        (["--page", "gopher://h/"], "robots.txt does not govern"),
-    ],
-)
-def test_wrong_usage(arguments: list[str], words: str) -> None:
-    done = rep("check", *arguments)
-    assert (done.status, done.out) == (2, "")
-    assert words in done.err
 
 
 @pytest.mark.slow

@@ -1,0 +1,101 @@
+"""Wrong usage of each subcommand is told in words."""
+
+from __future__ import annotations
+
+import shlex
+
+import pytest
+
+from tests.commands.calling import rep
+
+
+@pytest.mark.parametrize(
+    ("call", "words"),
+    [
+        ("check", "give a URL, --sitemap, --page, --usage, --expect, or --rules"),
+        ("check /x --robots no/such/file", "no/such/file: No such file"),
+        ("check /x --robots .", ".: Is a directory"),
+        ("check /x --cached --robots f", "give one of them"),
+        ("check - --robots -", "can be read only once"),
+        ("check x --robots pyproject.toml", "a path that begins with /"),
+        ("check /x --agent 'a b' --robots pyproject.toml", "does not name a crawler"),
+        ("check /x --bogus", "unrecognized arguments: --bogus"),
+        ("check gopher://h/", "robots.txt does not govern"),
+        ("check http://h:99999/", "names no origin"),
+        ("check 'http://[bad/' --robots pyproject.toml", "names no origin"),
+        ("check http:// --robots pyproject.toml", "names no origin"),
+        ("check 'https://a b/' --robots pyproject.toml", "names no origin"),
+        ("check http://h/ --cached --refresh", "give one of them"),
+        ("chek", "invalid choice: 'chek'"),
+        ("", "of these subcommands:\ncheck, lint, rule, format, diff, agents, cache"),
+        ("check /x --sitemap http://h/", "give only one of"),
+        ("check --page http://h/ --sitemap http://h/", "give only one of"),
+        ("check --page http://h/ --rules", "cannot be combined with"),
+        ("check --sitemap http://h/ --cached", "cannot be combined with"),
+        ("check --sitemap - --robots -", "can be read only once"),
+        ("check --page gopher://h/", "robots.txt does not govern"),
+        ("check /a --page https://h/", "give only one of"),
+        ("check --page https://h/ --usage https://h/", "give only one of"),
+        ("check --usage https://h/ --rules", "cannot be combined with --usage"),
+        ("check --page https://h/ --cached", "cannot be combined with --sitemap or --page"),
+        ("check --page /a", "robots.txt does not govern '/a'"),
+        ("check --usage a --robots -", "'a': give a URL, or a path that begins with /"),
+        ("check --usage /a", "robots.txt does not govern '/a'"),
+        ("agents no/such", "No such file"),
+        ("agents pyproject.toml x", "a path that begins with /"),
+        ("agents pyproject.toml 'http://[bad/'", "names no origin"),
+        ("agents http://a.example/ http://b.example/x", "has another robots.txt than"),
+        ("agents pyproject.toml --json --csv", "not allowed with"),
+        ("format - --write", "--write needs a FILE"),
+        ("format none", "none: No such file"),
+        ("format - --check --diff", "not allowed with argument"),
+        ("diff - -", "can be read only once"),
+        ("diff none -", "none: No such file"),
+        ("diff -", "required: NEW"),
+        ("diff - pyproject.toml --agent 'a b'", "does not name a crawler"),
+        ("audit verify", "needs the folder of a run"),
+        ("audit verify /nowhere/at/all", "all: No such file or directory\n"),
+        ("audit list /nowhere/at/all", "all: No such file or directory\n"),
+        ("audit explain x", "needs a run and a URL"),
+        ("audit verify x https://a.example/", "takes no URL"),
+        ("audit list x --policy strict", "go with replay"),
+        ("audit redact x", "give its folder with -o"),
+        ("audit list", "or REP_AUDIT_DIR"),
+        ("lint pyproject.toml --select E501", "no code begins with"),
+        ("lint pyproject.toml --json --output-format sarif", "give one of them"),
+        ("lint pyproject.toml --output-format xml", "invalid choice: 'xml'"),
+        ("lint - --fix", "--fix needs a FILE"),
+        ("lint pyproject.toml --unsafe-fixes", "--unsafe-fixes needs --fix or --diff"),
+        ("watch", "required: URL"),
+        ("watch gopher://h/", "robots.txt does not govern"),
+        ("lint - --statistics --all", "--all: not allowed with argument --statistics"),
+        ("agents pyproject.toml --purpose nothing", "give one of ads, ai-search"),
+        ("agents pyproject.toml --operator nobody", "leave no known crawler"),
+        ("rule E501", "no code begins with 'E501'"),
+        ("check --csv --rules / --agent x --robots pyproject.toml", "--csv"),
+        ("check --csv --page http://h/ --agent x --robots pyproject.toml", "--csv"),
+        ("check --csv --sitemap s.xml --agent x --robots pyproject.toml", "--csv"),
+        ("lint - --diff --json", "--diff shows no findings"),
+        ("lint - --diff --output-format sarif", "--diff shows no findings"),
+        ("lint - --diff --statistics", "--diff shows no findings"),
+        ("lint - --config none.toml", "No such file"),
+        ("lint - --select ''", "no code begins with ''"),
+        ("lint - --ignore ' , '", "no code begins with ''"),
+        ("lint - --config pyproject.toml --isolated", "give one of them"),
+        ("lint - --config pyproject.toml", "it has no settings of scrapy rep lint"),
+        ("agents pyproject.toml --assert-allowed nobody", "give one of ads, ai-search"),
+        ("agents - --assert-allowed GPTBot --assert-disallowed training", "GPTBot cannot be"),
+        ("agents pyproject.toml --assert-allowed seo --purpose ads", "exclude these crawlers"),
+        ("cache show", "show needs origins, or --all"),
+        ("cache purge", "purge needs"),
+        ("cache purge h --all", "not both"),
+        ("cache list --user-agent", "expected one argument"),
+        ("cache burn", "invalid choice: 'burn'"),
+        ("cache list 'a b'", "names no origin"),
+    ],
+)
+def test_in_words(call: str, words: str) -> None:
+    done = rep(*shlex.split(call))
+    assert (done.status, done.out) == (2, "")
+    assert words in done.err
+    assert "Traceback" not in done.err
