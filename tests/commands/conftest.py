@@ -13,3 +13,11 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     (tmp_path / "here").mkdir()
     monkeypatch.chdir(tmp_path / "here")
     return tmp_path / "here"
+
+
+@pytest.fixture
+def robots(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
+    """A robots.txt: what the module of the test has as ``FILE``."""
+    path = tmp_path / "robots.txt"
+    path.write_bytes(request.module.FILE)
+    return path

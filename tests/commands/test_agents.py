@@ -19,13 +19,6 @@ FILE = (
 )
 
 
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(FILE)
-    return path
-
-
 def test_what_people_see(robots: Path) -> None:
     done = rep("agents", robots)
     assert (done.status, done.err) == (1, "")

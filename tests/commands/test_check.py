@@ -23,13 +23,6 @@ if TYPE_CHECKING:
 FILE = b"User-agent: *\nDisallow: /a # no\nAllow: /a/b$\nUser-agent: Foo\nDisallow: /\n"
 
 
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(FILE)
-    return path
-
-
 class TestByFile:
     def test_all_that_is_said(self, robots: Path) -> None:
         done = rep("check", "https://h/a/b", "--agent", "bar", "--robots", robots)

@@ -11,15 +11,8 @@ from scrapy_rep.analysis.effect import differences
 from scrapy_rep.analysis.rewrite import normal
 from tests.commands.calling import Done, rep
 
-OLD = b"useragent: *\nDisallow:/a\nDisallow: /a/b\n"
+FILE = OLD = b"useragent: *\nDisallow:/a\nDisallow: /a/b\n"
 NEW = "User-agent: *\nDisallow: /a\nDisallow: /a/b\n"
-
-
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(OLD)
-    return path
 
 
 class TestFormat:

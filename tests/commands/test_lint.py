@@ -13,14 +13,7 @@ from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
 from tests.commands.calling import Done, rep
 
-BAD = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
-
-
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(BAD)
-    return path
+FILE = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
 
 
 class TestText:
@@ -45,7 +38,7 @@ class TestText:
         )
 
     def test_a_line_for_each_code_and_file(self, robots: Path) -> None:
-        robots.write_bytes(BAD + b"Disallow: c\x1b[1m/d\n" * 3)
+        robots.write_bytes(FILE + b"Disallow: c\x1b[1m/d\n" * 3)
         done = rep("lint", robots)
         assert done.out == (
             f"{robots}:2:11: REP401 error: a path pattern begins with neither '/' nor '*' and "
@@ -59,7 +52,7 @@ class TestText:
         )
 
     def test_lines_fit_the_terminal(self, here: Path) -> None:
-        (here / "robots.txt").write_bytes(BAD)
+        (here / "robots.txt").write_bytes(FILE)
         narrow = {"NO_COLOR": "1", "COLUMNS": "80"}
         done = rep("lint", "robots.txt", is_terminal=True, environment=narrow)
         assert done.out.splitlines()[:4] == [
@@ -187,10 +180,10 @@ class TestMachines:
             results = log["runs"][0]["results"]
             return [result["partialFingerprints"]["codeAndLine/v1"] for result in results]
 
-        before = prints(BAD + b"Disallow: c\n" * 2)
+        before = prints(FILE + b"Disallow: c\n" * 2)
         assert len(before) == len(set(before)) == 5
-        assert prints(b"# New\n\n" + BAD + b"Allow: /x\n" + b"Disallow: c\n" * 2) == before
-        assert prints(BAD + b"Disallow: c\n") == [before[0], before[1], before[2]]
+        assert prints(b"# New\n\n" + FILE + b"Allow: /x\n" + b"Disallow: c\n" * 2) == before
+        assert prints(FILE + b"Disallow: c\n") == [before[0], before[1], before[2]]
 
 
 class TestFix:
@@ -228,7 +221,7 @@ class TestFix:
         done = rep("lint", robots, "--fix")
         assert done.status == 70
         assert "nothing is written" in done.err
-        assert robots.read_bytes() == BAD
+        assert robots.read_bytes() == FILE
 
 
 class TestUnsafeFixes:

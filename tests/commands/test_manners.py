@@ -32,6 +32,7 @@ HOSTILE_FILE = b"".join(
         b"Content-Signal: " + HOSTILE + b"=no\nContent-Usage: /" + HOSTILE + b" train-ai=n\n",
     ]
 )
+FILE = b"User-agent: *\nDisallow: /a b\nDisallow: c\n"
 HIDING_FILE = (
     b"User-agent: *\nDisallow: /\x1b[8mx\nLicense: \x1b[8m\nLicense: \x1b[8m\n# \x1b[8m\nAllow: \n"
 )
@@ -44,13 +45,6 @@ def silent() -> Iterator[str]:
     """The URL of a server that takes connections and never answers."""
     with socket.create_server(("127.0.0.1", 0)) as server:
         yield f"http://127.0.0.1:{server.getsockname()[1]}/"
-
-
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(b"User-agent: *\nDisallow: /a b\nDisallow: c\n")
-    return path
 
 
 class TestWaiting:
@@ -77,13 +71,9 @@ class TestWaiting:
         ("subcommand", "loop"),
         [
             ("lint", "asyncio"),
-            *(
-                pytest.param(*both, marks=pytest.mark.slow)
-                for both in (
-                    *[("lint", "select"), ("lint", "reactorless")],
-                    *[("check", "asyncio"), ("check", "select"), ("check", "reactorless")],
-                )
-            ),
+            pytest.param("lint", "select", marks=pytest.mark.slow),
+            pytest.param("lint", "reactorless", marks=pytest.mark.slow),
+            *(pytest.param("check", loop, marks=pytest.mark.slow) for loop in LOOPS),
         ],
     )
     def test_ctrl_c_ends_it_within_a_second(self, silent: str, subcommand: str, loop: str) -> None:
@@ -109,13 +99,7 @@ class TestLineByLine:
     """``check -`` answers as it reads."""
 
     @pytest.mark.slow
-    @pytest.mark.parametrize(
-        "loop",
-        [
-            "asyncio",
-            *(pytest.param(loop, marks=pytest.mark.slow) for loop in ("select", "reactorless")),
-        ],
-    )
+    @pytest.mark.parametrize("loop", LOOPS)
     def test_from_sites(self, loop: str, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
             options = ["--agent", "x", "-s", f"REP_STORE_PATH={tmp_path / 's'}", *LOOPS[loop]]
@@ -198,11 +182,9 @@ class TestHelp:
         assert "[tool.scrapy-rep.lint]" in _help("lint", 80)
         assert "ai-search" in _help("agents", 80)
 
-    def test_examples_stand_together(self) -> None:
+    def test_examples_stay_as_they_are(self) -> None:
         examples = _help("lint", 80).partition("Examples:\n")[2].partition("\n\n")[0]
         assert examples.count("scrapy rep lint") == 8
-
-    def test_examples_stay(self) -> None:
         assert "\n  scrapy rep lint robots.txt\n  scrapy rep lint https" in _help("lint", 60)
 
 

@@ -37,13 +37,6 @@ Allow: /x
 """
 
 
-@pytest.fixture
-def robots(tmp_path: Path) -> Path:
-    path = tmp_path / "robots.txt"
-    path.write_bytes(FILE)
-    return path
-
-
 class TestRules:
     def test_in_order_of_decision(self, robots: Path) -> None:
         done = rep("check", "--rules", "--robots", robots, "--agent", "bar")
