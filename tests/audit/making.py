@@ -51,8 +51,6 @@ class Judged:
             self.middleware._spider_opened()
         witness: Any = self.middleware._decisions.witness
         self.witness = witness
-        self.root = root
-        self.outcomes: list[bool] = []
 
     @property
     def folder(self) -> Path:
@@ -102,10 +100,10 @@ def judged(root: Path, urls: Sequence[str] = (), **settings: Any) -> Judged:
     return crawl
 
 
-def judged_outcomes(urls: Sequence[str], root: Path | None, **settings: Any) -> list[str]:
+def judged_outcomes(urls: Sequence[str], root: Path | None) -> list[str]:
     """What comes of each request, with a trail or without."""
     without: dict[str, Any] = {} if root else {"REP_AUDIT_DIR": ""}
-    crawl = judged(root or Path(), **without, **settings)
+    crawl = judged(root or Path(), **without)
     found = [_outcome(crawl, url) for url in urls]
     if root is not None:
         crawl.end()

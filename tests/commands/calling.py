@@ -108,11 +108,9 @@ def _status(arguments: list[str], settings: Settings) -> int:
     return command.exitcode
 
 
-def rep_process(
-    *arguments: object, stdin: bytes = b"", environment: Mapping[str, str] | None = None
-) -> Done:
+def rep_process(*arguments: object, stdin: bytes = b"") -> Done:
     """A call as users make it, in a process of its own and outside of a project."""
-    call = Scrapy(*arguments, stdin=stdin, environment={**without_proxies(), **(environment or {})})
+    call = Scrapy(*arguments, stdin=stdin, environment=without_proxies())
     done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import termios
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -70,21 +70,15 @@ class Screen:
 
 
 @contextmanager
-def on_terminal(
-    *arguments: object,
-    columns: int = 80,
-    folder: Path = REPOSITORY,
-    stdout: Path | None = None,
-    environment: Mapping[str, str] | None = None,
-) -> Iterator[Screen]:
+def on_terminal(*arguments: object, stdout: Path | None = None) -> Iterator[Screen]:
     """``scrapy rep`` on a terminal of its own; standard output may go to a file."""
     ours, its = pty.openpty()
-    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, columns, 0, 0))
+    fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     out = its if stdout is None else os.open(stdout, os.O_WRONLY | os.O_CREAT)
     process = subprocess.Popen(
         [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
-        cwd=folder,
-        env={**ENVIRONMENT, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY), **(environment or {})},
+        cwd=REPOSITORY,
+        env={**ENVIRONMENT, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY)},
         stdin=its,
         stdout=out,
         stderr=its,

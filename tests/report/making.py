@@ -45,7 +45,6 @@ class Made:
         self._policies: dict[int, str] = {}
         self._written: set[tuple[int, int]] = set()
         self._name, self._settings = name, {"ROBOTSTXT_OBEY": True, **settings}
-        self.previous: str | None = None
         octets = 1 << 26
         self.writer = TrailWriter(
             self.folder, self._head, segment_octets=octets, clock=lambda: self.now
@@ -63,7 +62,7 @@ class Made:
             "tokens": ["MadeBot"],
             "user_agent": "MadeBot/1.0",
             "settings": self._settings,
-            "previous": getattr(self, "previous", None),
+            "previous": None,
         }
 
     def put(self, kind: str, **facts: Any) -> None:
