@@ -319,6 +319,9 @@ class TestSettings:
         (here / "pyproject.toml").write_bytes(b"\xff\xfe no TOML")
         (here / "setup.cfg").write_text("no = section\n")
         assert _codes() == {"REP401", "REP403"}
+        (here / "setup.cfg").write_text("[metadata]\n")
+        done = rep("lint", "-", "--config", "setup.cfg", stdin=BODY)
+        assert (done.status, "it has no settings of scrapy rep lint" in done.err) == (2, True)
 
     def test_without_a_reader_of_toml(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         """As on Python 3.10, without tomli."""
