@@ -19,11 +19,14 @@ from pathlib import Path
 
 from tests.crawling import REPOSITORY
 
-ENVIRONMENT = {
-    name: value
-    for name, value in os.environ.items()
-    if "_proxy" not in name.lower() and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
-}
+
+def plain_environment() -> dict[str, str]:
+    """The environment of the tests, without what changes the output or the way to a site."""
+    return {
+        name: value
+        for name, value in os.environ.items()
+        if "_proxy" not in name.lower() and name not in ("NO_COLOR", "FORCE_COLOR", "COLUMNS")
+    }
 
 
 @dataclass
@@ -78,7 +81,7 @@ def on_terminal(*arguments: object, stdout: Path | None = None) -> Iterator[Scre
     process = subprocess.Popen(
         [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
         cwd=REPOSITORY,
-        env={**ENVIRONMENT, "TERM": "xterm", "PYTHONPATH": str(REPOSITORY)},
+        env={**plain_environment(), "TERM": "xterm", "PYTHONPATH": str(REPOSITORY)},
         stdin=its,
         stdout=out,
         stderr=its,

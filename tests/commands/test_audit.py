@@ -61,7 +61,6 @@ def test_explain(tmp_path: Path) -> None:
     assert "disallowed by line 3 (group *): Disallow: /private; dropped" in done.out
     assert "      2 | User-agent: *\n" in done.out
     assert "  >     3 | Disallow: /private\n" in done.out
-    assert "robots.txt of https://a.example: 200 (successful), from network, 6,7" not in done.out
     assert "from https://a.example/robots.txt (200 at 2001-09-09 01:46:40 UTC)" in done.out
     assert rep("audit", "explain", tmp_path / "latest", URL).out == done.out
     exempt = rep("audit", "explain", tmp_path / "latest", "https://a.example/private/open")

@@ -15,7 +15,7 @@ import pytest
 from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from scrapy_rep.commands.terminal import Terminal, harmless
 from tests.commands.calling import LOOPS, Stream, rep
-from tests.commands.terminals import ENVIRONMENT, on_terminal
+from tests.commands.terminals import on_terminal, plain_environment
 from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
 
@@ -323,14 +323,16 @@ class TestTerminal:
 def _process(
     *arguments: object, stdin: bytes = b"", folder: Path = REPOSITORY
 ) -> subprocess.CompletedProcess[bytes]:
-    return Scrapy("rep", *arguments, stdin=stdin, environment=ENVIRONMENT, folder=folder).end()
+    return Scrapy(
+        "rep", *arguments, stdin=stdin, environment=plain_environment(), folder=folder
+    ).end()
 
 
 def _shell(call: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
     return subprocess.run(
         ["/bin/bash", "-c", f"{sys.executable} -m scrapy rep {call}"],
         cwd=folder,
-        env={**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)},
+        env={**plain_environment(), "PYTHONPATH": str(REPOSITORY)},
         stdin=subprocess.DEVNULL,
         capture_output=True,
         timeout=120,
@@ -342,7 +344,7 @@ def _interactive(*arguments: object, folder: Path = REPOSITORY) -> subprocess.Po
     return subprocess.Popen(
         [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
         cwd=folder,
-        env={**ENVIRONMENT, "PYTHONPATH": str(REPOSITORY)},
+        env={**plain_environment(), "PYTHONPATH": str(REPOSITORY)},
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -176,6 +177,14 @@ class TestSitemap:
             assert done.status == 3
             assert "  note: " in done.out
             assert "Traceback" not in done.err
+
+    def test_what_a_terminal_would_obey_is_not_written(self, tmp_path: Path) -> None:
+        sitemap, robots = tmp_path / "\x1b[31m.txt", tmp_path / "r.txt"
+        sitemap.write_bytes(b"http://h.example/\x1b[31m\nhttp://h.example/a\x07\n")
+        robots.write_bytes(b"User-agent: *\nDisallow: /\x1b\nDisallow: /*\x1b[1m\nDisallow: /\n")
+        done = check("--sitemap", sitemap, "--robots", robots, "--agent", "x")
+        assert done.status == 1
+        assert not re.search(r"[\x00-\x08\x0b-\x1f]", done.out.replace("\n", ""))
 
 
 @pytest.mark.slow
