@@ -263,7 +263,7 @@ def test_without_a_middleware_nothing_is_allowed() -> None:
         result = run(site.url("/page"), ADDONS={}, ROBOTSTXT_OBEY=False)
         assert site.paths() == []
     assert result.items[0]["error"] == "Error"
-    assert "belongs to no crawl with RepMiddleware" in result.log
+    assert "does not belong to a crawl with RepMiddleware" in result.log
 
 
 def test_a_robots_txt_is_never_asked_for_by_the_browser() -> None:
@@ -342,14 +342,14 @@ def test_a_loop_in_another_thread() -> None:
 
 
 @pytest.mark.parametrize(
-    ("why", "is_led", "level"),
+    ("why", "is_led", "level", "what"),
     [
-        ("Target crashed", False, "WARNING"),
+        ("Target crashed", False, "WARNING", "judge"),
         # Another browser: there, it is counted, as the documentation says.
-        ("CDP session is only available in Chromium", True, "DEBUG"),
+        ("CDP session is only available in Chromium", True, "DEBUG", "stop"),
     ],
 )
-def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str) -> None:
+def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str, what: str) -> None:
     with Site({"/robots.txt": RULES, "/top": redirect("/private", 302)}) as site:
         result = crawl(
             "tests.others.spiders:UnwatchedSpider",
@@ -361,7 +361,7 @@ def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str) -> 
         assert ("/private" in asked(site)) is is_led
         assert ("/top" in asked(site)) is is_led
     [told] = [line for line in result.log.splitlines() if why in line]
-    assert f"{level}: Redirects of a browser's page cannot" in told
+    assert f"{level}: Cannot {what} redirects of a browser's page" in told
     assert result.stats.get("rep/browser/slipped", 0) == int(is_led)
 
 
@@ -376,7 +376,7 @@ def test_a_session_that_never_opens() -> None:
             after=1,
         )
         assert asked(site) == ["/page", "/robots.txt"]
-    assert "WARNING: Redirects of a browser's page cannot be judged" in result.log
+    assert "WARNING: Cannot judge redirects of a browser's page" in result.log
     assert "TimeoutError" in result.log
 
 
