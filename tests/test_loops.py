@@ -7,6 +7,7 @@ import gc
 from collections.abc import Coroutine
 from concurrent.futures import Future
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 import pytest
@@ -156,6 +157,27 @@ def test_who_is_cancelled_takes_no_place(has_turn: bool) -> None:
         assert entered == ["next"]
 
     run(main())
+
+
+def test_an_error_of_one_keeps_no_other_from_its_tick() -> None:
+    """They are time limits of different work."""
+    seen: list[int] = []
+
+    def look(number: int) -> None:
+        seen.append(number)
+        if number % 2:
+            raise KeyError(number)
+
+    async def main() -> None:
+        asyncio.get_running_loop().set_exception_handler(lambda *_: None)
+        ticks = Ticks(0.01)
+        for number in range(6):
+            ticks.add(partial(look, number))
+        await asyncio.sleep(0.2)
+        ticks.stop()
+
+    run(main())
+    assert sorted(seen[:12]) == sorted([*range(6)] * 2)
 
 
 class TestAsTheyCome:

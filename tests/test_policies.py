@@ -286,6 +286,24 @@ class TestMemory:
         in_a_crawl(work, {"REP_MEMORY_OCTETS": 1 << 20})
 
 
+def test_a_witness_that_fails_leaves_nobody_waiting() -> None:
+    class Witness:
+        def read(self, *_: object) -> None:
+            pass
+
+        def learnt(self, _: Policy) -> None:
+            raise RuntimeError("unthought-of")
+
+    async def work(crawl: Crawl) -> None:
+        crawl.policies._decisions.witness = Witness()  # type: ignore[assignment]
+        waiting = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
+        for one in waiting:
+            assert is_read(await asyncio.wait_for(one, 5))
+        assert crawl.heard == [ORIGIN]
+
+    in_a_crawl(work)
+
+
 def test_nobody_waits_for_work_that_never_had_a_turn() -> None:
     """A task that is cancelled before its first step runs no `finally`."""
 
