@@ -182,6 +182,11 @@ class TestStanding:
         assert found.is_unreachable
         assert not found.is_stale
 
+    def test_without_a_meaning_it_permits_nothing(self) -> None:
+        stands = Standing(State.FRESH, None, 404, is_stale=False, due_at=0.0, usable_until=0.0)
+        found = Policy.standing(ORIGIN, Knowledge(), stands, Reading.of_nothing(ORIGIN), ("*",))
+        assert found.meaning is Meaning.DISALLOW
+
 
 @pytest.mark.parametrize(
     ("event", "remark", "codes"),

@@ -7,8 +7,10 @@ import re
 import signal
 import sqlite3
 import time
+from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -326,6 +328,24 @@ def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
     assert all("returns entries with a plain origin" in words for words in told)
     assert result.exit_code == 0, result.error
     assert "rep/store/failed" not in result.stats
+
+
+@pytest.mark.parametrize("kept", [outage_entry, partial(file_entry, body=b"")])
+def test_what_a_wrong_clock_recorded_is_not_used_unasked(
+    kept: Callable[..., Entry], tmp_path: Path
+) -> None:
+    """It would have held for 20 hours, in this crawl and in all others."""
+    path = tmp_path / "robots.sqlite"
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
+    with Site({"/robots.txt": Answer(body=_OLD)}) as site:
+        key = usual_key(Origin.of(site.url()))
+        store = SqliteStore(path, 1 << 30)
+        store.commit(kept(key, at=time.time() + 20 * 3600), None).result()
+        for _ in range(2):
+            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/old"), site.url("/a")])
+        assert site.paths() == ["/robots.txt", "/a", "/a"]
+        assert body_of(store.peek(key)) == _OLD.encode()
+        store.close()
 
 
 def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
