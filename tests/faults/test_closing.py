@@ -142,8 +142,11 @@ def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path: Path) -> None:
-    """In Scrapy's own queue, so that a request is under way while the file waits."""
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_close_spider_while_another_process_holds_the_lease(
+    loop: Loop, queue: dict[str, Any], tmp_path: Path
+) -> None:
+    """In Scrapy's own queue, a request is under way while the file waits."""
     from scrapy_rep.cache.sqlite import SqliteStore
     from scrapy_rep.protocol.access.origin import Origin
 
@@ -159,7 +162,7 @@ def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path
             loop=loop,
             settings={
                 **SETTINGS,
-                **WITH_SCRAPYS_QUEUE,
+                **queue,
                 "REP_STORE": "sqlite",
                 "REP_STORE_PATH": str(path),
             },
@@ -170,6 +173,7 @@ def test_close_spider_while_another_process_holds_the_lease(loop: Loop, tmp_path
         assert waited_for.paths() == []
         assert store.peek(usual_key(origin)) is None, "a failure of our own is nobody else's"
         store.close()
+    assert result.finish_reason == "enough"
     assert_clean(result.log)
 
 
