@@ -21,6 +21,7 @@ from scrapy_rep.engine.loops import (
     as_they_come,
     result_of,
     sleep,
+    within,
 )
 from tests.played import in_a_loop
 
@@ -79,6 +80,16 @@ class TestRunning:
         with pytest.raises(ValueError, match="enough"):
             run(main())
         assert not told
+
+    def test_work_that_minds_no_cancelling_is_not_waited_for(self) -> None:
+        async def main() -> None:
+            release = asyncio.Event()
+            with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
+                await within(0.05, _stubbornly(release))
+            release.set()
+            await asyncio.sleep(0.01)
+
+        run(main())
 
     def test_the_work_is_cancelled_with_whoever_waits_for_it(self) -> None:
         seen: list[str] = []

@@ -100,17 +100,35 @@ class TestTwisted:
         other = object()
         assert self.watched(other) is other
 
-    def test_what_cannot_be_watched_works_as_ever(self) -> None:
+    @pytest.mark.parametrize("is_factory", [True, False])
+    @pytest.mark.parametrize("kind", ["slots", "no subclass", "no attribute"])
+    def test_what_cannot_be_watched_works_as_ever(self, kind: str, is_factory: bool) -> None:
         """Whatever it raises would be the end of each request, those of pages too."""
+        odd = odd_kind(kind, Factory if is_factory else Protocol)
+        made = odd.__new__(odd)
+        if is_factory:
+            pool = SimpleNamespace(_factory=lambda *_: made, getConnection=lambda *_: None)
+            wires = wires_of(Handlers(SimpleNamespace(_pool=pool)))
+            wires._handler("https")
+            with wires._awaiting(URI, Transfer(LIMIT)):
+                assert pool._factory("quiescent") is made
+                assert pool.getConnection() is None
+        else:
+            assert self.watched(made) is made
+            assert self.watched(made, is_kept=True) is made
+        assert type(made) is odd
 
-        class Odd(Protocol):
-            def __setattr__(self, name: str, value: object) -> None:
-                raise RuntimeError("not of mine")
 
-        made = Odd()
-        assert self.watched(made) is made
-        assert self.watched(made, is_kept=True) is made
-        assert type(made) is Odd
+def odd_kind(kind: str, base: Any) -> Any:
+    """A class of factories or of connections that cannot be watched."""
+    if kind == "slots":
+        return type("Slots", (), {"__slots__": ()})
+
+    def refuse(*_: Any, **__: Any) -> None:
+        raise RuntimeError("not of mine")
+
+    name = "__init_subclass__" if kind == "no subclass" else "__setattr__"
+    return type("Odd", (base,), {name: classmethod(refuse) if "init" in name else refuse})
 
 
 class Client:

@@ -126,12 +126,13 @@ def test_close_spider_while_a_robots_txt_hangs(loop: Loop) -> None:
     assert "robotstxt/forbidden" not in result.stats
 
 
-def test_close_spider_during_the_pause_before_a_quick_retry() -> None:
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_close_spider_during_the_pause_before_a_quick_retry(queue: dict[str, Any]) -> None:
     with Site({"/robots.txt": Answer(status=503)}) as down, Site() as good:
         began = time.monotonic()
         result = crawl(
             _CLOSING,
-            settings={**SETTINGS, **WITH_SCRAPYS_QUEUE, "REP_QUICK_RETRY_SECONDS": [50]},
+            settings={**SETTINGS, **queue, "REP_QUICK_RETRY_SECONDS": [50]},
             urls=[down.url("/a"), good.url("/a")],
             timeout_seconds=55,
         )
