@@ -107,11 +107,21 @@ class Identity:
         return f"{header} {self.tokens[0]}".strip()
 
     def tokens_for(self, request: Request) -> tuple[str, ...]:
-        """The tokens that a request is judged by."""
+        """The tokens that a request is judged by, before all middlewares have seen it.
+
+        Without a User-Agent, that is the one that Scrapy's middlewares will set.
+        """
         if self._chosen is not None:
             return self._chosen
         values = dict.get(request.headers, b"User-Agent")  # `Headers.get` would be slower
-        return _tokens_in(values[-1]) if values and values[-1] else self.tokens
+        return _tokens_in(values[-1] or b"") if values else self.tokens
+
+    def tokens_sent(self, request: Request) -> tuple[str, ...]:
+        """The tokens of the User-Agent that is sent; without one, the `*` group applies."""
+        if self._chosen is not None:
+            return self._chosen
+        values = dict.get(request.headers, b"User-Agent")
+        return _tokens_in(values[-1] or b"") if values else ()
 
 
 @lru_cache(maxsize=256)

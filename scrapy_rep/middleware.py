@@ -21,9 +21,11 @@ from scrapy_rep.engine.state import is_closing
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
-from scrapy_rep.pace.downloader import SLOT, RecalledError, leave_inherited_slot
+from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, shares_pace, waits_in_queue
+from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pace.waits import Waits
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
@@ -31,7 +33,16 @@ from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.settings import RepSettings, log_refusals_in_one_line
-from scrapy_rep.signals import EXEMPT, PUT_BACK, QUEUE, VERDICT, RateLimited, is_exempt
+from scrapy_rep.signals import (
+    EXEMPT,
+    PUT_BACK,
+    QUEUE,
+    REFUSALS,
+    REFUSED_UNTIL,
+    VERDICT,
+    RateLimited,
+    is_exempt,
+)
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
@@ -59,8 +70,8 @@ class RepMiddleware:
     Spiders get policies with `policy_for`.
     """
 
-    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked)
-    # and `pacing` (the paces of origins). They are not public.
+    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked),
+    # `pacing` (the paces of origins) and `waits` (what requests wait for). They are not public.
 
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
@@ -95,6 +106,8 @@ class RepMiddleware:
             from scrapy_rep.pace.redis_gate import RedisGate  # few crawls need it
 
             self.pacing.gate = RedisGate(crawler, link)
+        self.waits = Waits(crawler, settings, self.policies, self.pacing)
+        Standstill(crawler, self.waits, self.pacing)
         self._reservations: Reservations | None = None
         if settings.tdmrep:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it
@@ -243,40 +256,48 @@ class RepMiddleware:
             return self._take_own_turn(request)
         self.pacing.backoff.sends(request)
         judged = self._judged_by.get(request)
+        if REFUSED_UNTIL in request.meta:
+            return self._in_turn(request)
         if judged is None:
             return None if self.pacing.is_idle else self._in_turn(request)
         policy, tokens = judged
-        if self._identity.tokens_for(request) != tokens:
-            return self._judge_again(request)
+        sent = self._identity.tokens_sent(request) if self._looks_last else tokens
+        if sent != tokens:
+            return self._judge_again(request, sent)
         is_usual = policy.asks_nothing and tokens == policy.tokens
         is_free = is_usual and self.pacing.is_free(policy.origin)
         return None if is_free else self._in_turn(request)
 
-    async def _judge_again(self, request: Request) -> Request | None:
+    async def _judge_again(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
         if not self._has_warned:
             self._has_warned = True
             self._warn_of_header(request)
-        back = await self._judged_again(request)
+        back = await self._judged_again(request, tokens)
         return back or await self._in_turn(request)
 
     async def _in_turn(self, request: Request) -> Request | None:
         """Have a request wait for its turn.
 
-        If its policy expired during the wait, a newer policy judges the request again. This happens
-        once only, otherwise a request could wait forever.
+        If its policy expired or changed during the wait, a newer policy judges the request again.
+        This happens once only, otherwise a request could wait forever.
         """
         ask = self._ask(request)
         if ask is None:
             return None
         back = await self._turn(request, ask)
-        policy = self.policy_of(request)
-        is_old = policy is not None and time.time() >= policy.usable_until + _WAITED_SECONDS
-        if back is not None or not is_old:
+        policy, tokens = self._judged_by.get(request) or (None, ())
+        if back is not None or policy is None or not self._is_old(policy):
             return back
         self.pacing.give_up(request, ask.origin)  # its robots.txt must not wait for it
-        back = await self._judged_again(request)
+        back = await self._judged_again(request, tokens)
         ask = self._ask(request)
         return await self._turn(request, ask) if ask is not None and back is None else back
+
+    def _is_old(self, policy: Policy) -> bool:
+        """Whether a request that waited for its turn is to be judged by a newer policy."""
+        newest = self.policies.known(policy.origin)
+        has_changed = newest is not None and not newest.says_the_same_as(policy)
+        return has_changed or time.time() >= policy.usable_until + _WAITED_SECONDS
 
     async def _turn(self, request: Request, ask: Ask) -> Request | None:
         """Wait for the turn of a request; return it for the queue if its origin rests.
@@ -313,12 +334,16 @@ class RepMiddleware:
         """The request to queue again because its answer makes the origin rest, or None."""
         if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
             self._priced(request, response)
-        if not self.pacing.backoff.goes_again(request, response):
+        self.pacing.answered(request, response)
+        again = self.pacing.backoff.again(request, response)
+        if again is None:
             return None
         # Scrapy's stats do not count this answer, because no middleware sees it.
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
-        return self._put_back(request, stats.BACKOFF_PUT_BACK)
+        meta = {REFUSALS: again.refusals, REFUSED_UNTIL: again.refused_until}
+        self._journal.count(stats.BACKOFF_PUT_BACK)
+        return put_back(request, meta=meta, priority=request.priority - 1)
 
     def _priced(self, request: Request, response: Response) -> None:
         """Record that a page requires a payment; no middleware sends its request again."""
@@ -330,9 +355,9 @@ class RepMiddleware:
         prices, links = map(response.headers.getlist, ("crawler-price", "link"))
         self._decisions.priced(response, payment_of(prices, links, response.url))
 
-    async def _judged_again(self, request: Request) -> Request | None:
+    async def _judged_again(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
         """Judge a request again; return it for the queue if the verdict is undecided."""
-        verdict = await self.judge(request)
+        verdict = await self.judge(request, tokens)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
         first = request.meta.get(VERDICT)
@@ -351,10 +376,10 @@ class RepMiddleware:
             if order is not None and order > own and not one.__module__.startswith("scrapy.")
         ]
         self._journal.warning(
-            "A middleware after RepMiddleware (order %s) sets the User-Agent %r, so requests are "
-            "judged a second time before they are sent. Give RepMiddleware a greater order than "
-            "that middleware, or set ROBOTSTXT_USER_AGENT if all User-Agents are one crawler. "
-            "Middlewares after it: %s",
+            "A middleware after RepMiddleware (order %s) sets or removes the User-Agent: it is now "
+            "%r, so requests are judged a second time before they are sent. Give RepMiddleware a "
+            "greater order than that middleware, or set ROBOTSTXT_USER_AGENT if all User-Agents "
+            "are one crawler. Middlewares after it: %s",
             own,
             (request.headers.get(b"User-Agent") or b"").decode("utf-8", "replace"),
             ", ".join(behind) or "Scrapy's own",
@@ -376,24 +401,29 @@ class RepMiddleware:
     def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
         """The request for the queue, marked so that the duplicate filter does not drop it."""
         self._journal.count(stat)
-        meta = {**request.meta, PUT_BACK: request.dont_filter}
-        return request.replace(meta=meta, dont_filter=True)
+        return put_back(request)
 
-    def process_exception(self, request: Request, exception: Exception) -> Request | None:
-        """Put back a recalled request, or drop a request if its browser was redirected.
+    def process_exception(
+        self,
+        request: Request,
+        exception: Exception,  # noqa: ARG002
+    ) -> None:
+        """Drop a request if its browser was redirected to a disallowed page.
 
         Raises:
             RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
         """
-        if isinstance(exception, RecalledError):
-            return self._put_back(request, stats.BACKOFF_PUT_BACK)
         refusal = self._pages.refusal_of(request) if self._pages is not None else None
         if refusal is not None:
             self._decisions.redirected_in_browser(request, refusal)
-        return None
 
-    async def judge(self, request: Request) -> Verdict | None:
-        """The verdict on a request; None if robots.txt does not govern it."""
+    async def judge(
+        self, request: Request, tokens: tuple[str, ...] | None = None
+    ) -> Verdict | None:
+        """The verdict on a request; None if robots.txt does not govern it.
+
+        `tokens` are those of the User-Agent that is sent; None before that is known.
+        """
         self._judged_by[request] = None  # no policy has judged it so far
         try:
             origin = origin_of(request.url)
@@ -410,11 +440,14 @@ class RepMiddleware:
             self._decisions.waited(request, time.monotonic() - began_at)
         else:
             self._journal.count(stats.CACHE_HIT)
-        return await self._verdict_of(policy, request)
+        if tokens is None:
+            tokens = self._identity.tokens_for(request)
+        return await self._verdict_of(policy, request, tokens)
 
-    async def _verdict_of(self, policy: Policy, request: Request) -> Verdict:
+    async def _verdict_of(
+        self, policy: Policy, request: Request, tokens: tuple[str, ...]
+    ) -> Verdict:
         """The verdict of a policy; an allowed request waits for the visit time of its origin."""
-        tokens = self._identity.tokens_for(request)
         if not policy.is_ready_for(tokens):
             await self.policies.make_ready(policy, tokens)
         self._judged_by[request] = policy, tokens
@@ -440,13 +473,12 @@ class RepMiddleware:
 
     def _ask(self, request: Request) -> Ask | None:
         """The delay before a request; the delay for the crawl's own tokens always applies."""
-        policy = self.policy_of(request)
+        policy, tokens = self._judged_by.get(request) or (None, ())
         if policy is None:  # an exempt request, or a request for robots.txt itself
             with suppress(InvalidUri):
                 origin = origin_of(request.url)
                 return None if origin is None else Ask(origin, 0.0)
             return None
-        tokens = self._identity.tokens_for(request)
         is_own = tokens == policy.tokens
         return self.pacing.note(policy) if is_own else self.pacing.ask_of(policy, tokens)
 
@@ -510,6 +542,13 @@ async def policy_for(crawler: Crawler, url: str) -> Policy:
     if origin is None:
         raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
     return await middleware.policy_for(origin)
+
+
+def middleware_if_any(crawler: Crawler) -> RepMiddleware | None:
+    """The middleware of a crawl that has begun; None without one, or if `DOWNLOADER` hides it."""
+    with suppress(AttributeError):
+        return crawler.get_downloader_middleware(RepMiddleware)
+    return None
 
 
 def policies_of(crawler: Crawler, asker: str) -> Policies:

@@ -35,6 +35,7 @@ from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
+from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.policy import (
     GAVE_UP,
     NETWORK,
@@ -88,6 +89,7 @@ class Policies:
         self._journal = Journal(crawler, __name__)
         self._listeners: list[Callable[[Origin], None]] = []
         self._decisions = decisions
+        self._downloader = Downloader(crawler)
         self._notices = decisions.notices
         self._thread = Places(1)  # more threads would take processor time from the event loop
 
@@ -279,12 +281,21 @@ class Policies:
 
     def _hand_out(self, policy: Policy) -> None:
         """Keep a policy, and give it to all waiting requests even if keeping it fails."""
+        before = self._kept.get(policy.origin)
         try:
             self._keep(policy)
             self._decisions.learnt(policy)
         finally:
             self._work.end(policy.origin, policy)
             self._tell_listeners(policy.origin)
+        if before is not None and not before.says_the_same_as(policy):
+            count = self._downloader.recall(partial(self._was_judged_before, policy))
+            self._journal.count(stats.PUT_BACK, count)
+
+    def _was_judged_before(self, policy: Policy, request: Request) -> bool:
+        """Whether an older policy of the same origin allowed a request."""
+        judged = self._decisions.judged_by.get(request)
+        return judged is not None and judged[0].origin == policy.origin
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:

@@ -202,6 +202,10 @@ class Policy:
         verdict = self._rules.verdict(url, tokens)
         return replace(verdict, is_stale=True) if self.is_stale else verdict
 
+    def says_the_same_as(self, other: Policy) -> bool:
+        """Whether another policy of the origin has the same meaning and the same file."""
+        return self.meaning is other.meaning and self.sha256 == other.sha256
+
     @property
     def access_result(self) -> AccessResult | None:
         """The access result (RFC 9309, 2.3.1); None if nothing was fetched."""

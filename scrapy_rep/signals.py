@@ -74,6 +74,12 @@ them."""
 PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the queue."""
 
+REFUSALS = "rep_refusals"
+"""Written: how often a page answered 429 or 503, until it answers well."""
+
+REFUSED_UNTIL = "rep_refused_until"
+"""Written: when a page that answered 429 or 503 may be requested again, POSIX seconds."""
+
 STARTED = "rep_started"
 """Written: a fleet's queue has handed out this start request; its retry is not a start request."""
 

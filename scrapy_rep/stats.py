@@ -49,7 +49,11 @@ PREFETCHED = _stat("rep/queue/asked", "policies fetched by the queue ahead of ne
 HELD = _stat("rep/queue/held", "unreachable origins for which the queue kept requests")
 DAMAGED = _stat("rep/queue/damaged", "queue files in the JOBDIR that could not be used")
 LOST = _stat("rep/queue/lost", "requests lost in those files, by the count in the file")
-PUT_BACK = _stat("rep/queue/put_back", "requests put back into the JOBDIR at the end of a crawl")
+PUT_BACK = _stat(
+    "rep/queue/put_back",
+    "requests put back: into the JOBDIR at the end, or because their robots.txt has changed",
+)
+STALLED = _stat("rep/stalled", "origins that the queue forgot and found again (a bug: see the log)")
 FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redis")
 FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
 FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Redis (see the log)")

@@ -14,9 +14,9 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
-from scrapy_rep.pace.downloader import Downloader, slot_key
+from scrapy_rep.pace.downloader import EVENT, slot_key
+from scrapy_rep.pace.waits import READY, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.readiness import OriginState, Outlook
 from scrapy_rep.queue.targets import target_named
 from tests.played import in_a_loop
 
@@ -36,13 +36,12 @@ class Engine:
         self._slot = SimpleNamespace(closing=None, nextcall=nextcall)
 
 
-class FakeReadiness:
+class FakeWaits:
     """Says what the test says of each host; ready where it says nothing."""
 
-    def __init__(self, downloader: Downloader) -> None:
-        self.downloader = downloader
+    def __init__(self) -> None:
         self.concurrent_fetches = 64
-        self.outlooks: dict[str, Outlook] = {}
+        self.waits: dict[str, Wait] = {}
         self.asked: list[tuple[str, str]] = []
         self.origins: dict[str, Origin] = {}
         self.paced: set[str] = set()
@@ -51,13 +50,13 @@ class FakeReadiness:
     def listen(self, origin_settled: Any) -> None:
         self._settled = origin_settled
 
-    def of(self, origin: Origin) -> Outlook:
-        return self.outlooks.get(origin.host, Outlook(OriginState.READY))
+    def of(self, origin: Origin) -> Wait:
+        return self.waits.get(origin.host, READY)
 
-    def without_policy(self, host: str) -> Outlook:
-        return Outlook(OriginState.READY)
+    def of_host(self, host: str) -> Wait:
+        return READY
 
-    def hand_out(self, origin: Origin | None, request: Request) -> None:
+    def hand_out(self, origin: Origin, request: Request) -> None:
         pass
 
     def is_paced(self, host: str) -> bool:
@@ -66,16 +65,13 @@ class FakeReadiness:
     def ask(self, origin: Origin, request: Request | None) -> None:
         self.asked.append((origin.host, request.url if request else ""))
         self.origins[origin.host] = origin
-        self.outlooks[origin.host] = Outlook(OriginState.ASKED)
+        self.waits[origin.host] = Wait(Why.ASKED, EVENT)
 
     def is_queued(self, origin: Origin) -> bool:
         return False
 
-    def tell_of_wait(self, origin: Origin | None, outlook: Outlook, count: int) -> None:
-        pass
-
-    def settle(self, host: str, state: OriginState = OriginState.READY) -> None:
-        self.outlooks[host] = Outlook(state)
+    def settle(self, host: str, why: Why = Why.READY) -> None:
+        self.waits[host] = Wait(why)
         self._settled(self.origins.get(host, Origin("http", host, 80)))
 
 
@@ -83,13 +79,13 @@ class Setup:
     def __init__(self, folder: str = "", state: Any = None, kind: Any = FifoMemoryQueue) -> None:
         self.crawler = get_crawler()
         self.crawler.engine = Engine()  # type: ignore[assignment]
-        self.readiness = FakeReadiness(Downloader(self.crawler))
+        self.site = FakeWaits()
         self.queue = RepPriorityQueue(
             self.crawler,
             kind,
             folder,
             state,
-            readiness=self.readiness,  # type: ignore[arg-type]
+            waits=self.site,  # type: ignore[arg-type]
         )
 
     def push(self, *urls: str, **arguments: Any) -> None:
@@ -117,17 +113,17 @@ def test_hosts_take_turns() -> None:
 def test_a_paced_host_gets_one_request_at_a_time_over_its_ports() -> None:
     """The others wait in no place of the downloader."""
     setup = Setup()
-    setup.readiness.paced = {"a.example"}
+    setup.site.paced = {"a.example"}
     setup.push("http://a.example/0", "http://a.example/1", "http://b.example/0")
     setup.push("http://a.example:81/0")
     setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
-    active = setup.readiness.downloader.active
+    active: Any = setup.crawler.engine.downloader.active  # type: ignore[union-attr]
     for left in (3, 2, 1, 0):
         while (request := setup.queue.pop()) is not None:
-            active.add(request)  # type: ignore[attr-defined]
+            active.add(request)
         assert len(setup.queue) == left
         assert sum(request.url.startswith("http://a.") for request in active) == 1
-        active.clear()  # type: ignore[attr-defined]
+        active.clear()
         time.sleep(0.25)  # as soon as the end of a turn is seen that another one had
 
 
@@ -141,8 +137,8 @@ def test_priorities_within_an_origin_and_origins_within_a_host() -> None:
 
 def test_who_waits_stays_and_others_go_on() -> None:
     setup = Setup()
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
-    setup.readiness.outlooks["b.example"] = Outlook(OriginState.HELD, float("inf"))
+    setup.site.waits["a.example"] = Wait(Why.UNASKED)
+    setup.site.waits["b.example"] = Wait(Why.HELD, float("inf"))
     setup.push(*URLS)
     setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
     setup.push("http://a.example/robots.txt", "data:,x")
@@ -151,61 +147,44 @@ def test_who_waits_stays_and_others_go_on() -> None:
         [url for url in URLS if "c.example" in url]
         + ["http://a.example/exempt", "http://a.example/robots.txt", "data:,x"]
     )
-    assert setup.readiness.asked == [("a.example", "http://a.example/0")]
+    assert setup.site.asked == [("a.example", "http://a.example/0")]
     assert (len(setup.queue), setup.queue.pop()) == (6, None)
-    setup.readiness.settle("a.example")
+    setup.site.settle("a.example")
     assert setup.pop() == [url for url in URLS if "a.example" in url]
     assert len(setup.queue) == 3
-
-
-def test_the_pace_of_an_origin_holds_from_when_it_is_known() -> None:
-    """Also if nothing is popped before its policy is evicted again."""
-    setup = Setup()
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
-    setup.push(URLS[0])
-    looked: list[Origin] = []
-    of = setup.readiness.of
-
-    def note(origin: Origin) -> Outlook:
-        looked.append(origin)
-        return of(origin)
-
-    setup.readiness.of = note  # type: ignore[method-assign]
-    setup.readiness.settle("a.example")
-    assert looked
 
 
 def test_a_policy_that_is_gone_is_asked_for_again() -> None:
     setup = Setup()
     setup.push(*URLS[:4])
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
+    setup.site.waits["a.example"] = Wait(Why.UNASKED)
     assert setup.pop() == URLS[1:3]
-    assert [host for host, _ in setup.readiness.asked] == ["a.example"]
-    setup.readiness.settle("a.example", OriginState.UNASKED)  # evicted at once
+    assert [host for host, _ in setup.site.asked] == ["a.example"]
+    setup.site.settle("a.example", Why.UNASKED)  # evicted at once
     assert setup.pop() == [URLS[0]], "or it might be asked for for ever"
-    assert len(setup.readiness.asked) == 2
-    setup.readiness.settle("a.example")
+    assert len(setup.site.asked) == 2
+    setup.site.settle("a.example")
     assert setup.pop() == [URLS[3]]
 
 
-@pytest.mark.parametrize("state", [OriginState.READY, OriginState.ASKED, OriginState.HELD])
-def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: OriginState) -> None:
+@pytest.mark.parametrize("state", [Why.READY, Why.ASKED, Why.HELD])
+def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: Why) -> None:
     """A browser has asked for it meanwhile, say, and no event told the queue."""
     setup = Setup()
-    ask = setup.readiness.ask
-    setup.readiness.ask = lambda *_: None  # type: ignore[method-assign]
+    ask = setup.site.ask
+    setup.site.ask = lambda *_: None  # type: ignore[method-assign]
     for number in range(64):
-        setup.readiness.outlooks[f"h{number}.example"] = Outlook(OriginState.UNASKED)
+        setup.site.waits[f"h{number}.example"] = Wait(Why.UNASKED)
         setup.push(f"http://h{number}.example/")
-    setup.readiness.ask = ask  # type: ignore[method-assign]
-    setup.readiness.outlooks["a.example"] = Outlook(OriginState.UNASKED)
+    setup.site.ask = ask  # type: ignore[method-assign]
+    setup.site.waits["a.example"] = Wait(Why.UNASKED)
     setup.push(URLS[0])
-    setup.readiness.outlooks["a.example"] = Outlook(state, 0.0)
-    setup.readiness.settle("h0.example")
+    setup.site.waits["a.example"] = Wait(state, 0.0)
+    setup.site.settle("h0.example")
     popped = setup.pop()
-    setup.readiness.settle("a.example")
+    setup.site.settle("a.example")
     assert [*popped, *setup.pop()].count(URLS[0]) == 1
-    assert setup.readiness.asked == []
+    assert setup.site.asked == []
 
 
 @pytest.mark.parametrize("url", ["http://:0/x", "http://a.example:0/x", "http:///x"])
@@ -219,18 +198,18 @@ def test_what_names_no_origin_is_handed_out(url: str) -> None:
 class TestPrefetch:
     def push_many(self, setup: Setup) -> None:
         hosts = [f"h{number}.example" for number in range(200)]
-        setup.readiness.outlooks |= dict.fromkeys(hosts, Outlook(OriginState.UNASKED))
+        setup.site.waits |= dict.fromkeys(hosts, Wait(Why.UNASKED))
         setup.push(*(f"http://{host}/" for host in hosts))
 
     def test_is_bounded(self) -> None:
         setup = Setup()
         self.push_many(setup)
         assert setup.queue.pop() is None
-        assert len(setup.readiness.asked) == 64
-        setup.readiness.settle("h5.example")
+        assert len(setup.site.asked) == 64
+        setup.site.settle("h5.example")
         assert setup.pop(1) == ["http://h5.example/"]
         assert setup.queue.pop() is None
-        assert len(setup.readiness.asked) == 65
+        assert len(setup.site.asked) == 65
 
     def test_a_fetch_that_waits_for_a_place_is_looked_at_again(self) -> None:
         """No event tells that a fetch which is under way came to stand in the line of its slot."""
@@ -238,10 +217,10 @@ class TestPrefetch:
 
         async def work() -> None:
             setup = Setup()
-            setup.readiness.concurrent_fetches = 8
+            setup.site.concurrent_fetches = 8
             self.push_many(setup)
             assert setup.pop() == []
-            assert len(setup.readiness.asked) == 8
+            assert len(setup.site.asked) == 8
             slot: Any = setup.crawler.engine._slot
             slot.nextcall.schedule = lambda: woken.append("once")
             await asyncio.sleep(0.5)

@@ -16,8 +16,8 @@ import queuelib.queue
 from scrapy import Request, squeues
 from scrapy.pqueues import DownloaderAwarePriorityQueue
 
+from scrapy_rep.pace.waits import Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.readiness import OriginState, Outlook
 from scrapy_rep.queue.stock import Damage
 from tests.test_queue import Setup
 
@@ -46,7 +46,7 @@ HOSTS = ["a.example", "b.example", "c.example"]
 
 
 def unasked(setup: Setup) -> None:
-    setup.readiness.outlooks = {host: Outlook(OriginState.UNASKED) for host in HOSTS}
+    setup.site.waits = {host: Wait(Why.UNASKED) for host in HOSTS}
 
 
 def pages(count: int) -> list[str]:
@@ -58,9 +58,9 @@ def serve(setup: Setup) -> list[str]:
     popped: list[str] = []
     for _ in range(20):
         popped += setup.pop()
-        for host, _ in setup.readiness.asked:
-            if setup.readiness.outlooks[host].state is OriginState.ASKED:
-                setup.readiness.settle(host)
+        for host, _ in setup.site.asked:
+            if setup.site.waits[host].why is Why.ASKED:
+                setup.site.settle(host)
     assert len(setup.queue) == 0
     return popped
 
@@ -98,13 +98,13 @@ class TestNothingIsLost:
         setup = resumed(tmp_path, setup.queue.close(), kind)
         unasked(setup)
         asked: list[Request | None] = []
-        ask = setup.readiness.ask
+        ask = setup.site.ask
 
         def note(origin: Origin, request: Request | None) -> None:
             asked.append(request)
             ask(origin, request)
 
-        setup.readiness.ask = note  # type: ignore[method-assign]
+        setup.site.ask = note  # type: ignore[method-assign]
         assert setup.pop() == []
         assert [request and request.url for request in asked] == ["ftp://a.example/first"]
         assert all(request and request.meta["ftp_user"] == "me" for request in asked)
@@ -118,7 +118,7 @@ class TestNothingIsLost:
         setup = resumed(tmp_path / "job", state, kind)
         unasked(setup)
         assert setup.pop() == []
-        assert len(setup.readiness.asked) == 3
+        assert len(setup.site.asked) == 3
         shutil.copytree(tmp_path / "job", tmp_path / "killed")  # nothing is flushed before
         setup = resumed(tmp_path / "killed", state, kind)
         assert sorted(setup.pop()) == sorted(pages(3))
@@ -135,7 +135,7 @@ class TestNothingIsLost:
         setup = resumed(tmp_path, left(tmp_path, kind, pages(3)), blind)
         unasked(setup)
         assert setup.pop() == []
-        assert not any(url for _, url in setup.readiness.asked)
+        assert not any(url for _, url in setup.site.asked)
         assert sorted(serve(setup)) == sorted(pages(3))
         assert stats(setup) == {"damaged": 0, "lost": 0}
 
@@ -453,6 +453,6 @@ def test_a_new_queue_below_is_as_scrapy_s(kind: Any, tmp_path: Path) -> None:
     setup = Setup(str(tmp_path), kind=kind)
     unasked(setup)
     setup.push(*urls)
-    setup.readiness.settle("a.example")
+    setup.site.settle("a.example")
     is_fifo = issubclass(kind, queuelib.queue.FifoDiskQueue)
     assert setup.pop() == (urls if is_fifo else urls[::-1])

@@ -63,6 +63,15 @@ def is_by_hand(crawler: Crawler) -> bool:
     return not getattr(getattr(engine, "_slot", None), "close_if_idle", True)
 
 
+def queues_of(crawler: Crawler) -> list[Any]:
+    """The priority queues of Scrapy's scheduler, in memory and on disk; empty for others."""
+    engine: Any = crawler.engine
+    scheduler = getattr(engine, "scheduler", None)  # new in Scrapy 2.19
+    scheduler = scheduler or getattr(getattr(engine, "_slot", None), "scheduler", None)
+    found = (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None))
+    return [queue for queue in found if queue is not None]
+
+
 def wake(crawler: Crawler) -> None:
     """Make the engine soon request more from the scheduler.
 

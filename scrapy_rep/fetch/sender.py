@@ -24,7 +24,6 @@ from scrapy.exceptions import (
     DownloadCancelledError,
     IgnoreRequest,
     ResponseDataLossError,
-    StopDownload,
 )
 from scrapy.http import Headers
 from scrapy.http.request import NO_CALLBACK
@@ -43,7 +42,7 @@ from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
 from .fetch_state import PROXY, FetchPart, FetchState
-from .transfer import MARK, Transfer, headers_of
+from .transfer import MARK, EnoughCameError, Transfer, headers_of
 from .wires import Wires
 
 if TYPE_CHECKING:
@@ -83,6 +82,7 @@ class Sender:
         self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
         self._ticks = Ticks(_LOOK_SECONDS)
         self._schemes_without_handler: set[str] = set()
+        self._has_told_of_stop = False
         for handler, signal in (
             (self._reached, signals.request_reached_downloader),
             (self._left, signals.request_left_downloader),
@@ -123,6 +123,8 @@ class Sender:
                 # Without an answer, a middleware may not have set the header yet.
                 fetch.user_agent = fetch.user_agent or _user_agent(request) or None
                 came = _rescued(transfer, error)
+            if "download_stopped" in came.flags and not transfer.is_stopped:
+                self._warn_of_stop(request)
             transfer.body = _body_of(came, request, transfer)
             response, event = came, came.status
             return came, transfer.body, transfer.ending(came)
@@ -203,6 +205,21 @@ class Sender:
             "fetch counts as a failure of our own (event 'local')",
             scheme.upper(),
             "" if has_reactor else " (TWISTED_REACTOR_ENABLED = False)",
+            scheme,
+        )
+
+    def _warn_of_stop(self, request: Request) -> None:
+        """Log once that a handler let other code stop a robots.txt."""
+        if self._has_told_of_stop:
+            return
+        self._has_told_of_stop = True
+        scheme = request.url.partition(":")[0]
+        self._journal.warning(
+            "Other code stopped the download of %s with StopDownload, and the download handler for "
+            "%s lets it (DOWNLOAD_HANDLERS), so the file counts as unreachable. In your handlers "
+            "of bytes_received and headers_received, skip requests with the callback "
+            "scrapy.http.request.NO_CALLBACK",
+            request.url,
             scheme,
         )
 
@@ -288,7 +305,7 @@ class Sender:
         # Set too late to bound the download itself. It bounds what Scrapy decompresses.
         request.meta["download_maxsize"] = transfer.limit_octets + 1
         if transfer.has_enough_after(data):
-            raise StopDownload(fail=False)
+            raise EnoughCameError(fail=False)
 
     def _response_downloaded(self, response: Response, request: Request) -> None:
         transfer = Transfer.of(request)

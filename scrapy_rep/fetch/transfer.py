@@ -23,7 +23,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
-from scrapy.exceptions import ResponseDataLossError
+from scrapy.exceptions import ResponseDataLossError, StopDownload
 from scrapy.http import Headers, Response
 
 from scrapy_rep.protocol.access.endings import Ending
@@ -76,6 +76,10 @@ def is_own(request: Request) -> bool:
     """Whether we sent a request for a robots.txt; False for a request with a copy of its meta."""
     transfer = request.meta.get(MARK)
     return isinstance(transfer, Transfer) and transfer.uri == request.url
+
+
+class EnoughCameError(StopDownload):
+    """Stops a download because more octets than the parse limit have come."""
 
 
 class UndecodableError(Exception):

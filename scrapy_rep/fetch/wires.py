@@ -18,6 +18,8 @@ from contextvars import ContextVar
 from functools import cache
 from typing import TYPE_CHECKING, Any
 
+from scrapy import signals
+from scrapy.exceptions import StopDownload
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Factory, connectionDone
@@ -27,7 +29,7 @@ from twisted.web._newclient import HTTP11ClientProtocol
 from scrapy_rep.protocol.access.endings import Ending
 
 from . import ftp
-from .transfer import HEAD_OCTETS, Connection, Transfer
+from .transfer import HEAD_OCTETS, Connection, EnoughCameError, Transfer
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -36,9 +38,16 @@ if TYPE_CHECKING:
 
 _carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
 
+_STOPPING = frozenset({signals.headers_received, signals.bytes_received})
 _OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
 
 Download = Callable[["Request"], Awaitable["Response"]]
+
+
+def _is_stop(result: Any) -> bool:
+    """Whether a handler of other code stops a download."""
+    error = result.value if isinstance(result, Failure) else None
+    return isinstance(error, StopDownload) and not isinstance(error, EnoughCameError)
 
 
 class OversizedAnswerError(Exception):
@@ -84,6 +93,23 @@ class Wires:
 
         handlers.download_request_async = carry
         handlers.rep_wires = self
+        self._keep_others_from_stopping()
+
+    def _keep_others_from_stopping(self) -> None:
+        """Hide `StopDownload` of other code from handlers that receive a robots.txt.
+
+        A spider that stops the downloads of its pages early means pages, not robots.txt files.
+        """
+        signal_manager = self._crawler.signals
+        send = signal_manager.send_catch_log
+
+        def send_for_handlers(signal: Any, **named: Any) -> list[tuple[Any, Any]]:
+            results = send(signal, **named)
+            if signal in _STOPPING and Transfer.of(named["request"]) is not None:
+                return [(handler, result) for handler, result in results if not _is_stop(result)]
+            return results
+
+        signal_manager.send_catch_log = send_for_handlers  # type: ignore[method-assign]
 
     def note_head(self, transfer: Transfer) -> None:
         """Note a complete head; called while its octets are passed to the parser."""

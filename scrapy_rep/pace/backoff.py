@@ -6,8 +6,8 @@ import random
 import time
 from contextlib import suppress
 from functools import partial
-from typing import TYPE_CHECKING
-from weakref import WeakKeyDictionary, WeakSet
+from typing import TYPE_CHECKING, Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
 from scrapy_rep.protocol.paths import is_robots_txt
-from scrapy_rep.signals import origin_rests
+from scrapy_rep.signals import REFUSALS, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
 from .downloader import Downloader
@@ -31,6 +31,13 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
+
+
+class Again(NamedTuple):
+    """A refused request is to be sent again: how often it was refused, and when it may be sent."""
+
+    refusals: int
+    refused_until: float
 
 
 class Backoff:
@@ -52,8 +59,9 @@ class Backoff:
         self._decisions = decisions
         self._journal = Journal(crawler, __name__)
         self._downloader = downloader
+        self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
-        self._goes_again: WeakSet[Request] = WeakSet()
+        self._again: WeakKeyDictionary[Request, Again] = WeakKeyDictionary()
         self._told: set[Origin] = set()
         self._is_on = settings.backoff
         if self._is_on:
@@ -80,18 +88,23 @@ class Backoff:
         rest = self.rests.of(origin)
         return rest is not None and rest.given_up_until > 0 and not self._decisions.is_dry_run
 
+    def words_of(self, origin: Origin) -> str:
+        """How an origin was refused last; empty if it was not."""
+        rest = self.rests.of(origin)
+        if rest is None:
+            return ""
+        return f", number {rest.count} in a row, the last after {rest.status} for {rest.url}"
+
     def sends(self, request: Request) -> None:
         """A request goes to the downloader: its response comes from the site."""
         if self._is_on:
             self._sent_at[request] = time.monotonic()
 
-    def goes_again(self, request: Request, response: Response) -> bool:
-        """Whether a request is to be sent again after the rest that its answer began."""
+    def again(self, request: Request, response: Response) -> Again | None:
+        """How to send a request again because its answer was a refusal; None to pass that on."""
         self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
-        if request not in self._goes_again:
-            return False
-        self._goes_again.discard(request)
-        return not request.meta.get("dont_retry")
+        again = self._again.pop(request, None)
+        return None if request.meta.get("dont_retry") else again
 
     def _downloaded(self, response: Response, request: Request) -> None:
         """Heed an answer, before the downloader sends the next request.
@@ -101,29 +114,65 @@ class Backoff:
         sent_at = self._sent_at.pop(request, None)
         if sent_at is None or is_robots_txt(response.url):
             return
-        answer = PageAnswer(response.status, _asked_seconds(response), sent_at, time.monotonic())
-        if not answer.asks_for_rest and not self.rests:
-            return
+        now = time.monotonic()
+        answer = PageAnswer(response.status, _asked_seconds(response), sent_at, now, request.url)
+        if not answer.is_refusal:
+            forget_refusals(request)
+            if not self.rests:
+                return
+        changes: list[tuple[Origin, Rest | None]] = []
         for url in {request.url, response.url}:  # browsers, and other handlers, follow redirects
             with suppress(InvalidUri):
                 origin = origin_of(url)
                 if origin is not None:
-                    self._heed(origin, answer, request, response)
+                    before = self.rests.of(origin)
+                    rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
+                    changes.append((origin, rest))
+        if answer.is_refusal and not self._is_tried_again(request, answer, changes):
+            return
+        for origin, rest in changes:
+            self._change(origin, rest, answer, response)
 
-    def _heed(
-        self, origin: Origin, answer: PageAnswer, request: Request, response: Response
+    def _is_tried_again(
+        self, request: Request, answer: PageAnswer, changes: list[tuple[Origin, Rest | None]]
+    ) -> bool:
+        """Decide on a refused request: it is sent again, or its answer is passed on.
+
+        Returns False if the answer is passed on and says nothing new of its origin. That is so if
+        it is the last of `RETRY_TIMES`. While an origin rests, only the requests that go first
+        count as tries, and answers that may come from a broken page.
+        """
+        is_origin = any(rest is not None and rest.seconds for _, rest in changes)
+        is_given_up = any(rest is not None and rest.given_up_until for _, rest in changes)
+        is_first = any(self.rests.is_probe(origin, request) for origin, _ in changes)
+        is_try = answer.is_plain or is_first or not is_origin
+        refusals = _count(request.meta.get(REFUSALS))
+        tries = refusals + _count(request.meta.get("retry_times"))
+        most = request.meta.get("max_retry_times", self._retry_times)
+        if is_try and tries >= most:
+            forget_refusals(request)
+            request.meta["retry_times"] = max(tries, most)  # no retries beyond those
+            return False
+        if is_given_up and self._decisions.is_dry_run:
+            return True  # the request was sent to an origin that was given up
+        if is_origin or not answer.is_plain:  # otherwise Scrapy retries it
+            luck = random.random()  # noqa: S311
+            own_seconds = answer.rest_seconds(self._limits, refusals, luck)
+            until = 0.0 if is_origin else time.time() + own_seconds
+            self._again[request] = Again(refusals + is_try, until)
+        return True
+
+    def _change(
+        self, origin: Origin, rest: Rest | None, answer: PageAnswer, response: Response
     ) -> None:
         before = self.rests.of(origin)
-        rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
         if rest != before:
             self._put(origin, rest, answer.sent_at)
             self._tell(origin, before, rest, response)
-        if not answer.asks_for_rest or rest is None or not rest.seconds:
-            return
-        # In a dry run, requests are sent to an origin that was given up: the answer is the last.
-        if not rest.given_up_until or self.drops(origin):
-            self._goes_again.add(request)
-            self._downloader.recall(partial(self._is_page_of, origin))
+        is_resting = rest is not None and rest.seconds and not rest.given_up_until
+        if answer.is_refusal and (is_resting or self.drops(origin)):
+            count = self._downloader.recall(partial(self._is_page_of, origin))
+            self._journal.count(stats.BACKOFF_PUT_BACK, count)
 
     def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:  # noqa: ARG002
         """Note the rest of an origin after the answer to a request that was sent then."""
@@ -192,3 +241,19 @@ def _asked_seconds(response: Response) -> float | None:
         for value in headers.getlist("Retry-After")
     )
     return max((seconds for seconds in found if seconds is not None), default=None)
+
+
+def forget_refusals(request: Request) -> None:
+    """Remove the marks of refusals; otherwise links that copy meta would have them."""
+    request.meta.pop(REFUSALS, None)
+    request.meta.pop(REFUSED_UNTIL, None)
+
+
+def refused_until(request: Request) -> float:
+    """When a request that was refused may be sent again, POSIX seconds; 0 if it was not refused."""
+    until = request.meta.get(REFUSED_UNTIL)
+    return until if isinstance(until, float) else 0.0
+
+
+def _count(value: Any) -> int:
+    return value if isinstance(value, int) else 0

@@ -18,6 +18,8 @@ from scrapy import Request
 from scrapy.core.downloader import Downloader as ScrapyDownloader
 from scrapy.utils.httpobj import urlparse_cached
 
+from scrapy_rep.signals import PUT_BACK
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -32,10 +34,6 @@ EVENT = float("inf")
 
 _LOOK_SECONDS = 0.05  # until a request in the middlewares may have taken another slot
 _IDLE_SECONDS = 1.0  # how long a slot without requests is kept, by work that forgets slots
-
-
-class RecalledError(Exception):
-    """A request that was queued in a slot is not sent: its origin has begun to rest."""
 
 
 class Downloader:
@@ -64,8 +62,9 @@ class Downloader:
         return max(0, int(total) - len(self.active)) if total > 0 else sys.maxsize
 
     def ready_at(self, key: str, given: Collection[Request], given_at: float) -> float:
-        """When a slot could take another request, monotonic seconds; `EVENT` while it is full.
+        """When a slot could take another request, monotonic seconds.
 
+        It is `EVENT` while the slot is full, also of requests that did not come from the queue.
         `given` are the requests that were handed out for the slot and have not ended, and
         `given_at` is when the last of them was. A request that a middleware moved to another slot
         does not count.
@@ -145,8 +144,12 @@ class Downloader:
             if process is not None:
                 process(slot)
 
-    def recall(self, is_meant: Callable[[Request], bool]) -> None:
-        """Fail the requests that are queued in slots with `RecalledError`: they were not sent."""
+    def recall(self, is_meant: Callable[[Request], bool]) -> int:
+        """Put requests that are queued in slots back into the queue; return their number.
+
+        The downloader answers with the request for the queue, so no middleware hears of it.
+        """
+        count = 0
         slots = getattr(self._raw, "slots", None)
         for slot in list(slots.values()) if isinstance(slots, Mapping) else ():
             queue = getattr(slot, "queue", None)
@@ -154,7 +157,9 @@ class Downloader:
                 continue
             for entry in [entry for entry in queue if is_meant(entry[0])]:
                 queue.remove(entry)
-                entry[1].errback(RecalledError())
+                entry[1].callback(put_back(entry[0]))
+                count += 1
+        return count
 
     @contextmanager
     def one_place_more(self) -> Iterator[None]:
@@ -187,6 +192,16 @@ class Downloader:
         forget = getattr(self._raw, "_slot_gc", None)
         if forget is not None:
             forget(_IDLE_SECONDS)
+
+
+def put_back(request: Request, **changes: Any) -> Request:
+    """The request for the queue, marked so that the duplicate filter does not drop it.
+
+    `changes` are other arguments of `Request.replace`.
+    """
+    meta = {**request.meta, **changes.pop("meta", {}), PUT_BACK: request.dont_filter}
+    back: Request = request.replace(meta=meta, dont_filter=True, **changes)
+    return back
 
 
 def slot_key(request: Request) -> str:

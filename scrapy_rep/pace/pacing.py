@@ -21,18 +21,20 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing, wake
+from scrapy_rep.fetch.transfer import is_own
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at, pace
 from scrapy_rep.stats import Journal
 
-from .backoff import Backoff
-from .downloader import NEVER, Downloader, slot_key
+from .backoff import Backoff, refused_until
+from .downloader import Downloader, slot_key
 from .visits import VISITS, Ask, Visit
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
     from scrapy_rep.cache.link import Link
@@ -86,6 +88,7 @@ class Pacing:
         downloader: that of the crawl.
         backoff: which origins rest because their pages answered 429 or 503.
         gate: how the pace is shared with other processes; None if it is not.
+        left_at: when a page's request left the downloader last, or the crawl began; monotonic.
     """
 
     def __init__(
@@ -104,6 +107,7 @@ class Pacing:
 
             self.backoff = SharedBackoff(crawler, settings, decisions, self.downloader, link)
         self.gate: Gate | None = None
+        self.left_at = time.monotonic()
         self._lent: set[Hashable] = set()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
@@ -160,16 +164,8 @@ class Pacing:
 
     # When an origin may be visited
 
-    def ready_at(self, policy: Policy) -> float:
-        """When an origin may be visited, monotonic seconds; `EVENT` while another visits it."""
-        asked = policy.asked_of()
-        if not VISITS and not asked.crawl_delay and asked.request_rate is None:
-            return NEVER
-        self.note(policy)
-        return VISITS.ready_at(policy.origin.host)
-
     def host_ready_at(self, host: str) -> float:
-        """The same for a host without a policy in memory."""
+        """When a host may be visited, monotonic seconds; `EVENT` while another visits it."""
         return VISITS.ready_at(host)
 
     def is_paced(self, host: str) -> bool:
@@ -249,15 +245,18 @@ class Pacing:
         return False
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
-        """Wait until an origin rests no more; whether that came before the crawl began to close."""
+        """Wait until an origin and a page rest no more, unless the crawl begins to close first."""
         backoff = self.backoff
-        while not (backoff.go(origin, request) and await backoff.may_probe(origin, request)):
+        while True:
+            own_left = refused_until(request) - time.time()
+            may_go = own_left <= 0 and backoff.go(origin, request)
+            if may_go and await backoff.may_probe(origin, request):
+                return True
             if is_closing(self._crawler):
                 return False
-            left = backoff.rests.ready_at(origin) - time.monotonic()
+            left = max(own_left, backoff.rests.ready_at(origin) - time.monotonic())
             with self._room_for_others(request, is_needed=True):
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
-        return True
 
     @contextmanager
     def _room_for_others(self, waiting: Hashable, *, is_needed: bool) -> Iterator[None]:
@@ -286,7 +285,18 @@ class Pacing:
     def _is_over(self, visit: Visit) -> bool:
         return visit.request not in self.downloader.active
 
+    def answered(self, request: Request, response: Response) -> None:
+        """An answer came: if a middleware fetched it itself, that was a visit of its host."""
+        if not VISITS or "cached" in response.flags:
+            return
+        with suppress(InvalidUri):
+            origin = origin_of(request.url)
+            if origin is not None and not VISITS.was_last(origin.host, request):
+                VISITS.visited(origin.host, request)
+
     def _left(self, request: Request) -> None:
+        if not is_own(request):
+            self.left_at = time.monotonic()
         if not VISITS:  # as in most crawls
             return
         with suppress(InvalidUri):

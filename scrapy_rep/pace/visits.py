@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, NamedTuple
+from weakref import ref
 
 from scrapy import Request
 from scrapy.utils.asyncio import call_later
@@ -74,6 +75,7 @@ class _Host:
     Attributes:
         asks: the delays of its origins, by origin and crawl.
         last_at: when it was visited last; monotonic seconds.
+        last: the request that visited it last.
         owed_seconds: the delay that must pass after that visit.
         visit: the request that has its turn.
         waiting: the requests that wait for a turn.
@@ -82,6 +84,7 @@ class _Host:
     name: str
     asks: dict[tuple[Origin, int], Ask] = field(default_factory=dict)
     last_at: float = NEVER
+    last: ref[Request] | None = None
     owed_seconds: float = 0.0
     visit: Visit | None = None
     waiting: deque[Visit] = field(default_factory=deque)
@@ -196,11 +199,17 @@ class Visits(threading.local):
         if host is None:
             return None
         host.last_at = time.monotonic()
+        host.last = ref(request)
         visit = host.visit
         if visit is None or visit.request is not request:
             return None
         self._end(host)
         return visit
+
+    def was_last(self, name: str, request: Request) -> bool:
+        """Whether a request was the last visit of a host; also if the host has no delay."""
+        host = self._hosts.get(name)
+        return host is None or (host.last is not None and host.last() is request)
 
     def give_up(self, name: str, request: Request) -> None:
         """A request that had its turn is not sent: the turn costs nothing."""

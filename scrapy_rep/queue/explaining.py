@@ -6,6 +6,7 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.engine.state import queues_of
 from scrapy_rep.middleware import middleware_of
 from scrapy_rep.pace.downloader import EVENT
 from scrapy_rep.policy import Policy
@@ -30,7 +31,7 @@ def explain(crawler: Crawler, url: str) -> dict[str, Any]:
         robots_txt); `pace` (`delay_seconds`, and `next_seconds` until the host may be visited; None
         while another request has its turn); `rest` (`seconds` until one request may be sent, and
         `is_given_up`; None if the origin does not rest); `queued` (the requests of the origin in
-        `RepPriorityQueue`, by the state that they wait in, as in `OriginState`; None with
+        `RepPriorityQueue`, by what they wait for, as in `pace.waits.Why`; None with
         another queue).
 
     Raises:
@@ -97,10 +98,10 @@ def _rest(pacing: Pacing, origin: Origin) -> dict[str, Any] | None:
 
 
 def _queued(crawler: Crawler, origin: Origin) -> dict[str, int] | None:
-    scheduler = getattr(getattr(crawler.engine, "_slot", None), "scheduler", None)
-    found = (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None))
-    queues = [queue for queue in found if isinstance(queue, RepPriorityQueue)]
+    queues = [queue for queue in queues_of(crawler) if isinstance(queue, RepPriorityQueue)]
     counts = Counter[str]()
     for queue in queues:
-        counts.update(queue.waiting(origin))
+        for one, _, count, wait in queue.waiting():
+            if one == origin:
+                counts[wait.why.name] += count
     return dict(counts) if queues else None

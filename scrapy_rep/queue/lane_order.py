@@ -8,21 +8,21 @@ from __future__ import annotations
 
 import heapq
 import time
+from bisect import insort
 from collections import Counter, OrderedDict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
+from operator import itemgetter
 
 from scrapy import Request
 
-from scrapy_rep.pace.downloader import NEVER
+from scrapy_rep.pace.backoff import refused_until
+from scrapy_rep.pace.downloader import EVENT, NEVER
+from scrapy_rep.pace.waits import NoWaits, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 
 from .stock import Stock
 from .targets import Target
-
-if TYPE_CHECKING:
-    from .readiness import Readiness
 
 _KEPT_ORIGINS = 1000  # origins with a known robots.txt that may wait for their first request
 _RECOUNT_SECONDS = 0.2  # how often the fetches that are queued in slots are counted
@@ -39,10 +39,14 @@ class Lane:
         host: the host of the requests, if it is known.
         slot: the slot that they go through.
         requests: the queue that keeps them.
-        count: the number of requests.
+        count: the number of requests, those in memory included.
+        first: requests that Scrapy's queue would have handed out while the robots.txt is fetched;
+            they go first. Requests on disk stay there, where a kill does not lose them.
+        refused: requests that were refused, and when each may be sent again; they go last.
         due_at: the time that it waits for, if any; see `Later`.
         is_fresh: whether its robots.txt has come, and no request was handed out since.
-        is_paced: whether it waits for the delay of its host, or for the turn of another request.
+        awaits_end: whether the end of a request lets it go on.
+        awaits_refused: whether only refused requests are left, which wait for their time.
     """
 
     name: str
@@ -51,9 +55,48 @@ class Lane:
     slot: SlotLanes
     requests: Stock
     count: int
+    first: deque[Request] = field(default_factory=deque)
+    refused: list[tuple[float, Request]] = field(default_factory=list)
     due_at: float | None = None
     is_fresh: bool = False
-    is_paced: bool = False
+    awaits_end: bool = False
+    awaits_refused: bool = False
+
+    @property
+    def refused_until(self) -> float:
+        """When the first request may be sent, if only refused ones are left; else 0."""
+        is_all = self.refused and len(self.refused) == self.count
+        return self.refused[0][0] if is_all else 0.0
+
+    def take(self) -> Request | None:
+        """The next request that may be sent now, as far as it was not refused; None without one.
+
+        Refused requests are set aside until their time, and go behind all others.
+        """
+        while (request := self._next()) is not None:
+            until = refused_until(request)
+            if until <= time.time():
+                return request
+            insort(self.refused, (until, request), key=itemgetter(0))
+        if self.refused and not self.requests and self.refused[0][0] <= time.time():
+            return self.refused.pop(0)[1]
+        return None
+
+    def _next(self) -> Request | None:
+        return self.first.popleft() if self.first else self.requests.take()
+
+    def fix_order(self, limit: int) -> None:
+        """Note which requests go first, up to a number: the order in which they would go now."""
+        while len(self.first) < limit and not self.requests.key and self.requests:
+            request = self.requests.take()
+            if request is not None:
+                self.first.append(request)
+
+    def put_refused_back(self) -> None:
+        """Return the refused requests to the queue that keeps the others, on disk perhaps."""
+        for _, request in self.refused:
+            self.requests.push(request)
+        self.refused = []
 
 
 @dataclass(slots=True, eq=False)
@@ -110,7 +153,7 @@ class Lanes:
 
     def recount(self, lane: Lane) -> None:
         """Count the requests of a lane again, because taking one may have lost others."""
-        left = len(lane.requests)
+        left = len(lane.requests) + len(lane.refused) + len(lane.first)
         self.count -= lane.count - left
         lane.count = left
 
@@ -210,11 +253,11 @@ class Later:
         return items
 
     @property
-    def next_at(self) -> float | None:
-        """The time of the first item; None without one."""
+    def next_at(self) -> float:
+        """The time of the first item; `EVENT` without one."""
         while self._heap and self._heap[0][2].due_at != self._heap[0][0]:
             heapq.heappop(self._heap)
-        return self._heap[0][0] if self._heap else None
+        return self._heap[0][0] if self._heap else EVENT
 
 
 class Asking:
@@ -228,9 +271,9 @@ class Asking:
     otherwise block all other fetches. Queued fetches are counted a few times a second at most.
     """
 
-    def __init__(self, readiness: Readiness) -> None:
-        self._readiness = readiness
-        self._unasked: deque[Lane] = deque()
+    def __init__(self, waits: Waits | NoWaits) -> None:
+        self._waits = waits
+        self._unasked: OrderedDict[Lane, None] = OrderedDict()
         self._asked: dict[Origin, list[Lane]] = {}
         self._fresh_count = 0
         self._parked_count = 0
@@ -239,7 +282,7 @@ class Asking:
     def put(self, lane: Lane) -> None:
         """Let a lane wait for the fetch of its robots.txt, after the other lanes."""
         self.age(lane)
-        self._unasked.append(lane)
+        self._unasked[lane] = None
 
     def wait_for(self, lane: Lane) -> None:
         """Let a lane wait for its robots.txt, which is being fetched."""
@@ -262,23 +305,36 @@ class Asking:
 
     def next(self) -> Lane | None:
         """The lane to fetch the robots.txt for now, or None."""
-        most, count = self._readiness.concurrent_fetches, len(self._asked)
+        most, count = self._waits.concurrent_fetches, len(self._asked)
         if not self._unasked or self._fresh_count >= _KEPT_ORIGINS:
             return None
         if count >= most and (count >= _PARKED_FACTOR * most or count - self._parked() >= most):
             return None
-        return self._unasked.popleft()
+        return self._unasked.popitem(last=False)[0]
+
+    def overdue(self) -> list[Lane]:
+        """Remove and return the lanes that no longer wait for a file, without a word of its end.
+
+        O(fetches under way).
+        """
+        ended = [one for one in self._asked if self._waits.of(one).why is not Why.ASKED]
+        return [lane for origin in ended for lane in self.settle(origin)]
+
+    def __contains__(self, lane: Lane) -> bool:
+        """Whether a lane waits for its robots.txt."""
+        is_asked = lane.origin is not None and lane in self._asked.get(lane.origin, ())
+        return is_asked or lane in self._unasked
 
     @property
-    def look_at(self) -> float | None:
-        """When to count queued fetches again; None if an event will announce a free place."""
-        is_full = len(self._asked) >= self._readiness.concurrent_fetches
-        return time.monotonic() + _RECOUNT_SECONDS if self._unasked and is_full else None
+    def look_at(self) -> float:
+        """When to count queued fetches again; `EVENT` if a free place will be announced."""
+        is_full = len(self._asked) >= self._waits.concurrent_fetches
+        return time.monotonic() + _RECOUNT_SECONDS if self._unasked and is_full else EVENT
 
     def _parked(self) -> int:
         """The number of fetches that are queued in a slot."""
         now = time.monotonic()
         if now >= self._recount_at:
-            self._parked_count = sum(map(self._readiness.is_queued, self._asked))
+            self._parked_count = sum(map(self._waits.is_queued, self._asked))
             self._recount_at = now + _RECOUNT_SECONDS
         return self._parked_count

@@ -11,11 +11,11 @@ its waiting requests. Within a slot, the lanes that are ready take turns.
 
 Rules for the next author:
 
-1. The queue is never searched. A lane or slot that waits for a time is in a heap, sorted by time.
-   An event wakes the others. So `pop` costs O(log n) in the number of slots and origins.
-2. Every wait ends. For each state of an origin, `readiness.OriginState` says how the state ends. A
-   slot waits for a time, or until one of its requests ends. The engine calls `pop` after each
-   request that ends, and each `pop` finds the requests that have left the downloader.
+1. `pace.waits` says whether the requests of an origin may go. The queue remembers only in which
+   order lanes and slots are looked at, so that `pop` costs O(log n) in their number.
+2. No wait without a clock. A lane or slot that waits for a time is in a heap, sorted by time.
+   Everything that waits for an event is looked at after a second, too. If a lane is in no place
+   although its requests could go, all lanes are placed anew, with an error in the log.
 3. A ready lane is checked again before one of its requests is handed out, because its policy may
    have expired.
 4. Each request is either handed out or lost, and this is counted once. If a file fails, only the
@@ -25,21 +25,23 @@ Rules for the next author:
 from __future__ import annotations
 
 import time
-from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.pqueues import QueueProtocol
 from scrapy.utils.asyncio import call_later
 
+from scrapy_rep import stats
 from scrapy_rep.engine.state import is_closing, wake
-from scrapy_rep.pace.downloader import EVENT, leave_inherited_slot
+from scrapy_rep.middleware import middleware_if_any
+from scrapy_rep.pace.downloader import EVENT, NEVER, Downloader, leave_inherited_slot
+from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.stats import Journal
 
 from .lane_order import Asking, Lane, Lanes, Later, SlotLanes, Turns
-from .readiness import READY, OriginState, Outlook, Readiness
 from .stock import Stocks
 from .targets import target_named, target_of
 
@@ -52,6 +54,11 @@ if TYPE_CHECKING:
 _FAILURES = 100  # one call of `pop` skips at most this number of lost requests
 _LOOK_SECONDS = 0.2  # between looks whether the turn of another request has ended
 _STUCK_SECONDS = 5.0  # if the disk is full, a lane is tried again after this time
+_TICK_SECONDS = 1.0  # between looks at what waits for an event
+_LOOK_SHARE = 200  # looks for lost lanes take at most this part of the time
+_WAITING = {Why.HELD, Why.SHUT}  # the log tells of them
+_FIRST = 16  # requests that go first, if the slot takes any number
+_NAMED = 3  # origins in the message about a stall
 
 
 class RepPriorityQueue:
@@ -79,7 +86,7 @@ class RepPriorityQueue:
         startprios: dict[str, Iterable[int]] | None = None,
         *,
         start_queue_cls: type[QueueProtocol] | None = None,
-        readiness: Readiness | None = None,
+        waits: Waits | NoWaits | None = None,
     ) -> None:
         """Take the crawler, the classes of inner queues, the folder, and what `close` returned.
 
@@ -90,21 +97,30 @@ class RepPriorityQueue:
         _check(crawler, key, startprios)
         self.crawler = crawler
         self.key = key
+        self._journal = Journal(crawler, __name__)
         self._stocks = Stocks(crawler, downstream_queue_cls, start_queue_cls, key)
-        self._readiness = readiness or Readiness.from_crawler(crawler)
-        self._readiness.listen(self._origin_settled)
+        middleware = middleware_if_any(crawler)
+        self._waits = waits or (NoWaits() if middleware is None else middleware.waits)
+        self._waits.listen(self._origin_settled)
+        self._downloader = Downloader(crawler)
         self._lanes = Lanes()
-        self._turns = Turns()
-        self._later = Later()
-        self._asking = Asking(self._readiness)
+        self._forget_places()
         self._changed: list[Lane | SlotLanes] = []  # to be put in place again
+        self._arrived: dict[Lane, None] = {}  # lanes that got requests since the last `pop`
+        self._tick_at = self._search_at = NEVER
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
-        crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+        crawler.signals.connect(self._drop_alarm, signal=signals.spider_closed)
         for name, priorities in (startprios or {}).items():
             requests = self._stocks.resume(name, priorities)
             if requests is not None:
                 self._look_at(self._lanes.add(target_named(name), requests))
+
+    def _forget_places(self) -> None:
+        self._turns = Turns()
+        self._later = Later()
+        self._asking = Asking(self._waits)
+        self._blocked: dict[SlotLanes, None] = {}  # until another request leaves the downloader
 
     # Scrapy's interface
 
@@ -120,6 +136,10 @@ class RepPriorityQueue:
         if lane is not None:
             lane.requests.push(request)
             self._lanes.recount(lane)
+            if lane in self._asking:
+                self._arrived[lane] = None
+            elif lane.awaits_refused:
+                self._look_at(lane)
             return
         requests = self._stocks.open(target.name)
         try:
@@ -130,7 +150,9 @@ class RepPriorityQueue:
             else:
                 requests.close()
             raise
-        self._look_at(self._lanes.add(target, requests))
+        lane = self._lanes.add(target, requests)
+        self._look_at(lane)
+        self._arrived[lane] = None
         self._ask_next()
 
     def pop(self) -> Request | None:
@@ -142,6 +164,7 @@ class RepPriorityQueue:
             lane = self._next()
             if lane is None:
                 self._catch_up()  # `_next` found lanes that are not ready
+                self._search_for_lost_lanes()
                 self._set_alarm()
                 return None
             request = self._take(lane)
@@ -153,11 +176,13 @@ class RepPriorityQueue:
 
     def close(self) -> dict[str, list[int]]:
         """Close all files; return the state with which `from_crawler` opens them again."""
-        self._spider_closed()
+        self._drop_alarm()
         lanes = self._lanes.by_name
+        for lane in lanes.values():
+            lane.put_refused_back()
         state = self._stocks.close({name: lane.requests for name, lane in lanes.items()})
-        self._lanes, self._turns, self._later = Lanes(), Turns(), Later()
-        self._asking = Asking(self._readiness)
+        self._lanes = Lanes()
+        self._forget_places()
         self._changed.clear()
         return state
 
@@ -168,38 +193,33 @@ class RepPriorityQueue:
         found = self._lanes.slots.get(slot)
         return found is not None and found.lane_count > 0
 
-    def waiting(self, origin: Origin) -> dict[str, int]:
-        """The requests of an origin, by the name of the state that they wait in. O(lanes)."""
-        counts: Counter[str] = Counter()
+    def waiting(self) -> Iterator[tuple[Origin | None, str, int, Wait]]:
+        """For each lane: its origin, its slot, the number of its requests, and their wait."""
         for lane in self._lanes.by_name.values():
-            if lane.origin == origin:
-                counts[self._outlook(lane).state.name] += lane.count
-        return dict(counts)
+            yield lane.origin, lane.slot.key, lane.count, self._whole_wait_of(lane)
 
     # Events
 
     def _origin_settled(self, origin: Origin) -> None:
         lanes = self._asking.settle(origin)
-        for lane in lanes:
-            self._outlook(lane)  # notes its pace now: the policy may be evicted later
         self._changed += lanes
         if lanes:
             wake(self.crawler)
 
     def _set_alarm(self) -> None:
-        """Wake the engine when the first item that waits for a time is due."""
-        times = (self._later.next_at, self._asking.look_at)
-        at = min((at for at in times if at is not None), default=EVENT)
+        """Wake the engine when the first item that waits for a time is due, or in a second."""
+        now = time.monotonic()
+        at = min(self._later.next_at, self._asking.look_at, now + _TICK_SECONDS)
         if at < self._alarm_at and not is_closing(self.crawler):
-            self._spider_closed()
+            self._drop_alarm()
             self._alarm_at = at
-            self._alarm = call_later(max(0.0, at - time.monotonic()), self._ring)
+            self._alarm = call_later(max(0.0, at - now), self._ring)
 
     def _ring(self) -> None:
         self._alarm, self._alarm_at = None, EVENT
         wake(self.crawler)
 
-    def _spider_closed(self) -> None:
+    def _drop_alarm(self) -> None:
         alarm, self._alarm, self._alarm_at = self._alarm, None, EVENT
         if alarm is not None:
             alarm.cancel()
@@ -207,12 +227,13 @@ class RepPriorityQueue:
     # Lanes and slots
 
     def _take(self, lane: Lane) -> Request | None:
-        """Take a request of a slot's first lane; None if it is lost, or cannot be read now."""
-        request = lane.requests.take()
+        """Take a request of a slot's first lane; None if there is none to send now."""
+        request = lane.take()
         self._lanes.recount(lane)
         if request is not None:
             self._lanes.hand_out(request, lane)
-            self._readiness.hand_out(lane.origin, request)
+            if lane.origin is not None:
+                self._waits.hand_out(lane.origin, request)
         slot = lane.slot
         self._asking.age(lane)
         slot.ready.popleft()  # the lane goes behind the other lanes
@@ -230,60 +251,91 @@ class RepPriorityQueue:
         self._lanes.remove(lane)
         self._stocks.remove(lane.name, lane.requests)
 
-    def _outlook(self, lane: Lane) -> Outlook:
-        """The state of a lane.
+    def _wait_of(self, lane: Lane) -> Wait:
+        """What the requests of a lane wait for, apart from its slot.
 
         Once its robots.txt has come, a lane is ready even if the policy is not in memory any more.
         A policy may be evicted or expire during a delay. If the queue fetched it again each time,
         it might never hand out a request. The middleware fetches it instead.
         """
-        readiness, origin = self._readiness, lane.origin
-        outlook = readiness.without_policy(lane.host) if origin is None else readiness.of(origin)
-        if lane.is_fresh and outlook.state in (OriginState.UNASKED, OriginState.ASKED):
-            outlook = readiness.without_policy(lane.host)
-        if outlook == READY and self._lanes.has_out(lane.host) and readiness.is_paced(lane.host):
-            return Outlook(OriginState.PACED, EVENT)
-        return outlook
+        waits, origin = self._waits, lane.origin
+        wait = waits.of_host(lane.host) if origin is None else waits.of(origin)
+        if lane.is_fresh and wait.why in (Why.UNASKED, Why.ASKED):
+            wait = waits.of_host(lane.host)
+        if wait == READY and lane.refused_until > time.time():
+            return Wait(Why.REFUSED, time.monotonic() + lane.refused_until - time.time())
+        if wait == READY and self._lanes.has_out(lane.host) and waits.is_paced(lane.host):
+            return Wait(Why.PACED, EVENT)
+        return wait
+
+    def _whole_wait_of(self, lane: Lane) -> Wait:
+        """What the requests of a lane wait for, its slot included."""
+        wait, slot = self._wait_of(lane), lane.slot
+        at = self._downloader.ready_at(slot.key, slot.given, slot.given_at)
+        return Wait(Why.FULL, at) if wait == READY and at > time.monotonic() else wait
 
     def _look_at(self, lane: Lane) -> None:
-        """Put a lane among the ready lanes of its slot, or among the waiting ones."""
-        state, until = self._outlook(lane)
-        lane.is_paced = state in (OriginState.PACED, OriginState.RESTING)
-        if state is OriginState.READY:
+        """Put a lane among the ready lanes of its slot, or among the waiting ones.
+
+        A lane that waits for the delay of its host counts as ready in the slot of this host, so
+        that the lanes take turns there. The slot waits instead.
+        """
+        wait = self._wait_of(lane)
+        why, until = wait
+        lane.due_at = None
+        lane.awaits_end, lane.awaits_refused = until == EVENT, why is Why.REFUSED
+        if why is Why.READY or (why is Why.PACED and lane.host == lane.slot.key):
             lane.slot.ready.append(lane)
             self._place(lane.slot)
-        elif lane.is_paced:
-            self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
-        elif state is OriginState.UNASKED:
+        elif why is Why.UNASKED:
             self._asking.put(lane)
-        elif state is OriginState.ASKED:
+        elif why is Why.ASKED:
             self._asking.wait_for(lane)
         else:
             self._asking.age(lane)
-            self._readiness.tell_of_wait(lane.origin, Outlook(state, until), lane.count)
-            self._later.put(lane, until)
+            self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
+            if why in _WAITING:
+                seconds = until - time.monotonic()
+                words = "%d requests to %s wait for %s: %.0f s"
+                self._journal.info(words, lane.count, lane.origin, why.value, seconds)
 
     def _place(self, slot: SlotLanes) -> None:
         """Give a slot a turn if it could send a request; otherwise let it wait."""
-        at = self._ready_at(slot) if slot.ready else EVENT
-        if at <= time.monotonic():
+        self._blocked.pop(slot, None)
+        at = self._ready_at(slot) if slot.ready else NEVER
+        if slot.ready and at <= time.monotonic():
             self._turns.put(slot)
             return
         self._turns.drop(slot)
-        if at < EVENT:
+        if at == EVENT:
+            self._blocked[slot] = None
+        elif at > NEVER:
             self._later.put(slot, at)
 
     def _ready_at(self, slot: SlotLanes) -> float:
-        """When a slot could send another request; `EVENT` if one of its requests must end first."""
-        return self._readiness.downloader.ready_at(slot.key, slot.given, slot.given_at)
+        """When a slot could send a request of its first lane; `EVENT` if others must end first."""
+        at = self._downloader.ready_at(slot.key, slot.given, slot.given_at)
+        host = slot.ready[0].host
+        if not self._waits.is_paced(host):
+            return at
+        return EVENT if self._lanes.has_out(host) else max(at, self._waits.of_host(host).until)
 
     def _catch_up(self) -> None:
         """Put lanes and slots where they belong now, and start more fetches."""
-        for lane in self._lanes.ended(self._readiness.downloader.active):
+        for lane in self._lanes.ended(self._downloader.active):
             self._changed.append(lane.slot)
-            if lane.is_paced:
-                lane.is_paced, lane.due_at = False, None
+            if lane.awaits_end and lane.due_at is not None:
+                lane.due_at = None
                 self._changed.append(lane)
+        # Requests that did not come from the queue, as for the files of items, may have ended too.
+        self._changed += self._blocked
+        if time.monotonic() >= self._tick_at:
+            self._tick_at = time.monotonic() + _TICK_SECONDS
+            self._changed += self._asking.overdue()
+        arrived, self._arrived = self._arrived, {}
+        for lane in arrived:
+            if lane in self._asking:
+                lane.fix_order(self._downloader.own_pace(lane.slot.key)[0] or _FIRST)
         while self._changed:
             changed, self._changed = self._changed, []
             for item in changed:
@@ -303,7 +355,8 @@ class RepPriorityQueue:
         """Find the first lane that is still ready; put the lanes before it in their places."""
         while (slot := self._turns.first()) is not None:
             lane = slot.ready[0]
-            if self._outlook(lane).state is not OriginState.READY:
+            why = self._wait_of(lane).why
+            if why is not Why.READY and (why is not Why.PACED or lane.host != slot.key):
                 slot.ready.popleft()
                 self._look_at(lane)
                 self._place(slot)
@@ -318,17 +371,54 @@ class RepPriorityQueue:
         lane = self._asking.next()
         if lane is None:
             return False
-        if self._outlook(lane).state is not OriginState.UNASKED:
+        if self._wait_of(lane).why is not Why.UNASKED:
             self._look_at(lane)
             return True
-        request = lane.requests.sample()
+        request = lane.first[0] if lane.first else lane.requests.sample()
         self._lanes.recount(lane)
         if not lane.count:
             self._remove(lane)
         elif lane.origin is not None:
             self._asking.wait_for(lane)
-            self._readiness.ask(lane.origin, request)
+            self._waits.ask(lane.origin, request)
         return True
+
+    # The watchdog
+
+    def _search_for_lost_lanes(self) -> None:
+        """Place all lanes anew if one is in no place although its requests could go."""
+        began_at = time.monotonic()
+        if began_at < self._search_at or is_closing(self.crawler):
+            return
+        lost = [lane for lane in self._lanes.by_name.values() if self._is_lost(lane, began_at)]
+        now = time.monotonic()
+        self._search_at = now + max(_TICK_SECONDS, _LOOK_SHARE * (now - began_at))
+        if not lost:
+            return
+        self._journal.count(stats.STALLED, len(lost))
+        self._journal.error(
+            "The queue stalled: %d requests wait for no known reason, to %s. They go on now; "
+            "please report this as a bug of scrapy-rep",
+            sum(lane.count for lane in lost),
+            ", ".join(str(lane.origin or lane.host) for lane in lost[:_NAMED]),
+        )
+        self._forget_places()
+        for slot in self._lanes.slots.values():
+            slot.ready.clear()
+            slot.due_at = slot.rank = None
+        for lane in self._lanes.by_name.values():
+            lane.is_fresh = False
+            self._look_at(lane)
+        wake(self.crawler)
+
+    def _is_lost(self, lane: Lane, now: float) -> bool:
+        """Whether nothing would ever look at a lane again, though its requests could go."""
+        slot = lane.slot
+        due_at = max(lane.due_at or NEVER, slot.due_at or NEVER)
+        is_placed = slot.rank is not None or slot in self._blocked or lane in self._asking
+        if is_placed or due_at > now - _TICK_SECONDS:
+            return False
+        return self._whole_wait_of(lane).why in (Why.READY, Why.UNASKED)
 
 
 def _check(crawler: Crawler, key: str, startprios: object) -> None:

@@ -1,16 +1,20 @@
-"""How long an origin rests after its pages answer 429 or 503.
+"""How long an origin or a URL rests after pages answer 429 or 503.
 
 RFC 6585, 4 defines 429 (Too Many Requests), RFC 9110, 15.6.4 and 10.2.3 define 503 and Retry-After.
 These are not part of RFC 9309. Answers for a robots.txt do not count here.
 
+A refusal belongs to its URL: one page may be broken, or have a limit of its own. The origin rests
+once a second URL is refused, with no good answer in between. A good answer to a request that was
+sent after the refusals ends the rest.
+
 =======  ===================  ==================================================
-status   Retry-After          the origin rests
+status   Retry-After          the rest lasts
 =======  ===================  ==================================================
 429      in the future        until then, at most `RestLimits.max_seconds`
 429      missing or passed    2 s, doubled each time, at most 5 minutes
 503      in the future        until then, at most `RestLimits.max_seconds`
-503      missing or passed    as for 429, from the second answer in a row
-other                         no longer
+503      missing or passed    as for 429; requests that were sent before the
+                              first such answer do not count as a second URL
 =======  ===================  ==================================================
 """
 
@@ -22,7 +26,7 @@ _FIRST_SECONDS = 2.0
 _LONGEST_SECONDS = 300.0
 _MOST_DOUBLINGS = 32
 _SPREAD = 0.25  # rests without a given time are up to this part longer, to spread crawlers out
-_AT_ONCE = {429: True, 503: False}  # whether a first answer without a given time causes a rest
+_TOO_MANY, _UNAVAILABLE = 429, 503
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,31 +52,48 @@ class PageAnswer:
         asked_seconds: the time in Retry-After; None without a time.
         sent_at: when the request was sent.
         at: when the answer arrived.
+        url: the URL of the page.
     """
 
     status: int
     asked_seconds: float | None
     sent_at: float
     at: float
+    url: str = ""
 
     @property
-    def asks_for_rest(self) -> bool:
-        """Whether an origin may rest because of this answer."""
-        return self.status in _AT_ONCE
+    def is_refusal(self) -> bool:
+        """Whether the site refused the request."""
+        return self.status in (_TOO_MANY, _UNAVAILABLE)
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it may be a broken page, as it names neither a limit nor a time to wait."""
+        return self.status == _UNAVAILABLE and not self.asked_seconds
+
+    def rest_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
+        """How long to wait after this refusal; `luck`, from 0 to 1, spreads times of our own."""
+        if self.asked_seconds:  # 0 is a time that has passed
+            return min(self.asked_seconds, limits.max_seconds)
+        doubled = min(_FIRST_SECONDS * 2.0**doublings, _LONGEST_SECONDS)
+        return doubled * (1 + _SPREAD * luck)
 
 
 @dataclass(frozen=True, slots=True)
 class Rest:
-    """The rest of an origin. All times are seconds of one clock.
+    """The refusals of an origin in a row. All times are seconds of one clock.
 
     Attributes:
-        since_at: when the first of the present 429 and 503 answers in a row arrived.
-        began_at: when the latest rest began.
+        since_at: when the first of them arrived.
+        began_at: when the latest rest began, or the only URL was refused.
         until_at: when one request may be sent.
-        seconds: the length of the rest when it began; 0 if it has not begun.
+        seconds: the length of the rest when it began; 0 while only one URL was refused.
         asked_seconds: the longest Retry-After of this rest, or None.
         doublings: the number of rests without a given time in a row.
         given_up_until: when requests are no longer dropped; 0 if they are not dropped.
+        url: the URL that was refused last, or first while the origin does not rest.
+        status: the status of that answer.
+        count: the number of rests in a row.
     """
 
     since_at: float
@@ -82,12 +103,15 @@ class Rest:
     asked_seconds: float | None = None
     doublings: int = 0
     given_up_until: float = 0.0
+    url: str = ""
+    status: int = 0
+    count: int = 0
 
 
 def rest_after(
     before: Rest | None, answer: PageAnswer, limits: RestLimits, luck: float
 ) -> Rest | None:
-    """The rest of an origin after an answer; None if it no longer rests.
+    """The rest of an origin after an answer; None if the origin is well.
 
     A request that was sent before a rest began does not show how the site is after it: its answer
     can only make this rest longer. If no request was sent for as long as it takes to give an origin
@@ -96,39 +120,33 @@ def rest_after(
     if before is not None and answer.sent_at - before.until_at >= limits.give_up_seconds:
         before = None
     is_late = before is not None and answer.sent_at < before.began_at
-    if not answer.asks_for_rest:
-        return before if before is not None and before.seconds and is_late else None
-    asked = answer.asked_seconds or None  # 0 is a time that has passed
-    if before is not None and (before.given_up_until or (is_late and before.seconds)):
-        return _longer(before, asked, answer.at, limits)
-    rest = before or Rest(answer.at, answer.at, answer.at)
-    if answer.at - rest.since_at >= limits.give_up_seconds:
-        return replace(rest, given_up_until=answer.at + limits.give_up_seconds)
-    if asked is not None:
-        seconds = min(asked, limits.max_seconds)
-        return _began(rest, answer.at, seconds, asked_seconds=asked, doublings=0)
-    if (before is None or is_late) and not _AT_ONCE[answer.status]:
-        return rest
-    doubled = min(_FIRST_SECONDS * 2.0**rest.doublings, _LONGEST_SECONDS)
-    doublings = min(rest.doublings + 1, _MOST_DOUBLINGS)
-    return _began(rest, answer.at, doubled * (1 + _SPREAD * luck), doublings=doublings)
+    if not answer.is_refusal:
+        return before if is_late else None
+    if before is None:
+        return Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
+    if before.given_up_until or (is_late and before.seconds):
+        return _longer(before, answer, limits)
+    if not before.seconds and (answer.url == before.url or (is_late and answer.is_plain)):
+        return before
+    if answer.at - before.since_at >= limits.give_up_seconds:
+        return replace(before, given_up_until=answer.at + limits.give_up_seconds)
+    seconds = answer.rest_seconds(limits, before.doublings, luck)
+    return replace(
+        before,
+        began_at=answer.at,
+        until_at=answer.at + seconds,
+        seconds=seconds,
+        asked_seconds=answer.asked_seconds or None,
+        doublings=0 if answer.asked_seconds else min(before.doublings + 1, _MOST_DOUBLINGS),
+        url=answer.url,
+        status=answer.status,
+        count=before.count + 1,
+    )
 
 
-def _longer(rest: Rest, asked: float | None, at: float, limits: RestLimits) -> Rest:
-    until = at + min(asked or 0.0, limits.max_seconds)
-    if asked is None or rest.given_up_until or until <= rest.until_at:
+def _longer(rest: Rest, answer: PageAnswer, limits: RestLimits) -> Rest:
+    asked = answer.asked_seconds or 0.0
+    until = answer.at + min(asked, limits.max_seconds)
+    if not asked or rest.given_up_until or until <= rest.until_at:
         return rest
     return replace(rest, until_at=until, seconds=until - rest.began_at, asked_seconds=asked)
-
-
-def _began(
-    rest: Rest, at: float, seconds: float, *, doublings: int, asked_seconds: float | None = None
-) -> Rest:
-    return replace(
-        rest,
-        began_at=at,
-        until_at=at + seconds,
-        seconds=seconds,
-        asked_seconds=asked_seconds,
-        doublings=doublings,
-    )

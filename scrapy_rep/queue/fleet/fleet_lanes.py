@@ -8,22 +8,27 @@ from __future__ import annotations
 
 import time
 from contextlib import suppress
+from typing import TYPE_CHECKING
 
 from scrapy import Request
 
-from scrapy_rep.pace.downloader import EVENT, NEVER
+from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.pace.downloader import EVENT, NEVER, Downloader
 from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pace.waits import READY, NoWaits, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.queue.readiness import OriginState, Outlook, Readiness
 from scrapy_rep.queue.targets import target_of
 
 from .batch import Settled
 from .ledger import Ledger
 
+if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
+
 _VALID_SECONDS = 3600.0  # reports expire after this, so that a changed delay is noticed
 _AT_A_TIME = 16
-_WAITS = {OriginState.HELD, OriginState.SHUT, OriginState.RESTING}
+_WAITS = {Why.HELD, Why.SHUT, Why.RESTING}
 
 
 def lane_of(request: Request) -> str:
@@ -45,14 +50,16 @@ class FleetLanes:
     def __init__(
         self,
         ledger: Ledger,
-        readiness: Readiness,
+        crawler: Crawler,
+        middleware: RepMiddleware | None,
         *,
         is_fleet_wide: bool,
     ) -> None:
         self._ledger = ledger
-        self._readiness = readiness
-        self._policies = readiness.policies
-        self._pacing = readiness.pacing
+        self._waits = NoWaits() if middleware is None else middleware.waits
+        self._policies = None if middleware is None else middleware.policies
+        self._pacing = None if middleware is None else middleware.pacing
+        self._downloader = Downloader(crawler)
         self._is_fleet_wide = is_fleet_wide
         self._asked: dict[Origin, str] = {}
         self._free: set[Origin] = set()
@@ -60,7 +67,7 @@ class FleetLanes:
     @property
     def free_places(self) -> int:
         """How many more lanes this worker can check."""
-        most = min(_AT_A_TIME, self._readiness.concurrent_fetches or _AT_A_TIME)
+        most = min(_AT_A_TIME, self._waits.concurrent_fetches or _AT_A_TIME)
         return max(0, most - len(self._asked))
 
     def ask(self, lane: str, request: Request | None, *, is_free: bool = False) -> None:
@@ -70,38 +77,38 @@ class FleetLanes:
         """
         origin = _origin_of(lane)
         key = lane[1:] if origin is None else origin.host
-        outlook = self._readiness.of(origin)
-        if origin is None or outlook.state not in {OriginState.UNASKED, OriginState.ASKED}:
-            self._say(lane, origin, key, outlook)
+        wait = READY if origin is None else self._waits.of(origin)
+        if origin is None or wait.why not in (Why.UNASKED, Why.ASKED):
+            self._say(lane, origin, key, wait)
             return
         self._asked[origin] = lane
         if is_free:
             self._free.add(origin)
-        self._readiness.ask(origin, request)
+        self._waits.ask(origin, request)
 
     def queues_again(self, lane: str) -> None:
         """A request of a lane is queued, perhaps because its origin rests: say until when."""
         if self._pacing is None or not self._pacing.backoff.rests:
             return
         origin = _origin_of(lane)
-        outlook = self._readiness.of(origin)
-        if outlook.state is OriginState.RESTING:
-            self._say(lane, origin, "" if origin is None else origin.host, outlook)
+        wait = READY if origin is None else self._waits.of(origin)
+        if origin is not None and wait.why is Why.RESTING:
+            self._say(lane, origin, origin.host, wait)
 
     def settled(self, origin: Origin) -> None:
         """Report a policy that has come or changed, even if another worker checks the lane."""
         lane = self._asked.pop(origin, str(origin))
         self._free.discard(origin)
-        self._say(lane, origin, origin.host, self._readiness.of(origin))
+        self._say(lane, origin, origin.host, self._waits.of(origin))
 
-    def _say(self, lane: str, origin: Origin | None, key: str, outlook: Outlook) -> None:
-        if outlook.state in _WAITS and outlook.until < EVENT:
-            reason = outlook.state.name.lower()
-            self._ledger.settle(Settled(lane, outlook.until, reason=reason))
+    def _say(self, lane: str, origin: Origin | None, key: str, wait: Wait) -> None:
+        if wait.why in _WAITS and wait.until < EVENT:
+            reason = wait.why.name.lower()
+            self._ledger.settle(Settled(lane, wait.until, reason=reason))
             return
         # Also report a lane without its policy in memory: the middleware then waits for the policy.
         ask = self._ask_of(origin)
-        concurrency, delay = self._readiness.downloader.own_pace(key)
+        concurrency, delay = self._downloader.own_pace(key)
         delay = max(delay, ask.seconds if ask else 0.0)
         if not self._is_fleet_wide:
             concurrency, delay = 0, 0.0

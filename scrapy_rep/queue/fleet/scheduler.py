@@ -33,9 +33,9 @@ from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.fetch.chosen_store import link_of
+from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.queue.readiness import Readiness
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import STARTED
 
@@ -177,9 +177,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._seeds = Seeds(spider)
         prefix = prefix_of(self._queue_key, spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
-        readiness = Readiness.from_crawler(crawler)
+        middleware = middleware_if_any(crawler)
         self._lanes = FleetLanes(
-            self._ledger, readiness, is_fleet_wide=settings.pace_scope == "fleet"
+            self._ledger, crawler, middleware, is_fleet_wide=settings.pace_scope == "fleet"
         )
         self._out = Out(self._ledger, self._talk)
         self._inbox = Inbox(
@@ -188,11 +188,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
         self._out.follow(crawler)
         crawler.signals.connect(self._idle, signal=signals.spider_idle)
-        if readiness.pacing is not None:
-            readiness.pacing.gate = self._turns
-        if readiness.policies is not None:
-            readiness.policies.listen(self._lanes.settled)
-            readiness.policies.listen(lambda _: self._talk.wake())
+        if middleware is not None:
+            middleware.pacing.gate = self._turns
+            middleware.policies.listen(self._lanes.settled)
+            middleware.policies.listen(lambda _: self._talk.wake())
         self._link.open()
         return deferred_from_coro(self._join())
 

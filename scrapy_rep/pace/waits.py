@@ -1,0 +1,197 @@
+"""The one answer to the question whether a request may go now, and otherwise why and until when.
+
+The queue asks it before it hands out a request, the middleware before it sends one. `explain`, the
+log and the watchdog of the queue show it. It is computed from the present state, and changes
+nothing.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from enum import Enum
+from typing import TYPE_CHECKING, NamedTuple
+
+from scrapy_rep import stats
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.protocol.access.events import Meaning
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.stats import Journal
+
+from .downloader import EVENT, NEVER
+
+if TYPE_CHECKING:
+    from scrapy import Request
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.policies import Policies
+    from scrapy_rep.policy import Policy
+    from scrapy_rep.settings import RepSettings
+
+    from .pacing import Pacing
+
+_FAILED_OCTETS = 1 << 24  # for about 80,000 origins with an unreachable file
+
+
+class Why(Enum):
+    """Why the requests of an origin wait; the log shows the value after "wait for"."""
+
+    READY = "nothing"
+    UNASKED = "a place for the fetch of their robots.txt (REP_CONCURRENT_FETCHES)"
+    ASKED = "their robots.txt, which is being fetched"
+    HELD = "the retry of their robots.txt, which is unreachable"
+    SHUT = "the visit time of the site"
+    RESTING = "the end of a rest after 429 or 503"
+    PACED = "the delay of the site"
+    REFUSED = "the time after which refused pages may be requested again"
+    FULL = "a place in their download slot, or its delay"
+
+    __hash__ = object.__hash__  # each is one object, and Enum's own is Python code
+
+
+class Wait(NamedTuple):
+    """Why requests wait, and until when: monotonic seconds, or `EVENT` if that is not known."""
+
+    why: Why
+    until: float = NEVER
+
+
+READY = Wait(Why.READY)
+_UNASKED = Wait(Why.UNASKED, EVENT)
+_ASKED = Wait(Why.ASKED, EVENT)
+
+
+class Waits:
+    """Tells what the requests of one crawl wait for."""
+
+    def __init__(
+        self, crawler: Crawler, settings: RepSettings, policies: Policies, pacing: Pacing
+    ) -> None:
+        self._crawler = crawler
+        self._journal = Journal(crawler, __name__)
+        self._policies = policies
+        self._pacing = pacing
+        self._hold_seconds = settings.unreachable_hold_seconds
+        self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
+        self.concurrent_fetches = settings.concurrent_fetches
+        policies.listen(self._settled)
+
+    def of(self, origin: Origin) -> Wait:
+        """What the requests of an origin wait for; O(1)."""
+        rest_at = self._pacing.backoff.rests.ready_at(origin)
+        if rest_at > time.monotonic():
+            return Wait(Why.RESTING, rest_at)
+        # The request that is handed out renews the policy, because it has the proxy to use.
+        policy = self._policies.peek(origin, renew=False)
+        held_until = 0.0 if policy is None else self._held_until(policy)
+        if held_until > time.time():
+            return Wait(Why.HELD, _monotonic(held_until))
+        # A policy that held requests may stay in memory for a moment after its end.
+        if policy is None or held_until:
+            return _ASKED if self._policies.is_asking(origin) else _UNASKED
+        opens_at = self._pacing.opens_at(policy)
+        if opens_at > time.time():
+            return Wait(Why.SHUT, _monotonic(opens_at))
+        return self.of_host(origin.host)
+
+    def of_host(self, host: str) -> Wait:
+        """What requests wait for that no robots.txt judges, by the delay of their host."""
+        at = self._pacing.host_ready_at(host)
+        return READY if at <= time.monotonic() else Wait(Why.PACED, at)
+
+    def is_paced(self, host: str) -> bool:
+        """Whether a host has a delay, so that it gets one request at a time."""
+        return self._pacing.is_paced(host)
+
+    def hand_out(self, origin: Origin, request: Request) -> None:
+        """Note a request that is handed out: its delay, and that it goes first after a rest."""
+        policy = self._policies.peek(origin, renew=False)
+        if policy is not None and not policy.asked_of().is_nothing:
+            self._pacing.note(policy)  # the record of its host may have been forgotten
+        self._pacing.backoff.go(origin, request)
+
+    def listen(self, origin_settled: Callable[[Origin], None]) -> None:
+        """Call a function with each origin when its policy has come."""
+        self._policies.listen(origin_settled)
+
+    def ask(self, origin: Origin, request: Request | None) -> None:
+        """Fetch the robots.txt of an origin; does nothing while the crawl closes."""
+        if not is_closing(self._crawler):
+            self._policies.ask(origin, request)
+
+    def is_queued(self, origin: Origin) -> bool:
+        """Whether the request for an origin's robots.txt is queued in a slot."""
+        return self._policies.is_queued(origin)
+
+    def _settled(self, origin: Origin) -> None:
+        """Note the delay of a policy that has come, and when its file was first unreachable."""
+        policy = self._policies.known(origin)
+        if policy is None:
+            return
+        if not policy.asked_of().is_nothing:
+            self._pacing.note(policy)
+        known = self._failed_at.get(origin)
+        if not _is_refused(policy):
+            if known is not None:
+                self._failed_at.drop(origin)
+            return
+        now = time.time()
+        self._failed_at.put(origin, now if known is None else min(known, now), 200)
+        if known is None and self._held_until(policy):
+            self._journal.count(stats.HELD)
+
+    def _held_until(self, policy: Policy) -> float:
+        """Until when to keep requests that only a failure disallows; 0 to hand them out now.
+
+        They are kept if a retry is due soon enough after this crawl first found the file
+        unreachable; otherwise they are handed out, and the middleware drops them.
+        """
+        if not _is_refused(policy) or is_by_hand(self._crawler):
+            return 0.0  # a user who waits for one response should see the reason at once
+        now = time.time()
+        failed_at = min(self._failed_at.get(policy.origin) or now, now)  # clocks may be set back
+        retry_at = min(policy.due_at, policy.usable_until)
+        return retry_at if retry_at <= failed_at + self._hold_seconds else 0.0
+
+
+class NoWaits:
+    """Stands for `Waits` in a crawl without `RepMiddleware`: no robots.txt makes requests wait."""
+
+    concurrent_fetches = 0
+
+    def of(self, origin: Origin) -> Wait:  # noqa: ARG002
+        """Nothing."""
+        return READY
+
+    def of_host(self, host: str) -> Wait:  # noqa: ARG002
+        """Nothing."""
+        return READY
+
+    def is_paced(self, host: str) -> bool:  # noqa: ARG002
+        """No."""
+        return False
+
+    def hand_out(self, origin: Origin, request: Request) -> None:
+        """Do nothing."""
+
+    def listen(self, origin_settled: Callable[[Origin], None]) -> None:
+        """Do nothing."""
+
+    def ask(self, origin: Origin, request: Request | None) -> None:
+        """Do nothing."""
+
+    def is_queued(self, origin: Origin) -> bool:  # noqa: ARG002
+        """No."""
+        return False
+
+
+def _is_refused(policy: Policy) -> bool:
+    """Whether only a failure disallows the requests of an origin."""
+    is_failure = policy.is_unreachable and not policy.is_stale
+    return is_failure and policy.meaning is Meaning.DISALLOW
+
+
+def _monotonic(at: float) -> float:
+    """A time as monotonic seconds."""
+    return time.monotonic() + at - time.time()
