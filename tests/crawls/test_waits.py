@@ -1,0 +1,99 @@
+"""Every wait of the queue ends, and no origin waits for another that is not well."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.faults.test_closing import assert_clean
+from tests.servers.handle import Answer, Site
+
+HERE = "tests.crawls.wait_spider"
+RULES = "User-agent: *\nDisallow: /private\n"
+EXPIRES = Answer(body=RULES, headers=[("Cache-Control", "max-age=1")], delay_seconds=0.3)
+# A crawl that stands still is closed after this time, so that the test fails soon.
+ENDS: dict[str, Any] = {**ADDON, "CLOSESPIDER_TIMEOUT": 20, "REP_CACHE_MIN_SECONDS": 1}
+ONE_AT_A_TIME: dict[str, Any] = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.1}
+
+
+def urls_of(site: Site, path: str, count: int, host: str = "127.0.0.1") -> list[str]:
+    return [site.url(f"{path}{number}", host=host) for number in range(count)]
+
+
+def assert_ended(result: Crawl) -> None:
+    assert result.exit_code == 0, result.error
+    assert result.finish_reason == "finished", "the crawl stood still"
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_refresh_in_the_only_place_of_a_slot(loop: Loop) -> None:
+    """With one request at a time, as `scrapy startproject` writes it."""
+    with Site({"/robots.txt": EXPIRES}) as site:
+        allowed, disallowed = (urls_of(site, path, 20) for path in ("/", "/private"))
+        urls = [url for pair in zip(allowed, disallowed, strict=True) for url in pair]
+        result = crawl(URLS_SPIDER, loop=loop, settings={**ENDS, **ONE_AT_A_TIME}, urls=urls)
+        assert_ended(result)
+        assert site.paths().count("/robots.txt") > 1
+    errors = {item["url"]: item.get("error") for item in result.items}
+    assert errors == {
+        **dict.fromkeys(allowed),
+        **dict.fromkeys(disallowed, "RobotsTxtDisallowed"),
+    }
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_host_drops_out_when_its_robots_txt_is_refreshed(loop: Loop) -> None:
+    with Site({"/robots.txt": EXPIRES}) as short, Site({"/robots.txt": Answer()}) as long:
+        kinds = [urls_of(short, path, 20) for path in ("/", "/private")]
+        kinds.append(urls_of(long, "/", 20, host="localhost"))
+        urls = [url for group in zip(*kinds, strict=True) for url in group]
+        result = crawl(URLS_SPIDER, loop=loop, settings={**ENDS, **ONE_AT_A_TIME}, urls=urls)
+        assert_ended(result)
+        assert short.paths().count("/robots.txt") > 1
+        assert len(set(short.paths())) == len(set(long.paths())) == 20 + 1
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+
+
+@pytest.mark.parametrize(
+    ("spider", "places", "files"),
+    [("ChainSpider", 1, 1), ("GallerySpider", 8, 20), ("InlineSpider", 1, 1)],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_downloads_that_fill_a_slot_past_the_queue(
+    loop: Loop, spider: str, places: int, files: int, tmp_path: Path
+) -> None:
+    """Files of a media pipeline, and what a callback downloads itself."""
+    file = Answer(body="file", delay_seconds=0.2)
+    settings = {
+        **ENDS,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": places,
+        "ITEM_PIPELINES": {"tests.crawls.backoff_spider.Files": 1},
+        "FILES_STORE": str(tmp_path),
+    }
+    with Site({"/robots.txt": Answer(), "/f*": file}) as site:
+        home = site.url("")
+        named = f"{HERE}:{spider}"
+        result = crawl(named, loop=loop, settings=settings, home=home, pages=8, files=files)
+        assert_ended(result)
+        assert [item["url"] for item in result.items] == [f"{home}/p{n}" for n in range(8)]
+        assert sum(path.startswith("/f") for path in site.paths()) == 8 * files
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_watchdog_finds_what_the_queue_has_lost(loop: Loop) -> None:
+    """It says so once, and the crawl goes on."""
+    settings = {**ENDS, **ONE_AT_A_TIME}
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        urls = [site.url(f"/{number}") for number in range(10)]
+        result = crawl(f"{HERE}:LosingSpider", loop=loop, settings=settings, urls=urls)
+        assert_ended(result)
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+    errors = [line for line in result.log.splitlines() if " ERROR: " in line]
+    assert len(errors) == 1
+    assert "stalled" in errors[0]
+    assert result.stats["rep/stalled"] == 1
