@@ -2,15 +2,39 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
 from scrapy.pipelines.files import FilesPipeline
+from twisted.python.failure import Failure
 
 from tests.faults.blind import Blind
 from tests.spiders import UrlsSpider
+
+
+class StatusSpider(UrlsSpider):
+    """The item of a failure has the status of the answer, if there is one."""
+
+    def failed(self, failure: Failure) -> dict[str, Any]:
+        """The item of a request without a good answer."""
+        response = getattr(failure.value, "response", None)
+        return {**super().failed(failure), "status": getattr(response, "status", None)}
+
+
+class LinkedSpider(StatusSpider):
+    """The first URL links to the others: the last link goes first in Scrapy's queues."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The first."""
+        yield self._request(self.urls[0])
+
+    def parse(self, response: Response, asked: str) -> Iterator[Any]:  # type: ignore[override]
+        """An item, and the links of the first."""
+        yield super().parse(response, asked)
+        if asked == self.urls[0]:
+            yield from map(self._request, self.urls[1:])
 
 
 class HeadSpider(UrlsSpider):

@@ -8,6 +8,8 @@ import signal
 import subprocess
 import sys
 import time
+from collections import Counter
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
 from email.utils import formatdate
 from pathlib import Path
@@ -23,6 +25,9 @@ from tests.servers.handle import Answer, Seen, Site
 ROBOTS: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
 HANDLED = {"handle_httpstatus_list": [429]}
 QUEUES = {"ours": ADDON, "scrapy's": WITH_SCRAPYS_QUEUE}
+STATUS_SPIDER = "tests.crawls.backoff_spider:StatusSpider"
+LINKED_SPIDER = "tests.crawls.backoff_spider:LinkedSpider"
+MOST_TIMES = 2 + 1 + 3  # RETRY_TIMES, the first time, and three more for the back-off
 
 
 def busy(status: int = 429, lasts_seconds: float = 0.0, *retry_after: str) -> Answer:
@@ -378,3 +383,123 @@ def test_it_can_be_turned_off() -> None:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/1")])
     assert_all_came(result, [site.url("/1")])
     assert result.stats["retry/count"] == 1
+
+
+def assert_only_these_failed(result: Any, good: list[str], refused: dict[str, int]) -> None:
+    assert result.finish_reason == "finished"
+    outcomes = {item["url"]: (item.get("error"), item["status"]) for item in result.items}
+    expected = {url: ("HttpError", status) for url, status in refused.items()}
+    assert outcomes == {**dict.fromkeys(good, (None, 200)), **expected}
+    assert result.stats.get("rep/backoff/given_up", 0) == 0
+    assert_clean(result.log)
+
+
+def spread_seconds(seen: list[Seen]) -> float:
+    """The time from the first request to the last."""
+    times = [one.at for one in seen]
+    return max(times) - min(times)
+
+
+@pytest.mark.parametrize("places", [8, 1])
+@pytest.mark.parametrize(("status", "after"), [(503, "1"), (429, "1"), (429, None)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_url_that_is_always_refused(
+    loop: Loop, status: int, after: str | None, places: int
+) -> None:
+    """All others come, and the spider gets the refusal in the end."""
+    bad = busy(status, 0, *([after] if after else []))
+    settings = {
+        **ADDON,
+        "REP_BACKOFF_GIVE_UP_SECONDS": 5,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": places,
+        "CLOSESPIDER_TIMEOUT": 30,
+    }
+    with Site({**ROBOTS, "/bad": bad}) as site:
+        good = [site.url(f"/{number}") for number in range(40)]
+        urls = [*good[:-3], site.url("/bad"), *good[-3:]]
+        result = crawl(LINKED_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert_only_these_failed(result, good, {site.url("/bad"): status})
+        assert site.paths().count("/bad") <= MOST_TIMES
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("places", [8, 1])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_page_waits_for_the_retry_after_of_another(loop: Loop, places: int) -> None:
+    bad = [busy(503, 0, "5"), Answer(body="page")]
+    settings = {**ADDON, "CONCURRENT_REQUESTS_PER_DOMAIN": places, "CLOSESPIDER_TIMEOUT": 30}
+    with Site({**ROBOTS, "/bad": bad}) as site:
+        good = [site.url(f"/{number}") for number in range(40)]
+        urls = [*good[:-3], site.url("/bad"), *good[-3:]]
+        result = crawl(LINKED_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert_all_came(result, urls)
+        seen = pages(site.requests())
+    assert spread_seconds([one for one in seen if one.path != "/bad"]) < 3
+    assert spread_seconds([one for one in seen if one.path == "/bad"]) >= 5
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_that_are_always_refused_hold_no_crawl(loop: Loop) -> None:
+    """Two, without a Retry-After: Scrapy's own crawl ends after a second."""
+    with Site({**ROBOTS, "/bad*": busy(503)}) as site:
+        good = [site.url(f"/{number}") for number in range(10)]
+        bad = [site.url(f"/bad{number}") for number in range(2)]
+        settings = {**ADDON, "CLOSESPIDER_TIMEOUT": 20}
+        result = crawl(STATUS_SPIDER, loop=loop, settings=settings, urls=[*good, *bad])
+        assert_only_these_failed(result, good, dict.fromkeys(bad, 503))
+        assert all(site.paths().count(f"/bad{number}") <= MOST_TIMES for number in range(2))
+    assert result.stats["elapsed_time_seconds"] < 12
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_origin_that_refuses_all_for_a_while(loop: Loop) -> None:
+    """In the middle of a crawl: nothing is lost, and one probe at a time is sent."""
+    settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
+    with Site(ROBOTS) as site, ThreadPoolExecutor() as pool:
+        urls = [site.url(f"/{number}") for number in range(40)]
+        crawling = pool.submit(crawl, URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        wait_for(site, "/10")
+        site.change({"/*": [busy(429, 4, "1"), Answer(body="page")]})
+        assert_all_came(crawling.result(), urls)
+        seen = pages(site.requests())
+    count = Counter(one.path for one in seen)
+    refused_at = min(one.at for one in seen if count[one.path] > 1)
+    probes = [one.at for one in seen if refused_at + 0.5 < one.at < refused_at + 4]
+    assert 1 <= len(probes) <= 4
+    gaps = [after - before for before, after in itertools.pairwise(probes)]
+    assert all(gap >= 1 for gap in gaps), gaps
+    assert "retry/count" not in crawling.result().stats
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_second_url_that_is_refused_lets_the_origin_rest(loop: Loop) -> None:
+    """One after another: no good answer came in between."""
+    refused = [busy(429, 0, "3"), Answer(body="page")]
+    times = times_of_pages(loop, ["/1", "/bad1", "/bad2", "/2"], refused)
+    assert times["/bad2"][0] - times["/bad1"][0] < 1, "the first refusal is that of its URL"
+    assert min(times["/2"][0], times["/bad1"][1], times["/bad2"][1]) - times["/bad2"][0] >= 3
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_good_answer_between_two_refusals_proves_the_origin_well(loop: Loop) -> None:
+    refused = [busy(429, 0, "3"), Answer(body="page")]
+    times = times_of_pages(loop, ["/1", "/bad1", "/2", "/bad2", "/3", "/4"], refused)
+    assert max(times[path][0] for path in times) - times["/1"][0] < 2
+    assert all(times[path][1] - times[path][0] >= 3 for path in ("/bad1", "/bad2"))
+
+
+def times_of_pages(loop: Loop, paths: list[str], refused: list[Answer]) -> dict[str, list[float]]:
+    """The times of the requests for each page, when pages go one at a time in this order."""
+    routes = {path: refused for path in paths if "bad" in path}
+    settings = {**ADDON, "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 30}
+    with Site({**ROBOTS, **routes}) as site:
+        urls = [site.url(path) for path in paths]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert_all_came(result, urls)
+        times: dict[str, list[float]] = {path: [] for path in paths}
+        for one in pages(site.requests()):
+            times[one.path].append(one.at)
+    return times
