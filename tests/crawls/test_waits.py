@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.test_closing import assert_clean
-from tests.servers.handle import Answer, Site
+from tests.servers.handle import Answer, Site, free_port
 
 HERE = "tests.crawls.wait_spider"
 RULES = "User-agent: *\nDisallow: /private\n"
@@ -97,3 +98,44 @@ def test_a_watchdog_finds_what_the_queue_has_lost(loop: Loop) -> None:
     assert len(errors) == 1
     assert "stalled" in errors[0]
     assert result.stats["rep/stalled"] == 1
+
+
+@pytest.mark.timed
+@pytest.mark.parametrize("refuses", [True, False], ids=["refused", "503"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_an_unreachable_robots_txt_stalls_no_other_port(loop: Loop, refuses: bool) -> None:
+    """Its retries take the only place of the host, which others then have again."""
+    settings = {
+        **ENDS,
+        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
+        "REP_QUICK_RETRY_SECONDS": [0.4, 3.0],
+    }
+    slow_page = Answer(body="page", delay_seconds=0.1)
+    unavailable = Answer(status=503, delay_seconds=0.1)
+    with Site(default=slow_page) as good, Site({"/robots.txt": unavailable}) as down:
+        port = free_port() if refuses else down.port
+        lost = [f"http://127.0.0.1:{port}/{number}" for number in range(20)]
+        urls = urls_of(good, "/", 20)
+        pairs = [url for pair in zip(lost, urls, strict=True) for url in pair]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=pairs)
+        assert_ended(result)
+        times = [one.at for one in good.requests()]
+    gaps = [after - before for before, after in itertools.pairwise(times)]
+    assert max(gaps) < 1, gaps
+    errors = {item["url"]: item.get("error") for item in result.items}
+    assert errors == {**dict.fromkeys(urls), **dict.fromkeys(lost, "RobotsTxtUnreachable")}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_two_ports_with_a_delay_take_turns(loop: Loop) -> None:
+    robots = Answer(body="User-agent: *\nCrawl-delay: 0.3\n")
+    with Site({"/robots.txt": robots}) as one, Site({"/robots.txt": robots}) as two:
+        urls = [*urls_of(one, "/", 8), *urls_of(two, "/", 8)]
+        result = crawl(URLS_SPIDER, loop=loop, settings=ENDS, urls=urls)
+        assert_ended(result)
+        seen = sorted([*one.requests(), *two.requests()], key=lambda request: request.at)
+    ports = [request.headers["host"] for request in seen if request.path != "/robots.txt"]
+    assert sorted(ports) == sorted(8 * [f"127.0.0.1:{one.port}", f"127.0.0.1:{two.port}"])
+    while len(set(ports)) == 2:  # both have pages left
+        assert len(set(ports[:3])) == 2, ports
+        ports.pop(0)
