@@ -5,13 +5,15 @@ from __future__ import annotations
 import sys
 from collections.abc import AsyncIterator, Iterator
 from typing import Any
+from urllib.request import urlopen
 
 from scrapy import Request
 from scrapy.core.downloader import Downloader
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import HtmlResponse, Response
 
+from scrapy_rep.engine.loops import sleep
 from tests.spiders import UrlsSpider
 
 _ALL = -1e9  # seconds: a slot is collected whenever it was seen last
@@ -124,6 +126,26 @@ class LogsIn:
         if request.url.endswith("/0"):
             assert self._crawler.engine is not None
             await self._crawler.engine.download_async(Request(request.url[:-1] + "login"))
+
+
+class Fetches:
+    """A downloader middleware that fetches pages itself, as one with a browser does."""
+
+    def process_request(self, request: Request) -> Response | None:
+        """The page, from the site."""
+        if request.url.endswith("/robots.txt"):
+            return None
+        with urlopen(request.url) as answer:
+            return HtmlResponse(request.url, body=answer.read(), request=request)
+
+
+class FetchesLater(Fetches):
+    """The same, which does other work of the crawl until the page is there."""
+
+    async def process_request(self, request: Request) -> Response | None:  # type: ignore[override]
+        """The page, after a moment."""
+        await sleep(0.05)
+        return super().process_request(request)
 
 
 class Answers:

@@ -6,6 +6,7 @@ import itertools
 import json
 import subprocess
 import sys
+from collections import Counter
 from pathlib import Path
 from typing import Any
 
@@ -254,6 +255,49 @@ def test_what_the_site_never_sees_costs_no_delay(loop: Loop, settings: dict[str,
         assert len(result.items) == 20
         assert_paced(site.requests(), 2)
     assert result.stats["elapsed_time_seconds"] < 15, "of 40, if each had a delay"
+
+
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("name", ["Fetches", "FetchesLater"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_middleware_that_fetches_pages_itself(
+    loop: Loop, name: str, settings: dict[str, Any]
+) -> None:
+    """It does so once the turn of the request has come."""
+    middlewares = {f"tests.crawls.pace_spider.{name}": 800}
+    with Site(
+        {"/robots.txt": Answer(body="User-agent: *\nCrawl-delay: 0.5\nDisallow: /private\n")}
+    ) as site:
+        result = crawl(
+            URLS_SPIDER,
+            loop=loop,
+            settings={**ADDON, **settings, "DOWNLOADER_MIDDLEWARES": middlewares},
+            urls=[site.url(f"/{kind}{number}") for number in range(4) for kind in ("", "private")],
+            timeout_seconds=60,
+        )
+        assert sorted(site.paths()) == ["/0", "/1", "/2", "/3", "/robots.txt"]
+        assert_paced(site.requests(), 0.5)
+    errors = Counter(item.get("error", "") for item in result.items)
+    assert errors == {"": 4, "RobotsTxtDisallowed": 4}
+    assert_clean(result.log)
+
+
+@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_from_the_cache_of_scrapy_cost_no_delay(
+    loop: Loop, settings: dict[str, Any], tmp_path: Path
+) -> None:
+    cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
+    with Site() as site:
+        urls = [site.url(f"/{number}") for number in range(8)]
+        crawl(URLS_SPIDER, settings={**ADDON, **cache}, urls=urls)
+        site.change({"/robots.txt": asks(2)})
+        before = len(site.requests())
+        wanted = {**ADDON, **settings, **cache}
+        result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=[*urls, site.url("/new")])
+        assert site.paths()[before:] == ["/robots.txt", "/new"]
+    assert sorted(item["url"] for item in result.items) == sorted([*urls, site.url("/new")])
+    assert result.stats["elapsed_time_seconds"] < 6, "of 18, if each had a delay"
 
 
 @pytest.mark.parametrize("loop", LOOPS)
