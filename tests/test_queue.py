@@ -117,7 +117,7 @@ def test_a_paced_host_gets_one_request_at_a_time_over_its_ports() -> None:
     setup.push("http://a.example/0", "http://a.example/1", "http://b.example/0")
     setup.push("http://a.example:81/0")
     setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
-    active: Any = setup.crawler.engine.downloader.active  # type: ignore[union-attr]
+    active: Any = setup.crawler.engine.downloader.active
     for left in (3, 2, 1, 0):
         while (request := setup.queue.pop()) is not None:
             active.add(request)

@@ -62,7 +62,7 @@ class Backoff:
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._again: WeakKeyDictionary[Request, Again] = WeakKeyDictionary()
-        self._told: set[Origin] = set()
+        self._told: set[Origin | None] = set()
         self._is_on = settings.backoff
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
@@ -120,6 +120,13 @@ class Backoff:
             forget_refusals(request)
             if not self.rests:
                 return
+        elif answer.asked_seconds and answer.asked_seconds > self._limits.max_seconds:
+            self._log(
+                origin_of(request.url),
+                "%s asks for a rest of %.0f s. It is requested once more after %g s "
+                "(REP_BACKOFF_MAX_SECONDS)",
+                *(request.url, answer.asked_seconds, self._limits.max_seconds),
+            )
         changes: list[tuple[Origin, Rest | None]] = []
         for url in {request.url, response.url}:  # browsers, and other handlers, follow redirects
             with suppress(InvalidUri):
@@ -160,6 +167,9 @@ class Backoff:
             own_seconds = answer.rest_seconds(self._limits, refusals, luck)
             until = 0.0 if is_origin else time.time() + own_seconds
             self._again[request] = Again(refusals + is_try, until)
+            if not is_origin:
+                words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
+                self._journal.debug(words, request.url, answer.status, own_seconds)
         return True
 
     def _change(
@@ -211,18 +221,11 @@ class Backoff:
                 "%s answers %d: no request goes to it for %.1f s",
                 *(origin, response.status, rest.seconds),
             )
-        if rest.asked_seconds is not None and rest.asked_seconds > self._limits.max_seconds:
-            self._log(
-                origin,
-                "%s asks for a rest of %.0f s. It is asked once more after %g s "
-                "(REP_BACKOFF_MAX_SECONDS)",
-                *(origin, rest.asked_seconds, self._limits.max_seconds),
-            )
         self._decisions.notices.send(
             origin_rests, origin=origin, seconds=rest.seconds, response=response
         )
 
-    def _log(self, origin: Origin, words: str, *values: object) -> None:
+    def _log(self, origin: Origin | None, words: str, *values: object) -> None:
         is_new = origin not in self._told
         if is_new and len(self._told) >= _TOLD_ORIGINS:
             return

@@ -110,6 +110,8 @@ class Pacing:
         self.left_at = time.monotonic()
         self._lent: set[Hashable] = set()
         self._said: Lru[Origin, float] = Lru(_SAID_OCTETS)
+        self._waits_in_queue = waits_in_queue(crawler.settings)
+        self._has_warned = False
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
@@ -291,8 +293,17 @@ class Pacing:
             return
         with suppress(InvalidUri):
             origin = origin_of(request.url)
-            if origin is not None and not VISITS.was_last(origin.host, request):
-                VISITS.visited(origin.host, request)
+            if origin is None or VISITS.was_last(origin.host, request):
+                return
+            VISITS.visited(origin.host, request)
+            if not (self._waits_in_queue or self._has_warned):
+                self._has_warned = True
+                self._journal.warning(
+                    "The delay of %s is not kept, because a middleware fetches pages itself, and "
+                    "this SCHEDULER_PRIORITY_QUEUE hands out several at a time. Use "
+                    "scrapy_rep.RepPriorityQueue",
+                    origin,
+                )
 
     def _left(self, request: Request) -> None:
         if not is_own(request):

@@ -108,6 +108,7 @@ class RepPriorityQueue:
         self._changed: list[Lane | SlotLanes] = []  # to be put in place again
         self._arrived: dict[Lane, None] = {}  # lanes that got requests since the last `pop`
         self._tick_at = self._search_at = NEVER
+        self._has_stalled = False
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
         crawler.signals.connect(self._drop_alarm, signal=signals.spider_closed)
@@ -396,9 +397,12 @@ class RepPriorityQueue:
         if not lost:
             return
         self._journal.count(stats.STALLED, len(lost))
-        self._journal.error(
+        tell = self._journal.debug if self._has_stalled else self._journal.error
+        self._has_stalled = True
+        tell(
             "The queue stalled: %d requests wait for no known reason, to %s. They go on now; "
-            "please report this as a bug of scrapy-rep",
+            "please report this as a bug of scrapy-rep. If it happens again, only rep/stalled "
+            "counts it",
             sum(lane.count for lane in lost),
             ", ".join(str(lane.origin or lane.host) for lane in lost[:_NAMED]),
         )

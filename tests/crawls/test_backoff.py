@@ -155,14 +155,13 @@ def test_a_date() -> None:
     assert_all_came(result, [site.url("/1")])
 
 
-def test_503_without_a_time_is_retried_first() -> None:
-    """By Scrapy, at once; the origin rests from the second in a row."""
+def test_503_without_a_time_of_one_page_is_retried_by_scrapy() -> None:
+    """At once: it may be a broken page."""
     with Site({**ROBOTS, "/*": [busy(503), busy(503), Answer(body="page")]}) as site:
         result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/1")])
-        first, second, third = (seen.at for seen in pages(site.requests()))
-    assert second - first < 1
-    assert third - second >= 2
-    assert result.stats["retry/count"] == 1
+        first, _, third = (seen.at for seen in pages(site.requests()))
+    assert third - first < 1
+    assert result.stats["retry/count"] == 2
     assert_all_came(result, [site.url("/1")])
 
 
@@ -214,7 +213,7 @@ def test_requests_in_other_slots_are_not_sent(loop: Loop) -> None:
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
         seen = pages(site.requests())
     assert_all_came(result, urls)
-    assert seen[2].at - seen[0].at >= 4
+    assert seen[3].at - seen[2].at >= 4, "the third is the second that is refused"
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -283,7 +282,7 @@ def test_files_of_a_media_pipeline(tmp_path: Path) -> None:
         spider = "tests.crawls.backoff_spider:FilesSpider"
         result = crawl(spider, loop="select", settings=settings, urls=urls)
         first, probe, *_ = rounds(site.requests())
-    assert len(first) == 8
+    assert len(first) in (8, 9), "one more goes before the second refusal"
     assert probe[0] - first[0] >= 2
     (item,) = result.items
     assert {one["url"] for one in item["files"]} == set(urls[1:])
@@ -343,22 +342,22 @@ def test_an_answer_of_a_cache_is_not_the_sites(tmp_path: Path) -> None:
 
 def test_a_spider_that_wants_the_answer() -> None:
     """It says so with `dont_retry`, as to Scrapy; the origin rests all the same."""
-    with Site({**ROBOTS, "/1": busy(429, 0, "2")}) as site:
-        urls = [site.url("/1"), site.url("/2")]
+    with Site({**ROBOTS, "/1": busy(429, 0, "2"), "/2": busy(429, 0, "2")}) as site:
+        urls = [site.url("/1"), site.url("/2"), site.url("/3")]
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
         meta = {**HANDLED, "dont_retry": True}
         result = crawl(URLS_SPIDER, settings=settings, urls=urls, meta=meta)
-        first, second = sorted(seen.at for seen in pages(site.requests()))
-    assert sorted(item["status"] for item in result.items) == [200, 429]
-    assert second - first >= 2 or result.items[0]["status"] == 200
+        _, second, third = sorted(seen.at for seen in pages(site.requests()))
+    assert [item["status"] for item in result.items] == [429, 429, 200]
+    assert third - second >= 2
 
 
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("loop", LOOPS)
 def test_stop_and_resume_amid_a_rest(loop: Loop, queue: str, tmp_path: Path) -> None:
-    """No request is lost; the rest is not remembered, and begins again with the next answer."""
+    """No request is lost. The rest of the origin is not remembered, that of one page is."""
     settings = {**QUEUES[queue], "JOBDIR": str(tmp_path / "job")}
-    with Site({**ROBOTS, "/*": [busy(429, 3, "600"), Answer(body="page")]}) as site:
+    with Site({**ROBOTS, "/*": [busy(429, 3, "6"), Answer(body="page")]}) as site:
         urls = [site.url(f"/{number}") for number in range(20)]
         with started(tmp_path, loop, settings, urls) as process:
             wait_for(site, "/1")

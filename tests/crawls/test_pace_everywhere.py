@@ -257,13 +257,10 @@ def test_what_the_site_never_sees_costs_no_delay(loop: Loop, settings: dict[str,
     assert result.stats["elapsed_time_seconds"] < 15, "of 40, if each had a delay"
 
 
-@pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("name", ["Fetches", "FetchesLater"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_middleware_that_fetches_pages_itself(
-    loop: Loop, name: str, settings: dict[str, Any]
-) -> None:
-    """It does so once the turn of the request has come."""
+def test_a_middleware_that_fetches_pages_itself(loop: Loop, name: str) -> None:
+    """The queue hands its requests out at the pace of the site."""
     middlewares = {f"tests.crawls.pace_spider.{name}": 800}
     with Site(
         {"/robots.txt": Answer(body="User-agent: *\nCrawl-delay: 0.5\nDisallow: /private\n")}
@@ -271,7 +268,7 @@ def test_a_middleware_that_fetches_pages_itself(
         result = crawl(
             URLS_SPIDER,
             loop=loop,
-            settings={**ADDON, **settings, "DOWNLOADER_MIDDLEWARES": middlewares},
+            settings={**ADDON, "DOWNLOADER_MIDDLEWARES": middlewares},
             urls=[site.url(f"/{kind}{number}") for number in range(4) for kind in ("", "private")],
             timeout_seconds=60,
         )
@@ -280,6 +277,16 @@ def test_a_middleware_that_fetches_pages_itself(
     errors = Counter(item.get("error", "") for item in result.items)
     assert errors == {"": 4, "RobotsTxtDisallowed": 4}
     assert_clean(result.log)
+
+
+def test_a_middleware_that_fetches_pages_itself_with_scrapys_queue() -> None:
+    """All requests are in the middlewares at once: one warning says how to keep the delay."""
+    middlewares = {"tests.crawls.pace_spider.Fetches": 800}
+    with Site({"/robots.txt": Answer(body="User-agent: *\nCrawl-delay: 0.5\n")}) as site:
+        settings = {**ADDON, **SCRAPY_QUEUE, "DOWNLOADER_MIDDLEWARES": middlewares}
+        urls = [site.url(f"/{number}") for number in range(4)]
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+    assert result.log.count("a middleware fetches pages itself") == 1
 
 
 @pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
