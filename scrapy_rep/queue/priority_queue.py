@@ -56,7 +56,10 @@ _LOOK_SECONDS = 0.2  # between looks whether the turn of another request has end
 _STUCK_SECONDS = 5.0  # if the disk is full, a lane is tried again after this time
 _TICK_SECONDS = 1.0  # between looks at what waits for an event
 _LOOK_SHARE = 200  # looks for lost lanes take at most this part of the time
-_WAITING = {Why.HELD, Why.SHUT}  # the log tells of them
+_TOLD = {
+    Why.HELD: "The robots.txt of %s is retried in %.0f s; waiting requests: %d",
+    Why.SHUT: "The visit time of %s begins in %.0f s; waiting requests: %d",
+}
 _FIRST = 16  # requests that go first, if the slot takes any number
 _NAMED = 3  # origins in the message about a stall
 
@@ -295,10 +298,9 @@ class RepPriorityQueue:
         else:
             self._asking.age(lane)
             self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
-            if why in _WAITING:
+            if why in _TOLD:
                 seconds = until - time.monotonic()
-                words = "%d requests to %s wait for %s: %.0f s"
-                self._journal.info(words, lane.count, lane.origin, why.value, seconds)
+                self._journal.info(_TOLD[why], lane.origin, seconds, lane.count)
 
     def _place(self, slot: SlotLanes) -> None:
         """Give a slot a turn if it could send a request; otherwise let it wait."""
