@@ -194,8 +194,8 @@ class RepSettings:
     backoff: bool = _setting(
         True,
         checks.flag,
-        "Whether an origin rests after its pages answer 429, 503 with Retry-After, or 503 twice in "
-        "a row: requests go back to the queue, and one of them is sent after the rest.",
+        "Whether pages that answer 429 or 503 are requested again later, and their origin rests if "
+        "several do: requests go back to the queue, and one of them is sent after the rest.",
     )
     backoff_max_seconds: float = _setting(
         600.0,
