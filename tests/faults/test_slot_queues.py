@@ -9,7 +9,8 @@ import pytest
 from scrapy import version_info
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
-from tests.crawls.settings import ADDON, DISALLOW_ALL, WITH_SCRAPYS_QUEUE
+from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.crawls.test_pace import assert_paced
 from tests.servers.handle import Answer, Site, redirect
 
 pytestmark = pytest.mark.timed
@@ -140,3 +141,31 @@ def test_closing_ends_a_queued_fetch_that_a_request_waits_for(loop: Loop) -> Non
     assert result.stats["test/closing_seconds"] < 3
     assert "Traceback" not in result.log
     assert result.exit_code == 0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_requests_in_a_slot_obey_a_robots_txt_that_is_refreshed(loop: Loop) -> None:
+    """With Scrapy's queue, they were judged by the file before it."""
+    before = Answer(body="User-agent: *\n", headers=[("Cache-Control", "max-age=1")])
+    after = Answer(body="User-agent: *\nDisallow: /x\nCrawl-delay: 0.5\n")
+    settings = {
+        **WITH_SCRAPYS_QUEUE,
+        "REP_CACHE_MIN_SECONDS": 1,
+        "CONCURRENT_REQUESTS": 8,
+        "DOWNLOAD_DELAY": 0.1,
+        "RANDOMIZE_DOWNLOAD_DELAY": False,
+    }
+    with Site({"/robots.txt": [before, after]}) as site:
+        paths = [f"/{number}" for number in range(12)]
+        paths += [f"/{kind}{number}" for number in range(6) for kind in "xy"]
+        urls = [site.url(path) for path in paths]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        seen = site.requests()
+    assert len(result.items) == len(urls)
+    _, refreshed_at = (one.at for one in seen if one.path == "/robots.txt")
+    later = [one for one in seen if one.at >= refreshed_at]
+    assert not [one.path for one in later if one.path.startswith("/x")]
+    assert_paced(later, 0.5)
+    dropped = {item["url"] for item in result.items if item.get("error") == "RobotsTxtDisallowed"}
+    came = {site.url(one.path) for one in seen}
+    assert dropped == {url for url in urls if "/x" in url} - came
