@@ -162,6 +162,14 @@ class Rotates:
             request.headers["User-Agent"] = next(self._headers)
 
 
+class Anonymous:
+    """A downloader middleware that removes the User-Agent of pages."""
+
+    def process_request(self, request: Request) -> None:
+        if not request.url.endswith("/robots.txt"):
+            request.headers.pop("User-Agent", None)
+
+
 class RotatesLater(Rotates):
     """The same, after it has waited, as for a list that it asks for."""
 

@@ -142,3 +142,23 @@ def test_a_dry_run(loop: Loop) -> None:
         assert agents_of(site) == {"BadBot/1.0": 2}
     assert result.stats["rep/dry_run/would_drop"] == result.stats["rep/verdict/disallowed"] == 2
     assert not result.stats["rep/verdict/allowed"]
+
+
+@pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
+@pytest.mark.parametrize(("name", "order"), [("Rotates", 50), ("Anonymous", 900)])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_request_without_a_user_agent_is_judged_by_the_group_of_all(
+    loop: Loop, name: str, order: int, settings: dict[str, Any]
+) -> None:
+    """The header is empty from the start, or removed after all other middlewares."""
+    body = "User-agent: GoodBot\nDisallow: /good\n\nUser-agent: *\nDisallow: /all\n"
+    with Site({"/robots.txt": Answer(body=body)}) as site:
+        wanted = rotated(settings, [""], order=order, name=name)
+        urls = [site.url(path) for path in ("/good", "/all", "/page")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=urls)
+        seen = {one.path: one.headers for one in site.requests()}
+    assert "GoodBot" in seen["/robots.txt"]["user-agent"]
+    assert sorted(seen) == ["/good", "/page", "/robots.txt"], result.log
+    assert seen["/page"].get("user-agent", "") == ""
+    errors = {item["url"]: item.get("error") for item in result.items}
+    assert errors == dict(zip(urls, [None, "RobotsTxtDisallowed", None], strict=True))
