@@ -6,9 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request
+from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.pipelines.files import FilesPipeline
 from twisted.python.failure import Failure
+from typing_extensions import Self
 
 from tests.faults.blind import Blind
 from tests.spiders import UrlsSpider
@@ -82,6 +84,22 @@ class Slots:
         """Set it."""
         if request.url[-1].isdigit():
             request.meta["download_slot"] = "odd" if int(request.url[-1]) % 2 else "even"
+
+
+class Hears:
+    """A downloader middleware that counts exceptions, as rotators of proxies do."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler."""
+        return cls(crawler)
+
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Count it by its name."""
+        self._crawler.stats.inc_value(f"test/heard/{type(exception).__name__}")
 
 
 class Following(Blind):

@@ -502,3 +502,24 @@ def times_of_pages(loop: Loop, paths: list[str], refused: list[Answer]) -> dict[
         for one in pages(site.requests()):
             times[one.path].append(one.at)
     return times
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_other_middleware_hears_of_requests_that_come_back_from_a_slot(loop: Loop) -> None:
+    """They were queued there when the rest began, and were not sent: nothing has failed."""
+    refused = [busy(429, 0, "2"), Answer(body="page")]
+    settings = {
+        **WITH_SCRAPYS_QUEUE,
+        "DOWNLOAD_DELAY": 0.2,
+        "DOWNLOADER_MIDDLEWARES": {"tests.crawls.backoff_spider.Hears": 600},
+    }
+    with Site({**ROBOTS, "/1": refused, "/2": refused}) as site:
+        urls = [site.url(f"/{number}") for number in range(8)]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        times = sorted(one.at for one in pages(site.requests()))
+    assert_all_came(result, urls)
+    assert max(after - before for before, after in itertools.pairwise(times)) >= 1.9
+    assert result.stats["rep/backoff/put_back"] > 2, "some came back from the slot"
+    heard = {name for name in result.stats if name.startswith("test/heard/")}
+    assert heard == set()
+    assert "downloader/exception_count" not in result.stats
