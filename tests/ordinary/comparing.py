@@ -1,0 +1,271 @@
+"""Crawls a project twice, and finds where the two crawls differ in a way that they may not."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, NamedTuple
+
+from tests.crawling import Crawl, crawl
+from tests.ordinary.projects import CRAWL_DELAY_SECONDS, Place, Project
+from tests.ordinary.sites import FEED, LOGIN, MOVED_ROBOTS, SITEMAP, SITEMAP_INDEX, Sites
+from tests.ordinary.spiders import SPIDERS
+
+Kind = Literal["hung", "lost", "fetched too much", "slow", "other", "wrong test"]
+KINDS: tuple[Kind, ...] = ("hung", "lost", "fetched too much", "slow", "other", "wrong test")
+STOCK: dict[str, Any] = {"ROBOTSTXT_OBEY": True}
+OURS: dict[str, Any] = {
+    "ROBOTSTXT_OBEY": True,
+    "ADDONS": {"scrapy_rep.Addon": 500},
+    "REP_STORE": "memory",
+    "REP_CACHE_MIN_SECONDS": 1,
+    "REP_QUICK_RETRY_SECONDS": [0.2, 0.5],
+}
+_MOST_TIMES = 3
+_NOISE_SECONDS = 6.0
+_FIRST_REST_SECONDS = 2.0
+_GRACE_SECONDS = 10.0
+"""After it, a crawl that is too slow counts as hung."""
+_STOCK_LIMIT_SECONDS = 60.0
+
+
+class Finding(NamedTuple):
+    """What is wrong; `wrong test` if Scrapy's own crawl did not do what it should."""
+
+    kind: Kind
+    words: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Outcome:
+    """A crawl of a project.
+
+    Attributes:
+        crawl: what its process reports; None if it was killed.
+        seconds: how long it took.
+        fetched: how often each page and file was requested, without robots.txt.
+        robots: how often each robots.txt was requested, by its origin.
+        items: the items, as text, without those of disallowed pages.
+        missing_files: files that items name, and that are not on disk.
+        exported: how many items are in the feed; None if there is no feed.
+        log: the log of the crawl.
+    """
+
+    crawl: Crawl | None
+    seconds: float
+    fetched: Counter[Place]
+    robots: Counter[int]
+    items: Counter[str]
+    missing_files: list[str]
+    exported: int | None
+    log: str
+
+
+class Examination(NamedTuple):
+    """Both crawls of a project, and what is wrong."""
+
+    findings: list[Finding]
+    stock: Outcome
+    ours: Outcome | None
+
+
+def examine(project: Project) -> Examination:
+    """Crawl a project with Scrapy's own middleware, then with ours."""
+    with Sites(project) as sites:
+        stock = _run(project, sites, STOCK, _STOCK_LIMIT_SECONDS)
+        findings = list(_wrong_with_stock(project, stock))
+        if findings:
+            return Examination(findings, stock, None)
+        most_seconds = _most_seconds(project, stock)
+        ours = _run(project, sites, OURS, most_seconds + _GRACE_SECONDS)
+    return Examination(list(_wrong(project, stock, ours, most_seconds)), stock, ours)
+
+
+def _most_seconds(project: Project, stock: Outcome) -> float:
+    """How long our crawl may take."""
+    seconds = _MOST_TIMES * stock.seconds + _NOISE_SECONDS
+    if any(origin.robots.kind == "paced" for origin in project.origins):
+        seconds += sum(stock.fetched.values()) * CRAWL_DELAY_SECONDS
+    if project.refusal is not None:
+        tries = 1 + _retry_times(project)
+        seconds += _FIRST_REST_SECONDS * (2**tries - 1)  # each rest is twice as long
+    return seconds
+
+
+def _retry_times(project: Project) -> int:
+    is_on = project.settings.get("RETRY_ENABLED", True)
+    return int(project.settings.get("RETRY_TIMES", 2)) if is_on else 0
+
+
+def _run(
+    project: Project, sites: Sites, middleware: Mapping[str, Any], limit_seconds: float
+) -> Outcome:
+    sites.forget()
+    with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
+        folder = Path(name)
+        begun_at = time.monotonic()
+        try:
+            result = crawl(
+                f"tests.ordinary.spiders:{SPIDERS[project.spider].__name__}",
+                loop=project.loop,
+                settings={**_settings(project, folder), **middleware},
+                timeout_seconds=limit_seconds,
+                **_arguments(project, sites),
+            )
+            log = result.log
+        except AssertionError as error:
+            result, log = None, str(error)
+        seconds = time.monotonic() - begun_at
+        return _outcome(project, sites, folder, result, log, seconds)
+
+
+def _settings(project: Project, folder: Path) -> dict[str, Any]:
+    settings = dict(project.settings)
+    if project.pipeline != "none":
+        name = project.pipeline.capitalize()
+        settings["ITEM_PIPELINES"] = {f"scrapy.pipelines.{project.pipeline}.{name}Pipeline": 1}
+        settings[f"{project.pipeline.upper()}_STORE"] = str(folder / "files")
+    if project.has_feed:
+        settings["FEEDS"] = {str(folder / "feed.jsonl"): {"format": "jsonlines"}}
+    if project.has_jobdir:
+        settings["JOBDIR"] = str(folder / "job")
+    if project.has_cache:
+        settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(folder / "cache")}
+    return settings
+
+
+def _arguments(project: Project, sites: Sites) -> dict[str, Any]:
+    homes = {"feed": FEED, "login": LOGIN}
+    sitemaps = {"file": SITEMAP, "index": SITEMAP_INDEX, "robots.txt": "/robots.txt"}
+    home = homes.get(project.spider, sitemaps[project.sitemap])
+    hosts = sorted({origin.host for origin in project.origins})
+    return {
+        "entries": [sites.url(place) for place in project.entries],
+        "home": sites.url(Place(0, home)),
+        "allowed_domains": hosts if project.has_allowed_domains else [],
+        "file_field": {"none": "", "files": "file_urls", "images": "image_urls"}[project.pipeline],
+        "has_priorities": project.has_priorities,
+    }
+
+
+def _outcome(
+    project: Project, sites: Sites, folder: Path, result: Crawl | None, log: str, seconds: float
+) -> Outcome:
+    seen = [one.place for one in sites.seen()]
+    items = result.items if result is not None else []
+    feed = folder / "feed.jsonl"
+    stored = [file["path"] for item in items for file in _files(item)]
+    kept = [_as_text(project, sites, item) for item in items]
+    return Outcome(
+        crawl=result,
+        seconds=seconds,
+        fetched=Counter(place for place in seen if not _is_robots(place)),
+        robots=Counter(place.origin for place in seen if place.path == "/robots.txt"),
+        items=Counter(text for text in kept if text),
+        missing_files=[path for path in stored if not (folder / "files" / path).exists()],
+        exported=len(feed.read_text().splitlines()) if project.has_feed and feed.exists() else None,
+        log=log,
+    )
+
+
+def _is_robots(place: Place) -> bool:
+    return place.path in {"/robots.txt", MOVED_ROBOTS}
+
+
+def _files(item: Mapping[str, Any]) -> list[dict[str, Any]]:
+    return list(item.get("files") or item.get("images") or [])
+
+
+def _as_text(project: Project, sites: Sites, item: Mapping[str, Any]) -> str:
+    """What of an item both crawls share; empty for the item of a disallowed page."""
+    place = sites.place(item["url"])
+    if place in project.disallowed:
+        return ""
+    if place in project.refusing:
+        return f"{place.origin} {place.path}: refused"
+    files = {sites.place(file["url"]): file["checksum"] for file in _files(item)}
+    allowed = sorted((*file, value) for file, value in files.items() - _disallowed(project, files))
+    values = [item.get(name) for name in ("status", "error", "note")]
+    return json.dumps([place.origin, place.path, *values, *allowed])
+
+
+def _disallowed(project: Project, files: Mapping[Place, str]) -> set[tuple[Place, str]]:
+    return {(place, value) for place, value in files.items() if place in project.disallowed}
+
+
+def _wrong_with_stock(project: Project, stock: Outcome) -> Iterator[Finding]:
+    if stock.crawl is None:
+        yield Finding("wrong test", "Scrapy's own crawl hung")
+        return
+    if stock.crawl.exit_code or stock.crawl.finish_reason != "finished":
+        yield Finding("wrong test", f"Scrapy's own crawl failed: {stock.crawl.error[-500:]}")
+    lacking = project.allowed - set(stock.fetched)
+    if lacking and "DEPTH_LIMIT" not in project.settings:
+        yield Finding("wrong test", f"Scrapy's own crawl lost {_list(lacking)}")
+
+
+def _wrong(
+    project: Project, stock: Outcome, ours: Outcome, most_seconds: float
+) -> Iterator[Finding]:
+    yield from _wrong_end(stock, ours, most_seconds)
+    due = set(stock.fetched) - project.disallowed
+    lost = due - set(ours.fetched)
+    if lost:
+        yield Finding("lost", f"pages {_list(lost)}")
+    too_many = set(ours.fetched) - due
+    if too_many:
+        yield Finding("fetched too much", f"pages {_list(too_many)}")
+    more = (ours.fetched - stock.fetched).keys() - too_many - project.refusing
+    if more:
+        yield Finding("fetched too much", f"more often {_list(more)}")
+    yield from _wrong_robots(project, ours)
+    if ours.crawl is not None:
+        yield from _wrong_items(stock, ours)
+
+
+def _wrong_end(stock: Outcome, ours: Outcome, most_seconds: float) -> Iterator[Finding]:
+    took = f"{ours.seconds:.1f} s, Scrapy's own {stock.seconds:.1f} s"
+    if ours.crawl is None:
+        yield Finding("hung", f"killed after {took}")
+        return
+    if ours.seconds > most_seconds:
+        yield Finding("slow", f"{took}, limit {most_seconds:.1f} s")
+    if ours.crawl.exit_code:
+        yield Finding("other", f"it failed: {ours.crawl.error[-500:]}")
+    if ours.crawl.finish_reason != "finished":
+        yield Finding("other", f"finish reason {ours.crawl.finish_reason!r}")
+    if ours.crawl.deprecations:
+        yield Finding("other", f"deprecated: {ours.crawl.deprecations[0]}")
+
+
+def _wrong_items(stock: Outcome, ours: Outcome) -> Iterator[Finding]:
+    if lost := stock.items - ours.items:
+        yield Finding("lost", f"items {sorted(lost)[:5]}")
+    if more := ours.items - stock.items:
+        yield Finding("fetched too much", f"items {sorted(more)[:5]}")
+    if ours.missing_files:
+        yield Finding("lost", f"files {ours.missing_files[:5]}")
+    if ours.exported is not None and ours.crawl and ours.exported != len(ours.crawl.items):
+        yield Finding("lost", f"the feed has {ours.exported} of {len(ours.crawl.items)} items")
+
+
+def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
+    for number, origin in enumerate(project.origins):
+        most = 1.0 + origin.robots.refusals
+        if origin.robots.kind == "short":
+            most += 1 + 2 * ours.seconds  # a refresh begins after half of a second
+        if project.spider == "sitemap" and project.sitemap == "robots.txt":
+            most += 1
+        if ours.robots[number] > most:
+            words = f"the robots.txt of {origin.host}:{origin.port}, {ours.robots[number]} times"
+            yield Finding("fetched too much", words)
+
+
+def _list(places: set[Place]) -> str:
+    names = [f"{place.origin}{place.path}" for place in sorted(places)]
+    return ", ".join([*names[:6], *(["..."] if len(names) > 6 else [])])
