@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import json
 import tempfile
-import time
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, Literal, NamedTuple
 
 from tests.crawling import Crawl, crawl
@@ -27,11 +27,18 @@ OURS: dict[str, Any] = {
     "REP_QUICK_RETRY_SECONDS": [0.2, 0.5],
 }
 _MOST_TIMES = 3
-_NOISE_SECONDS = 6.0
+_NOISE_SECONDS = 8.0
 _FIRST_REST_SECONDS = 2.0
-_GRACE_SECONDS = 10.0
+_GRACE_SECONDS = 4.0
 """After it, a crawl that is too slow counts as hung."""
 _STOCK_LIMIT_SECONDS = 60.0
+
+
+class Killed(NamedTuple):
+    """A process that did not end."""
+
+    seconds: float
+    log: str
 
 
 class Finding(NamedTuple):
@@ -43,16 +50,16 @@ class Finding(NamedTuple):
 
 @dataclass(frozen=True, kw_only=True)
 class Outcome:
-    """A crawl of a project.
+    """A crawl of a project, in one process, or in two if it is stopped and resumed.
 
     Attributes:
-        crawl: what its process reports; None if it was killed.
-        seconds: how long it took.
+        crawl: what its last process reports; None if it was killed.
+        seconds: how long it took, without the start of its processes.
         fetched: how often each page and file was requested, without robots.txt.
         robots: how often each robots.txt was requested, by its origin.
         items: the items, as text, without those of disallowed pages.
         missing_files: files that items name, and that are not on disk.
-        exported: how many items are in the feed; None if there is no feed.
+        not_exported: how many items are not in the feed.
         log: the log of the crawl.
     """
 
@@ -62,7 +69,7 @@ class Outcome:
     robots: Counter[int]
     items: Counter[str]
     missing_files: list[str]
-    exported: int | None
+    not_exported: int
     log: str
 
 
@@ -74,15 +81,17 @@ class Examination(NamedTuple):
     ours: Outcome | None
 
 
-def examine(project: Project) -> Examination:
-    """Crawl a project with Scrapy's own middleware, then with ours."""
+def examine(
+    project: Project, middleware: Mapping[str, Any] = MappingProxyType(OURS)
+) -> Examination:
+    """Crawl a project with Scrapy's own middleware, then with ours, or with other settings."""
     with Sites(project) as sites:
         stock = _run(project, sites, STOCK, _STOCK_LIMIT_SECONDS)
         findings = list(_wrong_with_stock(project, stock))
         if findings:
             return Examination(findings, stock, None)
         most_seconds = _most_seconds(project, stock)
-        ours = _run(project, sites, OURS, most_seconds + _GRACE_SECONDS)
+        ours = _run(project, sites, middleware, most_seconds + _GRACE_SECONDS)
     return Examination(list(_wrong(project, stock, ours, most_seconds)), stock, ours)
 
 
@@ -108,20 +117,29 @@ def _run(
     sites.forget()
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
-        begun_at = time.monotonic()
-        try:
-            result = crawl(
-                f"tests.ordinary.spiders:{SPIDERS[project.spider].__name__}",
-                loop=project.loop,
-                settings={**_settings(project, folder), **middleware},
-                timeout_seconds=limit_seconds,
-                **_arguments(project, sites),
-            )
-            log = result.log
-        except AssertionError as error:
-            result, log = None, str(error)
-        seconds = time.monotonic() - begun_at
-        return _outcome(project, sites, folder, result, log, seconds)
+        settings = {**_settings(project, folder), **middleware}
+        stops = [{"CLOSESPIDER_PAGECOUNT": project.stops_after}] if project.stops_after else []
+        ended: list[Crawl | Killed] = []
+        for more in [*stops, {}]:
+            ended.append(_crawl(project, sites, {**settings, **more}, limit_seconds))
+            if isinstance(ended[-1], Killed):
+                break
+        return _outcome(sites, folder, ended)
+
+
+def _crawl(
+    project: Project, sites: Sites, settings: Mapping[str, Any], limit_seconds: float
+) -> Crawl | Killed:
+    try:
+        return crawl(
+            f"tests.ordinary.spiders:{SPIDERS[project.spider].__name__}",
+            loop=project.loop,
+            settings=settings,
+            timeout_seconds=limit_seconds,
+            **_arguments(project, sites),
+        )
+    except AssertionError as error:
+        return Killed(limit_seconds, str(error))
 
 
 def _settings(project: Project, folder: Path) -> dict[str, Any]:
@@ -134,6 +152,8 @@ def _settings(project: Project, folder: Path) -> dict[str, Any]:
         settings["FEEDS"] = {str(folder / "feed.jsonl"): {"format": "jsonlines"}}
     if project.has_jobdir:
         settings["JOBDIR"] = str(folder / "job")
+    if project.has_middleware:
+        settings["DOWNLOADER_MIDDLEWARES"] = {"tests.ordinary.spiders.PausingMiddleware": 543}
     if project.has_cache:
         settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(folder / "cache")}
     return settings
@@ -153,24 +173,35 @@ def _arguments(project: Project, sites: Sites) -> dict[str, Any]:
     }
 
 
-def _outcome(
-    project: Project, sites: Sites, folder: Path, result: Crawl | None, log: str, seconds: float
-) -> Outcome:
+def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Outcome:
+    """What came of all processes of a crawl."""
+    last = ended[-1]
+    whole = [one for one in ended if isinstance(one, Crawl)]
     seen = [one.place for one in sites.seen()]
-    items = result.items if result is not None else []
-    feed = folder / "feed.jsonl"
+    items = [item for one in whole for item in one.items]
     stored = [file["path"] for item in items for file in _files(item)]
-    kept = [_as_text(project, sites, item) for item in items]
+    texts = [_as_text(sites, item) for item in items]
     return Outcome(
-        crawl=result,
-        seconds=seconds,
+        crawl=last if isinstance(last, Crawl) else None,
+        seconds=sum(_seconds(one) for one in ended),
         fetched=Counter(place for place in seen if not _is_robots(place)),
         robots=Counter(place.origin for place in seen if place.path == "/robots.txt"),
-        items=Counter(text for text in kept if text),
+        items=Counter(text for text in texts if text),
         missing_files=[path for path in stored if not (folder / "files" / path).exists()],
-        exported=len(feed.read_text().splitlines()) if project.has_feed and feed.exists() else None,
-        log=log,
+        not_exported=len(items) - _exported(folder) if sites.project.has_feed else 0,
+        log="\n".join(one.log for one in ended),
     )
+
+
+def _seconds(ended: Crawl | Killed) -> float:
+    if isinstance(ended, Killed):
+        return ended.seconds
+    return float(ended.stats.get("elapsed_time_seconds", 0.0))
+
+
+def _exported(folder: Path) -> int:
+    feed = folder / "feed.jsonl"
+    return len(feed.read_text(encoding="utf-8").splitlines()) if feed.exists() else 0
 
 
 def _is_robots(place: Place) -> bool:
@@ -181,8 +212,9 @@ def _files(item: Mapping[str, Any]) -> list[dict[str, Any]]:
     return list(item.get("files") or item.get("images") or [])
 
 
-def _as_text(project: Project, sites: Sites, item: Mapping[str, Any]) -> str:
-    """What of an item both crawls share; empty for the item of a disallowed page."""
+def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
+    """What both crawls share of an item; empty for the item of a disallowed page."""
+    project = sites.project
     place = sites.place(item["url"])
     if place in project.disallowed:
         return ""
@@ -250,13 +282,13 @@ def _wrong_items(stock: Outcome, ours: Outcome) -> Iterator[Finding]:
         yield Finding("fetched too much", f"items {sorted(more)[:5]}")
     if ours.missing_files:
         yield Finding("lost", f"files {ours.missing_files[:5]}")
-    if ours.exported is not None and ours.crawl and ours.exported != len(ours.crawl.items):
-        yield Finding("lost", f"the feed has {ours.exported} of {len(ours.crawl.items)} items")
+    if ours.not_exported:
+        yield Finding("lost", f"the feed lacks {ours.not_exported} items")
 
 
 def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
     for number, origin in enumerate(project.origins):
-        most = 1.0 + origin.robots.refusals
+        most = 1.0 + origin.robots.refusals + (project.stops_after > 0)
         if origin.robots.kind == "short":
             most += 1 + 2 * ours.seconds  # a refresh begins after half of a second
         if project.spider == "sitemap" and project.sitemap == "robots.txt":

@@ -47,6 +47,8 @@ SPIDERS: tuple[SpiderKind, ...] = (
     *("links", "rules", "sitemap", "feed", "slow start", "idle"),
     *("download", "login", "attributes", "waits", "all at once"),
 )
+_RESUMED = {"links", "rules", "feed", "attributes", "waits", "slow start", "all at once"}
+"""Spiders that lose nothing if they are stopped and resumed."""
 ROBOTS: tuple[RobotsKind, ...] = (
     *("plain", "missing", "empty", "short", "short", "late", "redirected", "slow", "paced"),
 )
@@ -163,6 +165,8 @@ class Project:
         pipeline: what downloads the files of pages.
         has_feed: whether items are exported to a file.
         has_jobdir: whether requests are kept on disk.
+        stops_after: after how many pages it is stopped and resumed; 0 if it is not.
+        has_middleware: whether a middleware of its own pauses before each request.
         has_cache: whether answers are kept by Scrapy's HTTP cache.
         settings: Scrapy's other settings.
         origins: where the pages are.
@@ -179,6 +183,8 @@ class Project:
     pipeline: Pipeline
     has_feed: bool
     has_jobdir: bool
+    stops_after: int
+    has_middleware: bool
     has_cache: bool
     settings: Mapping[str, Any]
     origins: tuple[Origin, ...]
@@ -228,6 +234,8 @@ def describe(project: Project) -> str:
         project.pipeline: project.pipeline != "none",
         "feed": project.has_feed,
         "JOBDIR": project.has_jobdir,
+        f"stops after {project.stops_after}": project.stops_after > 0,
+        "middleware": project.has_middleware,
         "HTTP cache": project.has_cache,
         f"refuses {refusal and refusal.status} {refusal and refusal.retry_after}": bool(refusal),
     }
@@ -243,10 +251,14 @@ def draw_project(seed: int) -> Project:
     spider = draw.choice(SPIDERS)
     settings = _settings(draw, spider)
     origins = _origins(draw)
-    pipeline: Pipeline = draw.choice(("none", "none", "none", "files", "files", "images"))
+    pipeline: Pipeline = draw.choice(("none",) * 5 + ("files", "files", "images"))
     if pipeline == "images" and find_spec("PIL") is None:
         pipeline = "files"
     refusal = _refusal(draw) if _happens(draw, 0.15) else None
+    has_cache = _happens(draw, 0.12)
+    has_jobdir = _happens(draw, 0.3)
+    may_stop = has_jobdir and not has_cache and not refusal and pipeline == "none"
+    stops_after = draw.randint(2, 8) if may_stop and spider in _RESUMED else 0
     return Project(
         seed=seed,
         loop=_LOOPS[seed % len(_LOOPS)],
@@ -256,8 +268,10 @@ def draw_project(seed: int) -> Project:
         has_priorities=_happens(draw, 0.2),
         pipeline=pipeline,
         has_feed=_happens(draw, 0.3),
-        has_jobdir=_happens(draw, 0.2),
-        has_cache=_happens(draw, 0.12),
+        has_jobdir=has_jobdir,
+        stops_after=stops_after,
+        has_middleware=_happens(draw, 0.12),
+        has_cache=has_cache,
         settings=settings,
         origins=origins,
         pages=_pages(draw, origins, settings, refusal, has_files=pipeline != "none"),
@@ -381,7 +395,7 @@ def _child(
         target, is_target_disallowed = _place(draw, origins, f"{number}-new")
     files = []
     if has_files and kind == "plain" and not is_disallowed and _happens(draw, 0.4):
-        names = [f"{number}-file-{place}" for place in range(draw.choice((1, 2)))]
+        names = [f"{number}-file-{index}" for index in range(draw.choice((1, 2)))]
         files = [_place(draw, origins, name) for name in names]
     return Page(
         place=place,

@@ -9,6 +9,8 @@ from socketserver import ThreadingTCPServer
 from threading import Lock, Thread
 from typing import Any, NamedTuple
 
+from typing_extensions import Self
+
 from tests.ordinary.projects import (
     CRAWL_DELAY_SECONDS,
     OTHER_GROUP,
@@ -60,7 +62,7 @@ class Sites:
         self._servers = [_Server(self) for _ in range(2)]
         self._numbers = {self._netloc(number): number for number in range(len(project.origins))}
 
-    def __enter__(self) -> Sites:
+    def __enter__(self) -> Self:
         for server in self._servers:
             Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         return self

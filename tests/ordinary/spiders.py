@@ -1,4 +1,7 @@
-"""The spiders of the projects. Each yields an item for each page, and for each failure."""
+"""The spiders of the projects, and their middleware.
+
+Each spider yields an item for each page, and for each failure.
+"""
 
 from __future__ import annotations
 
@@ -8,7 +11,7 @@ from typing import Any
 from scrapy import FormRequest, Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import DontCloseSpider, IgnoreRequest
-from scrapy.http import Response
+from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
 from scrapy.utils.asyncio import call_later
@@ -16,7 +19,7 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 
-_PAUSE_SECONDS = 0.1
+_PAUSE_SECONDS = 0.05
 
 
 async def pause() -> None:
@@ -24,6 +27,13 @@ async def pause() -> None:
     done: Deferred[None] = Deferred()
     call_later(_PAUSE_SECONDS, done.callback, None)
     await maybe_deferred_to_future(done)
+
+
+class PausingMiddleware:
+    """A downloader middleware that waits before each request, as one that looks something up."""
+
+    async def process_request(self, request: Request) -> None:
+        await pause()
 
 
 class LinksSpider(Spider):
@@ -207,6 +217,7 @@ class LoginSpider(LinksSpider):
 
     def form(self, response: Response) -> Any:
         """Fill the form in."""
+        assert isinstance(response, TextResponse)
         yield FormRequest.from_response(
             response, formdata={"user": "me"}, callback=self.member, errback=self.failed
         )

@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
-from dataclasses import FrozenInstanceError
+from dataclasses import FrozenInstanceError, replace
 from typing import Any
 
 import pytest
 
-from tests.ordinary.comparing import examine
-from tests.ordinary.projects import ROBOTS, SPIDERS, draw_project
+from tests.ordinary.comparing import STOCK, examine
+from tests.ordinary.projects import (
+    ROBOTS,
+    SPIDERS,
+    Origin,
+    Page,
+    Place,
+    Project,
+    RobotsTxt,
+    draw_project,
+)
 from tests.ordinary.running import explain
 
 SEEDS = range(40)
 SOON = frozenset(range(6))
 """Those that the README's command runs."""
+_EARLY = {"CLOSESPIDER_PAGECOUNT": 2, "CONCURRENT_REQUESTS": 1}
 
 
 def _marked(seed: int) -> Any:
@@ -37,3 +47,39 @@ def test_the_projects_of_ci_are_of_all_kinds() -> None:
     assert {project.spider for project in projects} == set(SPIDERS)
     assert {origin.robots.kind for one in projects for origin in one.origins} == set(ROBOTS)
     assert {project.loop for project in projects} == {"asyncio", "select", "reactorless"}
+
+
+class TestFindings:
+    """A crawl that goes wrong does not pass."""
+
+    @pytest.fixture
+    def project(self) -> Project:
+        """Many pages of one origin are queued before its robots.txt has come."""
+        drawn = draw_project(11)
+        robots = RobotsTxt(kind="slow", rules="folder")
+        root = Page(place=Place(0, "/"), kind="plain", parent=None)
+        private = [
+            replace(root, place=Place(0, f"/private/{number}"), parent=0, is_disallowed=True)
+            for number in range(9)
+        ]
+        pages = [replace(root, place=Place(0, f"/{number}"), parent=0) for number in range(9)]
+        return replace(
+            drawn,
+            spider="all at once",
+            settings={},
+            pipeline="none",
+            has_cache=False,
+            refusal=None,
+            origins=(Origin(host="127.0.0.1", port=0, robots=robots),),
+            pages=(root, *private, *pages),
+            stops_after=0,
+        )
+
+    def test_a_disallowed_page(self, project: Project) -> None:
+        """Scrapy's own middleware fetches some, if many are queued at once."""
+        findings = examine(project, STOCK).findings
+        assert {finding.kind for finding in findings} == {"fetched too much"}
+
+    def test_a_crawl_that_ends_early(self, project: Project) -> None:
+        findings = examine(project, {**STOCK, **_EARLY}).findings
+        assert {finding.kind for finding in findings} >= {"lost", "other"}
