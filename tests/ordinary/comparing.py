@@ -220,6 +220,8 @@ def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
         return ""
     if place in project.refusing:
         return f"{place.origin} {place.path}: refused"
+    if item.get("error") == "ignored":
+        return ""  # it may have been redirected to a disallowed page
     files = {sites.place(file["url"]): file["checksum"] for file in _files(item)}
     allowed = sorted((*file, value) for file, value in files.items() - _disallowed(project, files))
     values = [item.get(name) for name in ("status", "error", "note")]

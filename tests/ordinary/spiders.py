@@ -200,8 +200,8 @@ class DownloadSpider(LinksSpider):
         for url in urls[:1]:
             try:
                 answer = await self.crawler.engine.download_async(Request(url))
-            except IgnoreRequest as error:
-                yield {"url": url, "error": type(error).__name__}
+            except IgnoreRequest:
+                yield {"url": url, "error": "ignored"}
                 continue
             async for result in self.page(answer):
                 yield result
