@@ -1,0 +1,102 @@
+"""Run the suites: `python -m tests.suites scrapy scrapy-redis`; all without arguments."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+from collections.abc import Iterable
+from contextlib import nullcontext
+from fnmatch import fnmatch
+from pathlib import Path
+from typing import Any
+
+from tests.suites.comparing import Outcome, compare, expected_of, only_with_ours
+from tests.suites.places import Place
+from tests.suites.running import OURS, OWN, Limits, Runner, redis_server
+from tests.suites.table import SUITES
+
+_LIST = Path(__file__).with_name("expected.txt")
+_FOLDER = Path(__file__).parents[2] / "build" / "suites"
+
+
+def main() -> int:
+    """Run the suites, and return the exit status: 1 if a test that is not in the list fails."""
+    arguments = _arguments()
+    names = arguments.suites or list(SUITES)
+    return max([_run(name, arguments) for name in names])
+
+
+def _arguments() -> argparse.Namespace:
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.suites",
+        description="Run the tests of Scrapy and of its plugins twice: with Scrapy's own middleware "
+        f"for robots.txt, and with ours. {_LIST.name} lists tests that fail only with ours.",
+    )
+    parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
+    parser.add_argument("--only", default="*", metavar="PATTERN", help="only files such as *crawl*")
+    parser.add_argument("--folder", type=Path, default=_FOLDER, help="default: build/suites")
+    parser.add_argument("--at-a-time", type=int, default=2, metavar="N", help="files; default: 2")
+    parser.add_argument("--test-seconds", type=float, default=60.0, help="the limit of a test")
+    parser.add_argument("--file-seconds", type=float, default=900.0, help="the limit of a file")
+    parser.add_argument(
+        "--setting",
+        action="append",
+        default=[],
+        metavar="NAME=JSON",
+        help="another default setting of the run with ours, such as REP_BACKOFF=false",
+    )
+    arguments = parser.parse_args()
+    for name in arguments.suites:
+        if name not in SUITES:
+            parser.error(f"no such suite: {name}; there are {', '.join(SUITES)}")
+    return arguments
+
+
+def _run(name: str, arguments: argparse.Namespace) -> int:
+    suite = SUITES[name]
+    place = Place(suite, arguments.folder / name, arguments.at_a_time)
+    files = [file for file in place.files() if fnmatch(file, f"*{arguments.only}*")]
+    files = [file for file in files if not any(fnmatch(file, one) for one in suite.left_out)]
+    print(f"== {place.version}: {len(files)} files of tests", flush=True)
+    limits = Limits(arguments.test_seconds, arguments.file_seconds)
+    runner = Runner(place, limits)
+    with redis_server() if suite.needs_redis else nullcontext():
+        own = runner.run("own", files, OWN)
+        ours = _run_ours(runner, files, _settings(arguments.setting), own)
+    return _report(name, own, ours)
+
+
+def _settings(options: Iterable[str]) -> dict[str, Any]:
+    pairs = (option.split("=", 1) for option in options)
+    return {**OURS, **{name: json.loads(value) for name, value in pairs}}
+
+
+def _run_ours(
+    runner: Runner, files: list[str], settings: dict[str, Any], own: dict[str, Outcome]
+) -> dict[str, Outcome]:
+    """Run with ours, and once more those that fail only there: the machine may have been busy."""
+    ours = runner.run("ours", files, settings)
+    failed = only_with_ours(own, ours)
+    again = [file for file in files if any(test.startswith(f"{file}::") for test in failed)]
+    second = runner.run("again", again, settings, *failed) if failed else {}
+    for test in failed:
+        if test in second and second[test].is_pass:
+            print(f"passes only the second time: {test}: {ours.get(test)}")
+    return {**ours, **second}
+
+
+def _report(name: str, own: dict[str, Outcome], ours: dict[str, Outcome]) -> int:
+    expected = expected_of(_LIST.read_text(encoding="utf-8"), name)
+    result = compare(own, ours, expected)
+    for test in result.unlisted:
+        outcome = ours.get(test, Outcome("missing"))
+        print(f"fails only with ours: {test}: {outcome.event}: {outcome.why}")
+    for entry in result.outdated:
+        print(f"no longer fails, remove it from {_LIST.name}: {entry.test}")
+    print(f"{name}: {result}", flush=True)
+    return 1 if result.unlisted else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

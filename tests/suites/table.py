@@ -1,0 +1,56 @@
+"""The suites: packages with tests in their source distributions that run without the Internet.
+
+The source distributions of scrapy-playwright and scrapy-rotating-proxies have no tests.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+_PYTEST = ("pytest", "pytest-timeout", "pytest-twisted")
+
+
+class Suite(NamedTuple):
+    """The tests of a package.
+
+    Attributes:
+        package: the name on PyPI.
+        extras: of the package, that its tests need.
+        needs: other packages that its tests need, from its tox.ini.
+        arguments: of pytest.
+        needs_redis: whether its tests need a Redis server.
+        left_out: files that cannot concern us, by pattern.
+    """
+
+    package: str
+    extras: str = ""
+    needs: tuple[str, ...] = _PYTEST
+    arguments: tuple[str, ...] = ("--reactor=asyncio",)
+    needs_redis: bool = False
+    left_out: tuple[str, ...] = ()
+
+
+SUITES = {
+    suite.package: suite
+    for suite in (
+        Suite(
+            "scrapy",
+            extras="[httpx,images,robotparser,s3,twisted-http2]",
+            needs=(
+                *_PYTEST,
+                *("pexpect", "psutil", "pyftpdlib", "pygments", "sybil"),
+                "pytest-rerunfailures",
+            ),
+            arguments=("-m", "not requires_internet"),
+        ),
+        Suite("scrapy-poet"),
+        Suite("scrapy-zyte-api", extras="[provider]"),
+        Suite(
+            "spidermon",
+            extras="[monitoring]",
+            needs=(*_PYTEST, "packaging", "pytest-mock"),
+            arguments=("--reactor=asyncio", "-W", "default"),
+        ),
+        Suite("scrapy-redis", needs=(*_PYTEST, "mock"), arguments=(), needs_redis=True),
+    )
+}
