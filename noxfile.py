@@ -6,6 +6,8 @@ event loop by themselves. A Python that is not installed is skipped with a warni
 
 from __future__ import annotations
 
+import sys
+
 import nox
 
 nox.options.default_venv_backend = "venv"
@@ -73,6 +75,15 @@ def oldest(session: nox.Session) -> None:
     """The oldest pair, with the tests that depend on either; what CI runs besides the newest."""
     session.install(".[test]", *_SCRAPIES[_OLDEST[1]])
     session.run("pytest", "-n", "3", "--dist", "loadfile", *(session.posargs or _DEPENDENT))
+
+
+@nox.session(venv_backend="none")
+def suites(session: nox.Session) -> None:
+    """The tests of Scrapy and of its plugins, with our add-on; `tests.suites` says which.
+
+    Each suite has its own virtual environment. Arguments after `--` are those of `tests.suites`.
+    """
+    session.run(sys.executable, "-m", "tests.suites", *session.posargs, external=True)
 
 
 @nox.session

@@ -11,7 +11,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from tests.suites.comparing import Outcome, compare, expected_of, only_with_ours
+from tests.suites.comparing import Outcome, compare, expected_of
 from tests.suites.places import Place
 from tests.suites.running import OURS, OWN, Limits, Runner, redis_server
 from tests.suites.table import SUITES
@@ -30,8 +30,8 @@ def main() -> int:
 def _arguments() -> argparse.Namespace:
     parser = argparse.ArgumentParser(
         prog="python -m tests.suites",
-        description="Run the tests of Scrapy and of its plugins twice: with Scrapy's own middleware "
-        f"for robots.txt, and with ours. {_LIST.name} lists tests that fail only with ours.",
+        description="Run the tests of Scrapy and of its plugins twice: with Scrapy's own "
+        f"robots.txt middleware and with ours. {_LIST.name} lists tests that fail only with ours.",
     )
     parser.add_argument("suites", nargs="*", metavar="SUITE", help=", ".join(SUITES))
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only files such as *crawl*")
@@ -60,30 +60,19 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
     files = [file for file in files if not any(fnmatch(file, one) for one in suite.left_out)]
     print(f"== {place.version}: {len(files)} files of tests", flush=True)
     limits = Limits(arguments.test_seconds, arguments.file_seconds)
-    runner = Runner(place, limits)
+    runner = Runner(place, limits, _settings(arguments.setting))
     with redis_server() if suite.needs_redis else nullcontext():
-        own = runner.run("own", files, OWN)
-        ours = _run_ours(runner, files, _settings(arguments.setting), own)
+        own, ours = runner.run_twice(files)
     return _report(name, own, ours)
 
 
-def _settings(options: Iterable[str]) -> dict[str, Any]:
-    pairs = (option.split("=", 1) for option in options)
-    return {**OURS, **{name: json.loads(value) for name, value in pairs}}
-
-
-def _run_ours(
-    runner: Runner, files: list[str], settings: dict[str, Any], own: dict[str, Outcome]
-) -> dict[str, Outcome]:
-    """Run with ours, and once more those that fail only there: the machine may have been busy."""
-    ours = runner.run("ours", files, settings)
-    failed = only_with_ours(own, ours)
-    again = [file for file in files if any(test.startswith(f"{file}::") for test in failed)]
-    second = runner.run("again", again, settings, *failed) if failed else {}
-    for test in failed:
-        if test in second and second[test].is_pass:
-            print(f"passes only the second time: {test}: {ours.get(test)}")
-    return {**ours, **second}
+def _settings(options: Iterable[str]) -> dict[str, dict[str, Any]]:
+    obeys = {"ROBOTSTXT_OBEY": True}
+    ours = {**obeys, "ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"}
+    for option in options:
+        name, _, value = option.partition("=")
+        ours[name] = json.loads(value)
+    return {OWN: obeys, OURS: ours}
 
 
 def _report(name: str, own: dict[str, Outcome], ours: dict[str, Outcome]) -> int:

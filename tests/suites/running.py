@@ -9,18 +9,18 @@ import signal
 import socket
 import subprocess
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from tests.suites.comparing import Outcome, outcomes_of
+from tests.suites.comparing import Outcome, only_with_ours, outcomes_of
 from tests.suites.places import Place
 
-OWN: dict[str, Any] = {"ROBOTSTXT_OBEY": True}
-OURS = {**OWN, "ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"}
+OWN, OURS = "own", "ours"
+"""The names of the runs with Scrapy's own middleware and with ours."""
 
 
 class Limits(NamedTuple):
@@ -31,54 +31,64 @@ class Limits(NamedTuple):
 
 
 class Runner:
-    """Runs files of tests, as many at a time as the place has trees."""
+    """Runs files of tests, as many at a time as the place has trees.
 
-    def __init__(self, place: Place, limits: Limits) -> None:
+    Args:
+        place: where to run them.
+        limits: how long they may take.
+        settings: the settings of Scrapy for each run, by its name.
+    """
+
+    def __init__(self, place: Place, limits: Limits, settings: dict[str, dict[str, Any]]) -> None:
         self._place = place
         self._limits = limits
+        self._settings = settings
         self._trees: SimpleQueue[Path] = SimpleQueue()
         for tree in place.trees:
             self._trees.put(tree)
 
-    def run(
-        self, name: str, files: Iterable[str], settings: dict[str, Any], *tests: str
-    ) -> dict[str, Outcome]:
-        """Run files with these default settings of Scrapy.
-
-        Args:
-            name: of the run, for the names of the files that it writes.
-            files: the files.
-            settings: the settings that differ.
-            tests: only these tests of the files; all if there are none.
-        """
-        outcomes: dict[str, Outcome] = {}
+    def run_twice(self, files: list[str]) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
+        """The outcomes of all tests in some files, with Scrapy's own middleware and with ours."""
+        own: dict[str, Outcome] = {}
+        ours: dict[str, Outcome] = {}
         with ThreadPoolExecutor(len(self._place.trees)) as pool:
-            runs = [
-                pool.submit(self._run_file, name, file, settings, _tests_of(file, tests))
-                for file in files
-            ]
-            for run in runs:
-                outcomes |= run.result()
-        return outcomes
+            for own_of_file, ours_of_file in pool.map(self._run_file_twice, files):
+                own |= own_of_file
+                ours |= ours_of_file
+        return own, ours
 
-    def _run_file(
-        self, name: str, file: str, settings: dict[str, Any], chosen: list[str]
-    ) -> dict[str, Outcome]:
-        stem = file.replace("/", "-").removesuffix(".py")
-        results = self._place.results / f"{stem}.{name}.jsonl"
-        log = results.with_suffix(".log")
-        variables = {
-            **self._place.variables(),
-            "REP_SUITES_SETTINGS": json.dumps(settings),
-            "REP_SUITES_RESULTS": str(results),
-        }
+    def _run_file_twice(self, file: str) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
+        """Run a file; then again what fails only with ours, for the machine may have been busy."""
         tree = self._trees.get()
         try:
-            outcomes = self._run_until_finished(chosen or [file], tree, variables, log)
+            own = self._run(OWN, file, [file], tree)
+            ours = self._run(OURS, file, [file], tree)
+            failed = only_with_ours(own, ours)
+            again = self._run(OURS, f"{file}.again", failed, tree) if failed else {}
         finally:
             self._trees.put(tree)
-        bad = sum(outcome.event in {"failed", "started"} for outcome in outcomes.values())
-        print(f"  {name}: {file}: {len(outcomes)} tests, {bad} failed", flush=True)
+        for test in failed:
+            words = f"{ours[test].event}: {ours[test].why}" if test in ours else "did not run"
+            if test in again and again[test].is_pass:
+                print(f"    passes the second time: {test}: {words}", flush=True)
+            else:
+                print(f"    fails only with ours: {test}: {words}", flush=True)
+        return own, {**ours, **again}
+
+    def _run(self, name: str, label: str, tests: list[str], tree: Path) -> dict[str, Outcome]:
+        """Run files or tests once; `label` is for the names of the files with the results."""
+        results = self._place.results / f"{label.replace('/', '-')}.{name}.jsonl"
+        variables = {
+            **self._place.variables(),
+            "REP_SUITES_SETTINGS": json.dumps(self._settings[name]),
+            "REP_SUITES_RESULTS": str(results),
+        }
+        began_at = time.monotonic()
+        outcomes = self._run_until_finished(tests, tree, variables, results.with_suffix(".log"))
+        seconds = time.monotonic() - began_at
+        passed = sum(outcome.is_pass for outcome in outcomes.values())
+        numbers = f"{passed} of {len(outcomes)} tests pass in {seconds:.0f} s"
+        print(f"  {label}, {name}: {numbers}", flush=True)
         return outcomes
 
     def _run_until_finished(
@@ -104,6 +114,7 @@ class Runner:
         limit = f"--timeout={self._limits.test_seconds}"
         command = [str(self._place.python), "-m", "pytest", "-p", "rep_suites_recorder"]
         command += ["-q", "-p", "no:cacheprovider", limit, "--timeout-method=thread"]
+        command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]  # suites make errors of it
         process = subprocess.Popen(
             [*command, *self._place.suite.arguments, *tests],
             cwd=tree,
@@ -120,10 +131,6 @@ class Runner:
             with suppress(ProcessLookupError):
                 os.killpg(process.pid, signal.SIGKILL)  # servers too that a killed test started
             process.wait()
-
-
-def _tests_of(file: str, tests: Iterable[str]) -> list[str]:
-    return [test for test in tests if test.startswith(f"{file}::")]
 
 
 @contextmanager
