@@ -114,7 +114,6 @@ class Runner:
         limit = f"--timeout={self._limits.test_seconds}"
         command = [str(self._place.python), "-m", "pytest", "-p", "rep_suites_recorder"]
         command += ["-q", "-p", "no:cacheprovider", limit, "--timeout-method=thread"]
-        command += ["-W", "ignore::pytest.PytestRemovedIn10Warning"]  # suites make errors of it
         process = subprocess.Popen(
             [*command, *self._place.suite.arguments, *tests],
             cwd=tree,
