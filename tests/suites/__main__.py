@@ -84,7 +84,9 @@ def _report(name: str, own: dict[str, Outcome], ours: dict[str, Outcome]) -> int
     for entry in result.outdated:
         print(f"no longer fails, remove it from {_LIST.name}: {entry.test}")
     print(f"{name}: {result}", flush=True)
-    return 1 if result.unlisted else 0
+    if not result.own_passed:
+        print(f"{name}: the tests did not run; see the logs in its folder, results")
+    return 1 if result.unlisted or not result.own_passed else 0
 
 
 if __name__ == "__main__":
