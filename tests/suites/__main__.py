@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import sys
-from collections.abc import Iterable
 from contextlib import nullcontext
 from fnmatch import fnmatch
 from pathlib import Path
@@ -46,6 +45,11 @@ def _arguments() -> argparse.Namespace:
         metavar="NAME=JSON",
         help="another default setting of the run with ours, such as REP_BACKOFF=false",
     )
+    parser.add_argument(
+        "--without-obeying",
+        action="store_true",
+        help="run with ROBOTSTXT_OBEY off, so that only the queue of ours is in use",
+    )
     arguments = parser.parse_args()
     for name in arguments.suites:
         if name not in SUITES:
@@ -60,16 +64,16 @@ def _run(name: str, arguments: argparse.Namespace) -> int:
     files = [file for file in files if not any(fnmatch(file, one) for one in suite.left_out)]
     print(f"== {place.version}: {len(files)} files of tests", flush=True)
     limits = Limits(arguments.test_seconds, arguments.file_seconds)
-    runner = Runner(place, limits, _settings(arguments.setting))
+    runner = Runner(place, limits, _settings(arguments))
     with redis_server() if suite.needs_redis else nullcontext():
         own, ours = runner.run_twice(files)
     return _report(name, own, ours)
 
 
-def _settings(options: Iterable[str]) -> dict[str, dict[str, Any]]:
-    obeys = {"ROBOTSTXT_OBEY": True}
+def _settings(arguments: argparse.Namespace) -> dict[str, dict[str, Any]]:
+    obeys = {"ROBOTSTXT_OBEY": not arguments.without_obeying}
     ours = {**obeys, "ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"}
-    for option in options:
+    for option in arguments.setting:
         name, _, value = option.partition("=")
         ours[name] = json.loads(value)
     return {OWN: obeys, OURS: ours}
