@@ -10,7 +10,7 @@ from fnmatch import fnmatch
 from pathlib import Path
 from typing import Any
 
-from tests.suites.comparing import Outcome, compare, expected_of
+from tests.suites.comparing import Outcome, compare, expected_of, words_of
 from tests.suites.places import Place
 from tests.suites.running import OURS, OWN, Limits, Runner, redis_server
 from tests.suites.table import SUITES
@@ -36,8 +36,8 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument("--only", default="*", metavar="PATTERN", help="only files such as *crawl*")
     parser.add_argument("--folder", type=Path, default=_FOLDER, help="default: build/suites")
     parser.add_argument("--at-a-time", type=int, default=2, metavar="N", help="files; default: 2")
-    parser.add_argument("--test-seconds", type=float, default=60.0, help="the limit of a test")
-    parser.add_argument("--file-seconds", type=float, default=900.0, help="the limit of a file")
+    parser.add_argument("--test-seconds", type=float, default=100.0, help="the limit of a test")
+    parser.add_argument("--file-seconds", type=float, default=1200.0, help="the limit of a file")
     parser.add_argument(
         "--setting",
         action="append",
@@ -83,8 +83,7 @@ def _report(name: str, own: dict[str, Outcome], ours: dict[str, Outcome]) -> int
     expected = expected_of(_LIST.read_text(encoding="utf-8"), name)
     result = compare(own, ours, expected)
     for test in result.unlisted:
-        outcome = ours.get(test, Outcome("missing"))
-        print(f"fails only with ours: {test}: {outcome.event}: {outcome.why}")
+        print(f"fails only with ours: {test}: {words_of(ours.get(test))}")
     for entry in result.outdated:
         print(f"no longer fails, remove it from {_LIST.name}: {entry.test}")
     print(f"{name}: {result}", flush=True)

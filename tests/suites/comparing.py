@@ -22,6 +22,15 @@ class Outcome(NamedTuple):
 Outcomes = Mapping[str, Outcome]
 
 
+def words_of(outcome: Outcome | None) -> str:
+    """How a test with ours did not pass, in words."""
+    if outcome is None:
+        return "did not run"
+    return (
+        "did not end in time" if outcome.event == "started" else f"{outcome.event}: {outcome.why}"
+    )
+
+
 class Expected(NamedTuple):
     """A test that fails only with ours, for a good reason. Its parameters are optional."""
 

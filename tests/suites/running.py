@@ -16,7 +16,7 @@ from pathlib import Path
 from queue import SimpleQueue
 from typing import Any, NamedTuple
 
-from tests.suites.comparing import Outcome, only_with_ours, outcomes_of
+from tests.suites.comparing import Outcome, only_with_ours, outcomes_of, words_of
 from tests.suites.places import Place
 
 OWN, OURS = "own", "ours"
@@ -58,17 +58,21 @@ class Runner:
         return own, ours
 
     def _run_file_twice(self, file: str) -> tuple[dict[str, Outcome], dict[str, Outcome]]:
-        """Run a file; then again what fails only with ours, for the machine may have been busy."""
+        """Run a file; then again what fails only with ours, for the machine may have been busy.
+
+        Tests that did not end in time do not run again.
+        """
         tree = self._trees.get()
         try:
             own = self._run(OWN, file, [file], tree)
             ours = self._run(OURS, file, [file], tree)
             failed = only_with_ours(own, ours)
-            again = self._run(OURS, f"{file}.again", failed, tree) if failed else {}
+            ended = [test for test in failed if test in ours and ours[test].event != "started"]
+            again = self._run(OURS, f"{file}.again", ended, tree) if ended else {}
         finally:
             self._trees.put(tree)
         for test in failed:
-            words = f"{ours[test].event}: {ours[test].why}" if test in ours else "did not run"
+            words = words_of(ours.get(test))
             if test in again and again[test].is_pass:
                 print(f"    passes the second time: {test}: {words}", flush=True)
             else:
