@@ -107,7 +107,7 @@ def test_a_rest_without_a_time(loop: Loop, queue: str) -> None:
         found = rounds(site.requests())
     assert_all_came(result, urls)
     first = found[0][0]
-    assert queue != "ours" or len(found[0]) == 2
+    assert queue != "ours" or len(found[0]) in (2, 3), "one more before the second refusal"
     assert len([at for one in found[1:] for at in one if at < first + 20]) <= 3
     gaps = [after[0] - before[-1] for before, after in itertools.pairwise(found[:4])]
     for gap, least in zip(gaps, (2, 4, 8), strict=True):
