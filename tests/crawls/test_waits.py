@@ -15,6 +15,7 @@ from tests.servers.handle import Answer, Site, free_port
 
 HERE = "tests.crawls.wait_spider"
 RULES = "User-agent: *\nDisallow: /private\n"
+HTML = Answer(body="page", headers=[("Content-Type", "text/html")], delay_seconds=0.1)
 EXPIRES = Answer(body=RULES, headers=[("Cache-Control", "max-age=1")], delay_seconds=0.3)
 # A crawl that stands still is closed after this time, so that the test fails soon.
 ENDS: dict[str, Any] = {**ADDON, "CLOSESPIDER_TIMEOUT": 20, "REP_CACHE_MIN_SECONDS": 1}
@@ -139,3 +140,74 @@ def test_two_ports_with_a_delay_take_turns(loop: Loop) -> None:
     while len(set(ports)) == 2:  # both have pages left
         assert len(set(ports[:3])) == 2, ports
         ports.pop(0)
+
+
+FIFO = {
+    "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
+    "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
+}
+
+
+def paths_in_order(loop: Loop, settings: dict[str, Any], **arguments: Any) -> list[str]:
+    """The pages in the order of a crawl that sends one request at a time."""
+    wanted = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 20, **settings}
+    robots = Answer(body=RULES, delay_seconds=0.5)
+    with Site({"/robots.txt": robots}, default=HTML) as site:
+        named = f"{HERE}:OrderSpider"
+        result = crawl(named, loop=loop, settings=wanted, home=site.url(""), **arguments)
+        assert_ended(result)
+        return [path for path in site.paths() if path != "/robots.txt"]
+
+
+@pytest.mark.parametrize("on_disk", [False, True])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_start_requests_go_in_their_order(loop: Loop, on_disk: bool, tmp_path: Path) -> None:
+    settings = {**ADDON, **({"JOBDIR": str(tmp_path)} if on_disk else {})}
+    assert paths_in_order(loop, settings, starts=[0] * 6) == [f"/{number}" for number in range(6)]
+
+
+@pytest.mark.parametrize(
+    ("start_queue", "priorities"),
+    [
+        ("scrapy.squeues.FifoMemoryQueue", [0, 0, 1, 0, 1, 0]),
+        ("scrapy.squeues.LifoMemoryQueue", [0] * 6),
+        (None, [0] * 6),
+    ],
+    ids=["priorities", "LIFO", "shared"],
+)
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_request_that_waited_for_the_file_goes_first(
+    loop: Loop, start_queue: str | None, priorities: list[int]
+) -> None:
+    """Without a robots.txt to wait for, Scrapy sends the first request before others come."""
+    queues = {"SCHEDULER_START_MEMORY_QUEUE": start_queue}
+    theirs = paths_in_order(loop, queues, starts=priorities)
+    assert theirs[0] == "/0"
+    assert paths_in_order(loop, {**ADDON, **queues}, starts=priorities) == theirs
+
+
+@pytest.mark.parametrize("links", [[0] * 5, [0, 5, 0, -5, 5]], ids=["links", "priorities"])
+@pytest.mark.parametrize("queues", [{}, FIFO], ids=["LIFO", "FIFO"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_order_of_links_is_that_of_scrapy(
+    loop: Loop, queues: dict[str, Any], links: list[int]
+) -> None:
+    ours = paths_in_order(loop, {**ADDON, **queues}, starts=[0], links=links)
+    assert len(ours) == 1 + 5 + 10
+    assert ours == paths_in_order(loop, queues, starts=[0], links=links)
+
+
+@pytest.mark.parametrize("queues", [{}, FIFO], ids=["LIFO", "FIFO"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_order_of_links_to_another_origin_is_that_of_scrapy(
+    loop: Loop, queues: dict[str, Any]
+) -> None:
+    """Its robots.txt is fetched when the first link is queued."""
+    with Site({"/robots.txt": Answer(delay_seconds=0.5)}, default=HTML) as other:
+        named = {"starts": [0], "links": [0] * 5, "elsewhere": other.url("")}
+        paths_in_order(loop, {**ADDON, **queues}, **named)
+        ours = [path for path in other.paths() if path != "/robots.txt"]
+        paths_in_order(loop, queues, **named)
+        theirs = other.paths()[1 + len(ours) :]
+    assert len(ours) == 5 + 10
+    assert ours == theirs

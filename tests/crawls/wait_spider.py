@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
 from scrapy import Request, Spider
@@ -91,3 +91,49 @@ class LosingSpider(UrlsSpider):
                 put(later, item, due_at)
 
         Later.put = lose  # type: ignore[assignment,method-assign]
+
+
+class OrderSpider(Spider):
+    """Start URLs and links with priorities; all links of a page are queued at once.
+
+    Args:
+        home: the URL of the site, up to the path.
+        starts: the priorities of the start URLs.
+        links: the priorities of the links of the first page.
+        elsewhere: the URL of the site that these lead to; by default, of the same site.
+    """
+
+    name = "order"
+
+    def __init__(
+        self,
+        home: str,
+        starts: Sequence[int],
+        links: Sequence[int] = (),
+        elsewhere: str = "",
+    ) -> None:
+        super().__init__()
+        self.home = home
+        self.starts = starts
+        self.links = links
+        self.elsewhere = elsewhere or home
+
+    async def start(self) -> AsyncIterator[Any]:
+        """The start URLs."""
+        for number, priority in enumerate(self.starts):
+            yield Request(f"{self.home}/{number}", priority=priority)
+
+    def parse(self, response: Response) -> None:
+        """Queue the links of the first page, and two links of each page that it leads to."""
+        assert self.crawler.engine is not None
+        for request in self.links_of(response):
+            self.crawler.engine.crawl(request)
+
+    def links_of(self, response: Response) -> Iterator[Request]:
+        """The requests for the links of a page."""
+        if response.url == f"{self.home}/0":
+            for number, priority in enumerate(self.links):
+                yield Request(f"{self.elsewhere}/0/{number}", priority=priority)
+        elif response.url.count("/") == self.home.count("/") + 2:
+            for number in range(2):
+                yield Request(f"{response.url}/{number}")
