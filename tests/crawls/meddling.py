@@ -31,6 +31,26 @@ class HtmlOnly:
             raise StopDownload(fail=False)
 
 
+class StopsAll:
+    """An extension that stops every download, as Scrapy's documentation shows it.
+
+    `STOPS` names the signal, and `STOPS_AS_FAILURE` says which way a download ends.
+    """
+
+    def __init__(self, fail: bool) -> None:
+        self._fail = fail
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        extension = cls(crawler.settings.getbool("STOPS_AS_FAILURE"))
+        signal = getattr(signals, crawler.settings["STOPS"])
+        crawler.signals.connect(extension.stop, signal=signal)
+        return extension
+
+    def stop(self) -> None:
+        raise StopDownload(fail=self._fail)
+
+
 class Spreads:
     """A middleware that sends pages through eight slots in turn, as one that rotates proxies."""
 

@@ -22,6 +22,26 @@ def test_somebody_else_stops_the_download(loop: Loop) -> None:
         assert site.paths() == ["/robots.txt"], result.log
 
 
+@pytest.mark.parametrize("fail", [False, True])
+@pytest.mark.parametrize("signal", ["bytes_received", "headers_received"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_whoever_stops_each_download_stops_no_robots_txt(
+    loop: Loop, signal: str, fail: bool
+) -> None:
+    """Its rules are longer than the first octets that come; pages are stopped as before."""
+    body = "# more\n" * 30_000 + "User-agent: *\nDisallow: /private\n"
+    page = Answer(body=b"x" * 300_000, drip=(100_000, 0.1))
+    stops = {"STOPS": signal, "STOPS_AS_FAILURE": fail}
+    settings = {**ADDON, **stops, "EXTENSIONS": {f"{HERE}.StopsAll": 0}}
+    with Site({"/robots.txt": Answer(body=body)}, default=page) as site:
+        urls = [site.url("/private/x"), site.url("/1"), site.url("/2")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert sorted(site.paths()) == ["/1", "/2", "/robots.txt"], result.log
+    errors = {item["url"]: item.get("error") for item in result.items}
+    stopped = "StopDownload" if fail else None
+    assert errors == dict(zip(urls, ["RobotsTxtDisallowed", stopped, stopped], strict=True))
+
+
 @pytest.mark.parametrize("encoding", ["gzip", None])
 def test_a_middleware_refuses_the_answer(encoding: str | None) -> None:
     answer = Answer(
