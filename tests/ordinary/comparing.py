@@ -237,7 +237,8 @@ def _wrong_with_stock(project: Project, stock: Outcome) -> Iterator[Finding]:
         yield Finding("wrong test", "Scrapy's own crawl hung")
         return
     if stock.crawl.exit_code or stock.crawl.finish_reason != "finished":
-        yield Finding("wrong test", f"Scrapy's own crawl failed: {stock.crawl.error[-500:]}")
+        how = f"exit code {stock.crawl.exit_code}, {stock.crawl.finish_reason!r}"
+        yield Finding("wrong test", f"Scrapy's own crawl failed: {how} {stock.crawl.error[-500:]}")
     lacking = project.allowed - set(stock.fetched)
     if lacking and "DEPTH_LIMIT" not in project.settings:
         yield Finding("wrong test", f"Scrapy's own crawl lost {_list(lacking)}")

@@ -6,7 +6,8 @@ import time
 from argparse import ArgumentParser
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import ProcessPoolExecutor
+from multiprocessing import get_context
 
 from tests.ordinary.comparing import KINDS, Examination, Finding, examine
 from tests.ordinary.projects import describe, draw_project
@@ -22,7 +23,8 @@ def main(arguments: Sequence[str]) -> int:
     begun_at = time.monotonic()
     found: Counter[str] = Counter()
     count = 0
-    with ThreadPoolExecutor(options.jobs) as pool:
+    # Not threads: if one reads the exit code of a crawl that another waits for, that one gets 255.
+    with ProcessPoolExecutor(options.jobs, get_context("spawn")) as pool:
         seeds = _seeds(options.seeds)
         for seed, examination in zip(seeds, pool.map(_examine, seeds), strict=True):
             count += 1
