@@ -107,7 +107,7 @@ class RepMiddleware:
 
             self.pacing.gate = RedisGate(crawler, link)
         self.waits = Waits(crawler, settings, self.policies, self.pacing)
-        Standstill(crawler, self.waits, self.pacing)
+        self._standstill = Standstill(crawler, self.waits, self.pacing)  # signals need it alive
         self._reservations: Reservations | None = None
         if settings.tdmrep:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it

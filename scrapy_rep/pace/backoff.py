@@ -30,6 +30,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import RepSettings
 
+_LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
 
 
@@ -165,8 +166,10 @@ class Backoff:
         if is_origin or not answer.is_plain:  # otherwise Scrapy retries it
             luck = random.random()  # noqa: S311
             own_seconds = answer.rest_seconds(self._limits, refusals, luck)
-            until = 0.0 if is_origin else time.time() + own_seconds
-            self._again[request] = Again(refusals + is_try, until)
+            rests_until = max((rest.until_at for _, rest in changes if rest), default=0.0)
+            if is_origin:  # then another page goes first, if there is one
+                own_seconds = rests_until - time.monotonic() + _LAST_SECONDS
+            self._again[request] = Again(refusals + is_try, time.time() + own_seconds)
             if not is_origin:
                 words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
                 self._journal.debug(words, request.url, answer.status, own_seconds)

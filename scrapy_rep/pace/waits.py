@@ -78,7 +78,7 @@ class Waits:
         policies.listen(self._settled)
 
     def of(self, origin: Origin) -> Wait:
-        """What the requests of an origin wait for; O(1)."""
+        """The wait of the requests of an origin; O(1)."""
         rest_at = self._pacing.backoff.rests.ready_at(origin)
         if rest_at > time.monotonic():
             return Wait(Why.RESTING, rest_at)
@@ -96,7 +96,7 @@ class Waits:
         return self.of_host(origin.host)
 
     def of_host(self, host: str) -> Wait:
-        """What requests wait for that no robots.txt judges, by the delay of their host."""
+        """The wait of requests that no robots.txt judges, by the delay of their host."""
         at = self._pacing.host_ready_at(host)
         return READY if at <= time.monotonic() else Wait(Why.PACED, at)
 

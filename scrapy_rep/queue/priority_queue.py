@@ -15,7 +15,7 @@ Rules for the next author:
    order lanes and slots are looked at, so that `pop` costs O(log n) in their number.
 2. No wait without a clock. A lane or slot that waits for a time is in a heap, sorted by time.
    Everything that waits for an event is looked at after a second, too. If a lane is in no place
-   although its requests could go, all lanes are placed anew, with an error in the log.
+   although its requests could go, all lanes are placed again, with an error in the log.
 3. A ready lane is checked again before one of its requests is handed out, because its policy may
    have expired.
 4. Each request is either handed out or lost, and this is counted once. If a file fails, only the
@@ -60,7 +60,7 @@ _TOLD = {
     Why.HELD: "The robots.txt of %s is retried in %.0f s; waiting requests: %d",
     Why.SHUT: "The visit time of %s begins in %.0f s; waiting requests: %d",
 }
-_FIRST = 16  # requests that go first, if the slot takes any number
+_FIRST = 16  # requests that go first, if the downloader takes any number
 _NAMED = 3  # origins in the message about a stall
 
 
@@ -256,7 +256,7 @@ class RepPriorityQueue:
         self._stocks.remove(lane.name, lane.requests)
 
     def _wait_of(self, lane: Lane) -> Wait:
-        """What the requests of a lane wait for, apart from its slot.
+        """The wait of the requests of a lane, apart from that of its slot.
 
         Once its robots.txt has come, a lane is ready even if the policy is not in memory any more.
         A policy may be evicted or expire during a delay. If the queue fetched it again each time,
@@ -273,7 +273,7 @@ class RepPriorityQueue:
         return wait
 
     def _whole_wait_of(self, lane: Lane) -> Wait:
-        """What the requests of a lane wait for, its slot included."""
+        """The wait of the requests of a lane, that of its slot included."""
         wait, slot = self._wait_of(lane), lane.slot
         at = self._downloader.ready_at(slot.key, slot.given, slot.given_at)
         return Wait(Why.FULL, at) if wait == READY and at > time.monotonic() else wait
@@ -338,7 +338,7 @@ class RepPriorityQueue:
         arrived, self._arrived = self._arrived, {}
         for lane in arrived:
             if lane in self._asking:
-                lane.fix_order(self._downloader.own_pace(lane.slot.key)[0] or _FIRST)
+                lane.fix_order(min(self._downloader.free_places, _FIRST))
         while self._changed:
             changed, self._changed = self._changed, []
             for item in changed:
@@ -389,7 +389,7 @@ class RepPriorityQueue:
     # The watchdog
 
     def _search_for_lost_lanes(self) -> None:
-        """Place all lanes anew if one is in no place although its requests could go."""
+        """Place all lanes again if one is in no place although its requests could go."""
         began_at = time.monotonic()
         if began_at < self._search_at or is_closing(self.crawler):
             return

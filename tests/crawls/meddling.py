@@ -10,25 +10,21 @@ from scrapy import Request, signals
 from scrapy.core.downloader.handlers import DownloadHandlers
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest, StopDownload
-from scrapy.http import Headers, Response
+from scrapy.http import Response
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from typing_extensions import Self
 
 from scrapy_rep.engine.loops import sleep
+from tests.faults.blind import Blind
 
 
-class HtmlOnly:
-    """An extension that stops every download but those of pages."""
+class StopsItself(Blind):
+    """A download handler that ends each transfer early by itself, and says so."""
 
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        extension = cls()
-        crawler.signals.connect(extension.headers_received, signal=signals.headers_received)
-        return extension
-
-    def headers_received(self, headers: Headers) -> None:
-        if b"html" not in (headers.get(b"Content-Type") or b""):
-            raise StopDownload(fail=False)
+    async def download_request(self, request: Request) -> Response:
+        """The beginning of the answer."""
+        response = await super().download_request(request)
+        return response.replace(body=response.body[:10], flags=["download_stopped"])
 
 
 class StopsAll:

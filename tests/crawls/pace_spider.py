@@ -155,4 +155,4 @@ class Answers:
         """Go by the path."""
         if "/dropped" in request.url:
             raise IgnoreRequest("dropped")
-        return Response(request.url) if "/cached" in request.url else None
+        return Response(request.url, flags=["cached"]) if "/cached" in request.url else None

@@ -59,8 +59,8 @@ def test_a_crawl(loop: Loop, settings: dict[str, Any]) -> None:
 
 def test_a_rest() -> None:
     limited = Answer(status=429, headers=[("Retry-After", "3")])
-    with Site({"/robots.txt": Answer(), "/busy": limited}) as site:
-        urls = [site.url("/busy"), site.url("/b")]
+    with Site({"/robots.txt": Answer(), "/busy*": limited}) as site:
+        urls = [site.url("/busy1"), site.url("/busy2"), site.url("/b")]
         settings = {**ADDON, "CONCURRENT_REQUESTS": 1}
         meta = {"dont_retry": True, "handle_httpstatus_list": [429]}
         result = crawl(SPIDER, settings=settings, urls=urls, meta=meta)

@@ -15,11 +15,16 @@ RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_somebody_else_stops_the_download(loop: Loop) -> None:
+def test_a_download_handler_that_stops_a_robots_txt(loop: Loop) -> None:
+    """The beginning of a file is no permission, and one warning says how to get the whole file."""
     with Site({"/robots.txt": RULES}) as site:
-        settings = {**ADDON, "EXTENSIONS": {f"{HERE}.HtmlOnly": 0}}
+        settings = {**ADDON, "DOWNLOAD_HANDLERS": {"http": f"{HERE}.StopsItself"}}
+        settings["REP_UNREACHABLE_HOLD_SECONDS"] = 0
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/private/x")])
-        assert site.paths() == ["/robots.txt"], result.log
+        assert set(site.paths()) == {"/robots.txt"}, result.log
+    warnings = [line for line in result.log.splitlines() if "with StopDownload" in line]
+    assert len(warnings) == 1
+    assert "NO_CALLBACK" in warnings[0]
 
 
 @pytest.mark.parametrize("fail", [False, True])

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.faults.test_closing import assert_clean
 from tests.servers.handle import Answer, Site, free_port
 
@@ -99,6 +99,27 @@ def test_a_watchdog_finds_what_the_queue_has_lost(loop: Loop) -> None:
     assert len(errors) == 1
     assert "stalled" in errors[0]
     assert result.stats["rep/stalled"] >= 1
+
+
+@pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_log_says_why_nothing_is_fetched(loop: Loop, settings: dict[str, Any]) -> None:
+    """Where requests wait in the queue, and where they wait in the middleware."""
+    busy = Answer(status=429, headers=[("Retry-After", "4")], lasts_seconds=2)
+    delay = Answer(body="User-agent: *\nCrawl-delay: 4\n")
+    rests = {"/robots.txt": Answer(), "/*": [busy, Answer()]}
+    with Site(rests) as site, Site({"/robots.txt": delay}) as slow:
+        urls = [site.url(f"/{number}") for number in range(4)]
+        urls += [slow.url(path, host="localhost") for path in ("/1", "/2")]
+        result = crawl(f"{HERE}:QuietSpider", loop=loop, settings=settings, urls=urls)
+    assert len(result.items) == len(urls)
+    told = [line for line in result.log.splitlines() if "Nothing was fetched for" in line]
+    assert told
+    assert "requests wait: " in told[0]
+    assert any("the delay of the site" in line for line in told)
+    assert any(
+        "a rest after 429 or 503, number 1 in a row, the last after 429" in one for one in told
+    )
 
 
 @pytest.mark.timed

@@ -10,6 +10,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from scrapy_rep.engine.loops import sleep
+from scrapy_rep.pace import standstill
 from scrapy_rep.queue.lane_order import Lane, Later, SlotLanes
 from tests.spiders import UrlsSpider
 
@@ -137,3 +138,11 @@ class OrderSpider(Spider):
         elif response.url.count("/") == self.home.count("/") + 2:
             for number in range(2):
                 yield Request(f"{response.url}/{number}")
+
+
+class QuietSpider(UrlsSpider):
+    """The log says after a second already why nothing is fetched."""
+
+    def __init__(self, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        standstill.QUIET_SECONDS = 1.0

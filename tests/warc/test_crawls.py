@@ -255,7 +255,7 @@ def test_no_fetch_is_made_up(loop: Loop, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_others_stop_and_what_takes_too_long(loop: Loop, tmp_path: Path) -> None:
-    stops = {"EXTENSIONS": {"tests.crawls.meddling.HtmlOnly": 1}}
+    stops = {"DOWNLOAD_HANDLERS": {"http": "tests.crawls.meddling.StopsItself"}}
     hasty = {"REP_FETCH_TIMEOUT_SECONDS": 1, "RETRY_ENABLED": False}
     with Site({"/robots.txt": [Answer(body=FILE), Answer(fault="hang")]}) as site:
         _, stopped = archived([site.url()], tmp_path, loop=loop, settings=stops)
