@@ -107,7 +107,7 @@ def test_the_log_says_why_nothing_is_fetched(loop: Loop, settings: dict[str, Any
     """Where requests wait in the queue, and where they wait in the middleware."""
     busy = Answer(status=429, headers=[("Retry-After", "4")], lasts_seconds=2)
     delay = Answer(body="User-agent: *\nCrawl-delay: 4\n")
-    rests = {"/robots.txt": Answer(), "/*": [busy, Answer()]}
+    rests: dict[str, Any] = {"/robots.txt": Answer(), "/*": [busy, Answer()]}
     with Site(rests) as site, Site({"/robots.txt": delay}) as slow:
         urls = [site.url(f"/{number}") for number in range(4)]
         urls += [slow.url(path, host="localhost") for path in ("/1", "/2")]

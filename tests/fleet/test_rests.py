@@ -173,7 +173,7 @@ def test_it_is_shown(redis_server: RedisServer) -> None:
         done = shown(site.url("/"), "--spider", "flat", "--json", settings=where)
         row = json.loads(done.out)
         assert row["state"] == "resting", row
-        assert row["queued"] == 10
+        assert row["queued"] in (9, 10), "one refused page may wait in its worker"
         crew.wait()
         assert len(crew.scraped) == 10
 
