@@ -55,6 +55,7 @@ if TYPE_CHECKING:
     from .queue.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
+    from .signals import Challenged as Challenged
     from .signals import RateLimited as RateLimited
     from .signals import RobotsTxtDisallowed as RobotsTxtDisallowed
     from .signals import RobotsTxtUnreachable as RobotsTxtUnreachable
@@ -91,7 +92,7 @@ _NAMES = {
     "queue.fleet.scheduler": "RepRedisScheduler",
     "queue.priority_queue": "RepPriorityQueue",
     "robotparser": "RepRobotParser",
-    "signals": "RateLimited RobotsTxtDisallowed RobotsTxtUnreachable",
+    "signals": "Challenged RateLimited RobotsTxtDisallowed RobotsTxtUnreachable",
     "sitemaps.spiders": "RobotsSitemapMixin RobotsSitemapSpider",
 }
 _HOMES = {name: home for home, names in _NAMES.items() for name in names.split()}

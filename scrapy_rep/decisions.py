@@ -26,10 +26,12 @@ from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import (
     VERDICT,
+    Challenged,
     Notices,
     RateLimited,
     RobotsTxtDisallowed,
     RobotsTxtUnreachable,
+    challenged,
     payment_required,
     request_disallowed,
     sitemaps_discovered,
@@ -96,11 +98,11 @@ class Witness:
     def exempted(self, url: str, why: str, by: str) -> None:
         """A request goes on without being judged."""
 
-    def dropped_later(self, url: str, verdict: Verdict | None) -> None:
+    def dropped_later(self, url: str, verdict: Verdict | None, service: str = "") -> None:
         """A request that had passed was dropped.
 
         Its browser was redirected to a URL with this verdict. Without a verdict, its origin was
-        given up after 429 or 503 answers.
+        given up after 429 or 503 answers, or after challenges of a `service`.
         """
 
     def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
@@ -252,11 +254,26 @@ class Decisions:
         self._journal.count(stats.FILTERED)
         self._drop(request, verdict)
 
-    def rate_limited(self, request: Request, origin: Origin) -> RateLimited:
-        """The exception that drops a request: its origin was given up, or rests at the end."""
+    def rate_limited(
+        self, request: Request, origin: Origin, service: str = ""
+    ) -> RateLimited | Challenged:
+        """The exception that drops a request: its origin was given up, or rests at the end.
+
+        `service` is the service that answers with challenges, if that is the reason.
+        """
+        self.witness.dropped_later(request.url, None, service)
+        if service:
+            self.log.challenged_count += 1
+            return Challenged(origin, service)
         self.log.rate_limited_count += 1
-        self.witness.dropped_later(request.url, None)
         return RateLimited(origin)
+
+    def challenged(self, response: Response, origins: Iterable[Origin], service: str) -> None:
+        """Record that an edge answered a page with a challenge."""
+        for origin in origins:
+            self.log.challenged(origin, service)
+        self._journal.count(stats.CHALLENGED)
+        self.notices.send(challenged, response=response, service=service)
 
     def redirected_in_browser(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request whose browser was redirected to a URL that is not allowed.

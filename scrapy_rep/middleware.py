@@ -40,6 +40,7 @@ from scrapy_rep.signals import (
     REFUSALS,
     REFUSED_UNTIL,
     VERDICT,
+    Challenged,
     RateLimited,
     is_exempt,
 )
@@ -314,7 +315,7 @@ class RepMiddleware:
         if await self.pacing.turn(request, ask):
             try:
                 self._drop_if_given_up(request, origin)  # while the request waited
-            except RateLimited:
+            except (RateLimited, Challenged):
                 self.pacing.give_up(request, origin)
                 raise
             backoff.sends(request)
@@ -328,19 +329,29 @@ class RepMiddleware:
     def _drop_if_given_up(self, request: Request, origin: Origin) -> None:
         if self.pacing.backoff.drops(origin):
             self._journal.count(stats.BACKOFF_DROPPED)
-            raise self._decisions.rate_limited(request, origin)
+            service = self.pacing.backoff.service_of(origin)
+            raise self._decisions.rate_limited(request, origin, service)
 
     def _answered(self, request: Request, response: Response) -> Request | None:
-        """The request to queue again because its answer makes the origin rest, or None."""
+        """The request to queue again because its answer was a refusal, or None.
+
+        Raises:
+            Challenged: an edge answered with a challenge, and the request is not sent again.
+        """
         if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
             self._priced(request, response)
         self.pacing.answered(request, response)
         again = self.pacing.backoff.again(request, response)
-        if again is None:
+        service = self.pacing.backoff.challenge_of(request)
+        if again is None and not service:
             return None
         # Scrapy's stats do not count this answer, because no middleware sees it.
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
+        if again is None:
+            origin = origin_of(request.url)
+            assert origin is not None  # noqa: S101 - it has answered with a challenge
+            raise self._decisions.rate_limited(request, origin, service)
         meta = {REFUSALS: again.refusals, REFUSED_UNTIL: again.refused_until}
         self._journal.count(stats.BACKOFF_PUT_BACK)
         return put_back(request, meta=meta, priority=request.priority - 1)

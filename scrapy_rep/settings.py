@@ -208,6 +208,13 @@ class RepSettings:
         "How long an origin may give only such answers before its requests are dropped with "
         "RateLimited; they are dropped for the same time.",
     )
+    challenges: str = _setting(
+        "rest",
+        checks.one_of("rest", "pass"),
+        "The effect of a page that an edge answers with a challenge (with REP_BACKOFF): rest (as "
+        "after 429; after three in a row, requests are dropped with Challenged) or pass (the "
+        "answer goes on to your own middlewares).",
+    )
     visit_time_obey: bool = _setting(
         False,
         checks.flag,

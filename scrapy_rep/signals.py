@@ -51,6 +51,12 @@ origin_rests = object()
 Sent once for each rest. `response` is the answer that began it, which no callback gets.
 """
 
+challenged = object()
+"""`challenged(response, service)`: an edge answered a page with a challenge instead of the site.
+
+`service` names it, such as "Cloudflare". No callback gets the response.
+"""
+
 payment_required = object()
 """`payment_required(response, terms)`: a page answered 402 (Payment Required).
 
@@ -137,6 +143,24 @@ class RateLimited(IgnoreRequest):
     def __reduce__(self) -> tuple[type[RateLimited], tuple[Origin], dict[str, Any]]:
         """Copy and pickle the exception by its origin, not by its message."""
         return type(self), (self.origin,), self.__dict__
+
+
+class Challenged(IgnoreRequest):
+    """The request was dropped because an edge answers with a challenge instead of its site.
+
+    Attributes:
+        origin: the origin.
+        service: the service that asks, such as "Cloudflare".
+    """
+
+    def __init__(self, origin: Origin, service: str) -> None:
+        super().__init__(f"{origin} answers automated clients with a challenge ({service})")
+        self.origin = origin
+        self.service = service
+
+    def __reduce__(self) -> tuple[type[Challenged], tuple[Origin, str], dict[str, Any]]:
+        """Copy and pickle the exception by its origin and service, not by its message."""
+        return type(self), (self.origin, self.service), self.__dict__
 
 
 class Notices:

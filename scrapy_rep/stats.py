@@ -44,6 +44,7 @@ BACKOFF_ORIGINS = _stat("rep/backoff/origins", "times that an origin began to re
 BACKOFF_PUT_BACK = _stat("rep/backoff/put_back", "requests that went back to wait for such a rest")
 BACKOFF_GIVEN_UP = _stat("rep/backoff/given_up", "origins given up: REP_BACKOFF_GIVE_UP_SECONDS")
 BACKOFF_DROPPED = _stat("rep/backoff/dropped", "requests dropped because their origin was given up")
+CHALLENGED = _stat("rep/challenged", "pages that an edge answered with a challenge")
 PAYMENT_REQUIRED = _stat("rep/payment_required", "pages that answered 402 (Payment Required)")
 PREFETCHED = _stat("rep/queue/asked", "policies fetched by the queue ahead of need")
 HELD = _stat("rep/queue/held", "unreachable origins for which the queue kept requests")

@@ -16,6 +16,7 @@ from twisted.python.failure import Failure
 from scrapy_rep import (
     AccessResult,
     Addon,
+    Challenged,
     Code,
     ConfigurationError,
     Effect,
@@ -89,6 +90,7 @@ class PoliteSpider(scrapy.Spider):
     async def start(self) -> AsyncIterator[Any]:
         self.crawler.signals.connect(self.told, signals.sitemaps_discovered)
         self.crawler.signals.connect(self.priced, signals.payment_required)
+        self.crawler.signals.connect(self.asks, signals.challenged)
         policy: Policy = await policy_for(self.crawler, "https://example.com/")
         self.logger.info("%s", explain(self.crawler, "https://example.com/x")["pace"])
         for sitemap in policy.sitemaps:
@@ -114,6 +116,10 @@ class PoliteSpider(scrapy.Spider):
         """A handler of `payment_required`."""
         self.logger.info("%s costs %s %s", response.url, terms.price, terms.licences)
 
+    def asks(self, response: Response, service: str) -> None:
+        """A handler of `challenged`."""
+        self.logger.info("%s stands before %s", service, response.url)
+
     def parse(self, response: Response, **_: Any) -> Iterator[dict[str, str]]:
         verdict = response.meta["rep_verdict"]
         if isinstance(verdict, Verdict) and verdict.reason is Reason.RULE:
@@ -129,6 +135,8 @@ class PoliteSpider(scrapy.Spider):
             self.logger.info("%s, by line %d", error.verdict, error.verdict.line)
         elif isinstance(error, RateLimited):
             self.logger.info("too busy: %s", error.origin)
+        elif isinstance(error, Challenged):
+            self.logger.info("%s asks: are you a person?", error.service)
 
 
 class CarefulSpider(scrapy.Spider):

@@ -269,6 +269,8 @@ def _outcome(record: dict[str, Any]) -> str:
         return f"exempt ({safe(record['why'])}): robots.txt was not consulted"
     if kind == records.DROP and record["reason"] == records.RATE_LIMITED:
         return "dropped: its origin answered only 429 or 503, or rested while the crawl closed"
+    if kind == records.DROP and record["reason"] == records.CHALLENGED:
+        return "dropped: an edge answered for its origin with challenges"
     if kind == records.DROP:
         return f"dropped after its browser was redirected: {safe(record['reason'])}"
     if kind == records.WITHHELD:

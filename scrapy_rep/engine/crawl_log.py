@@ -71,7 +71,7 @@ class CrawlLog:
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
         self.has_passed = False
-        self.rate_limited_count = 0
+        self.rate_limited_count = self.challenged_count = 0
         self._crawler = crawler
         self._settings = settings
         self._journal = Journal(crawler, __name__)
@@ -80,6 +80,7 @@ class CrawlLog:
         self._dropped_starts = 0
         self._unreachable: set[Origin] = set()
         self._rested: set[Origin] = set()
+        self._challenged: dict[Origin, str] = {}
         self._outages = 0
         self._outages_told = 0
         self._outages_told_at = 0.0
@@ -154,6 +155,14 @@ class CrawlLog:
         """Note that an origin rests."""
         _add(self._rested, origin)
 
+    def challenged(self, origin: Origin, service: str) -> None:
+        """Note that an edge answers for an origin with challenges; log the first origins."""
+        is_first = len(self._challenged) < _FIRST_ORIGINS and origin not in self._challenged
+        if len(self._challenged) < _MOST_ORIGINS:
+            self._challenged[origin] = service
+        tell = self._journal.info if is_first else self._journal.debug
+        tell("%s answers automated clients with a challenge (%s)", origin, service)
+
     def dropped(self, request: Request, verdict: Verdict) -> None:
         """Note a request that is dropped, or would be without REP_DRY_RUN."""
         self._dropped_starts += bool(request.meta.get("is_start_request"))
@@ -169,7 +178,7 @@ class CrawlLog:
 
     def finish(self) -> None:
         """Log the dropped requests and the origins that caused waits, if there are any."""
-        lines = [*self._dropped(), *self._origins()]
+        lines = [*self._dropped(), *self._origins(), *self._challenges()]
         if lines:
             self._journal.info("%s", "\n".join([*lines, self._where_to_look()]))
         if self._dropped_starts and not self.has_passed and not self._settings.dry_run:
@@ -181,8 +190,8 @@ class CrawlLog:
             )
 
     def _dropped(self) -> Iterator[str]:
-        limited = self.rate_limited_count
-        count = limited + sum(drops.count for drops in self._drops.values())
+        limited, challenged = self.rate_limited_count, self.challenged_count
+        count = limited + challenged + sum(drops.count for drops in self._drops.values())
         if not count:
             return
         judged = self._stat(stats.VERDICT_ALLOWED) + self._stat(stats.VERDICT_DISALLOWED)
@@ -199,6 +208,8 @@ class CrawlLog:
             yield f"  {others:,} for other reasons"
         if limited:
             yield f"  {limited:,}: their origins answered 429 or 503 to the end (RateLimited)"
+        if challenged:
+            yield f"  {challenged:,}: an edge answered with challenges (Challenged)"
 
     def _origins(self) -> Iterator[str]:
         counts = {
@@ -210,6 +221,15 @@ class CrawlLog:
         words = [f"{count:,} {what}" for what, count in counts.items() if count]
         if words:
             yield f"Origins: {', '.join(words)}"
+
+    def _challenges(self) -> Iterator[str]:
+        if not self._challenged:
+            return
+        count, services = len(self._challenged), sorted(set(self._challenged.values()))
+        yield (
+            f"{_origins(count)} answer{'s' if count == 1 else ''} automated clients with a "
+            f"challenge ({', '.join(services)}): ask the owners to let your crawler in"
+        )
 
     def _where_to_look(self) -> str:
         if self._settings.report:

@@ -394,7 +394,7 @@ class FileFetch(FetchState):
                 self._count(file.stat(stats.RESPONSES))
                 self._count(file.stat(stats.RESPONSE_STATUS).format(response.status))
                 headers = headers_of(response)
-                event = file.event_of(step, headers.get("content-type", ""), body)
+                event = file.event_of(step, headers, body)
                 answer = self._answer(event, body=body, headers=headers, confirms=is_conditional)
                 break
             self._count(stats.REDIRECT_HOPS)

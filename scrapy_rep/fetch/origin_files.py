@@ -6,11 +6,11 @@ names of the stats.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scrapy_rep import stats
-from scrapy_rep.protocol.access.events import Event, seen_with_body
+from scrapy_rep.protocol.access.events import Event, seen_whole, seen_with_fields
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.categories import TDMREP_PATH
@@ -23,18 +23,23 @@ class OriginFile:
     Attributes:
         path: its path.
         accept: the value of the Accept header.
-        event_of: the final event of an answer, by its event, its Content-Type and its body.
+        event_of: the final event of an answer, by its event, its header fields and its body.
         stat: the name of a stat of this file, by that of robots.txt.
     """
 
     path: str
     accept: str
-    event_of: Callable[[Event, str, bytes], Event] = lambda event, *_: event
+    event_of: Callable[[Event, Mapping[str, str], bytes], Event] = lambda event, *_: event
     stat: Callable[[str], str] = lambda name: name
 
 
-ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_with_body)
-TDMREP = OriginFile(TDMREP_PATH, "application/json,*/*;q=0.1", stat=stats.of_tdmrep)
+ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_whole)
+TDMREP = OriginFile(
+    TDMREP_PATH,
+    "application/json,*/*;q=0.1",
+    lambda event, headers, _: seen_with_fields(event, headers),
+    stats.of_tdmrep,
+)
 
 
 def origin_at(uri: str, path: str) -> Origin | None:

@@ -26,6 +26,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy.exceptions import ResponseDataLossError, StopDownload
 from scrapy.http import Headers, Response
 
+from scrapy_rep.protocol.access.challenges import MARKING_FIELDS
 from scrapy_rep.protocol.access.endings import Ending
 from scrapy_rep.protocol.compressed import (
     GZIP_MAGIC,
@@ -315,12 +316,17 @@ class Transfer:
 
 
 def headers_of(response: Response) -> dict[str, str]:
-    """The headers of an answer without secrets, as text, with names in lower case."""
+    """The headers of an answer without secrets, as text, with names in lower case.
+
+    A secret field that marks a challenge is there, with an empty value.
+    """
     found = {
         name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
         for name, values in response.headers.items()
     }
-    return {name: without_userinfo(value) for name, value in found.items() if not is_secret(name)}
+    marks = {name: "" for name in MARKING_FIELDS if name in found}
+    told = {name: without_userinfo(value) for name, value in found.items() if not is_secret(name)}
+    return {**marks, **told}
 
 
 def _is_short(came: Response) -> bool:

@@ -10,9 +10,12 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
+from scrapy.http import Headers
 
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
+from scrapy_rep.fetch.transfer import headers_of
+from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, challenge_in
 from scrapy_rep.protocol.access.lifetime import retry_after_seconds
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
@@ -30,6 +33,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.settings import RepSettings
 
+_MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
 
@@ -63,6 +67,8 @@ class Backoff:
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._again: WeakKeyDictionary[Request, Again] = WeakKeyDictionary()
+        self._challenged: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
+        self._passes_challenges = settings.challenges == "pass"
         self._told: set[Origin | None] = set()
         self._is_on = settings.backoff
         if self._is_on:
@@ -107,6 +113,16 @@ class Backoff:
         again = self._again.pop(request, None)
         return None if request.meta.get("dont_retry") else again
 
+    def challenge_of(self, request: Request) -> str:
+        """The service that answered a request with a challenge, once; empty for other answers."""
+        service = self._challenged.pop(request, "") if self._challenged else ""
+        return "" if self._decisions.is_dry_run else service
+
+    def service_of(self, origin: Origin) -> str:
+        """The service that answers for an origin with challenges; empty without one."""
+        rest = self.rests.of(origin)
+        return "" if rest is None else rest.service
+
     def _downloaded(self, response: Response, request: Request) -> None:
         """Heed an answer, before the downloader sends the next request.
 
@@ -115,28 +131,24 @@ class Backoff:
         sent_at = self._sent_at.pop(request, None)
         if sent_at is None or is_robots_txt(response.url):
             return
-        now = time.monotonic()
-        answer = PageAnswer(response.status, _asked_seconds(response), sent_at, now, request.url)
+        now, service = time.monotonic(), _service_of(response)
+        if service and self._passes_challenges:
+            return
+        asked_seconds = _asked_seconds(response)
+        answer = PageAnswer(response.status, asked_seconds, sent_at, now, request.url, service)
+        if service:
+            self._challenged[request] = service
+            self._decisions.challenged(response, _origins(response.url), service)
         if not answer.is_refusal:
             forget_refusals(request)
             if not self.rests:
                 return
-        elif answer.asked_seconds and answer.asked_seconds > self._limits.max_seconds:
-            self._log(
-                origin_of(request.url),
-                "%s asks for a rest of %.0f s. It is requested once more after %g s "
-                "(REP_BACKOFF_MAX_SECONDS)",
-                *(request.url, answer.asked_seconds, self._limits.max_seconds),
-            )
-        changes: list[tuple[Origin, Rest | None]] = []
-        for url in {request.url, response.url}:  # browsers, and other handlers, follow redirects
-            with suppress(InvalidUri):
-                origin = origin_of(url)
-                if origin is not None:
-                    before = self.rests.of(origin)
-                    rest = rest_after(before, answer, self._limits, random.random())  # noqa: S311
-                    changes.append((origin, rest))
-        if answer.is_refusal and not self._is_tried_again(request, answer, changes):
+        changes = [
+            (origin, rest_after(self.rests.of(origin), answer, self._limits, _luck()))
+            # Browsers, and other handlers, follow redirects.
+            for origin in {*_origins(request.url), *_origins(response.url)}
+        ]
+        if answer.is_refusal and changes and not self._is_tried_again(request, answer, changes):
             return
         for origin, rest in changes:
             self._change(origin, rest, answer, response)
@@ -161,11 +173,17 @@ class Backoff:
             forget_refusals(request)
             request.meta["retry_times"] = max(tries, most)  # no retries beyond those
             return False
+        if answer.asked_seconds and answer.asked_seconds > self._limits.max_seconds:
+            self._log(
+                changes[0][0],
+                "%s asks for a rest of %.0f s. It is requested once more after %g s "
+                "(REP_BACKOFF_MAX_SECONDS)",
+                *(request.url, answer.asked_seconds, self._limits.max_seconds),
+            )
         if is_given_up and self._decisions.is_dry_run:
             return True  # the request was sent to an origin that was given up
         if is_origin or not answer.is_plain:  # otherwise Scrapy retries it
-            luck = random.random()  # noqa: S311
-            own_seconds = answer.rest_seconds(self._limits, refusals, luck)
+            own_seconds = answer.rest_seconds(self._limits, refusals, _luck())
             rests_until = max((rest.until_at for _, rest in changes if rest), default=0.0)
             if is_origin:  # then another page goes first, if there is one
                 own_seconds = rests_until - time.monotonic() + _LAST_SECONDS
@@ -203,15 +221,24 @@ class Backoff:
             if was_resting:
                 self._log(origin, "%s answers well again: its rest is over", origin)
             return
-        if rest.seconds:
+        if rest.seconds or rest.given_up_until:
             self._decisions.rested(origin, response.status, rest)
+        if rest.given_up_until and rest.service:
+            self._journal.count(stats.BACKOFF_GIVEN_UP)
+            self._log(
+                origin,
+                "%s answered %d requests in a row with a challenge (%s): its requests %s for %g s",
+                *(origin, rest.challenges, rest.service, self._drop_words()),
+                self._limits.give_up_seconds,
+            )
+            return
         if rest.given_up_until:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._journal.warning(
                 "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests %s for "
                 "as long",
                 *(origin, response.status, time.monotonic() - rest.since_at),
-                "would be dropped" if self._decisions.is_dry_run else "are dropped",
+                self._drop_words(),
             )
             return
         if not rest.seconds or (before is not None and rest.began_at == before.began_at):
@@ -227,6 +254,9 @@ class Backoff:
         self._decisions.notices.send(
             origin_rests, origin=origin, seconds=rest.seconds, response=response
         )
+
+    def _drop_words(self) -> str:
+        return "would be dropped" if self._decisions.is_dry_run else "are dropped"
 
     def _log(self, origin: Origin | None, words: str, *values: object) -> None:
         is_new = origin not in self._told
@@ -263,3 +293,22 @@ def refused_until(request: Request) -> float:
 
 def _count(value: Any) -> int:
     return value if isinstance(value, int) else 0
+
+
+def _luck() -> float:
+    return random.random()  # noqa: S311 - no secret
+
+
+def _origins(url: str) -> list[Origin]:
+    """The origin of a URL; none if it has none."""
+    with suppress(InvalidUri):
+        origin = origin_of(url)
+        return [] if origin is None else [origin]
+    return []
+
+
+def _service_of(response: Response) -> str:
+    """The service that answers with a challenge instead of the site; empty for most answers."""
+    if _MARKING_FIELDS.isdisjoint(response.headers):
+        return ""
+    return challenge_in(response.status, headers_of(response))

@@ -200,9 +200,10 @@ class Trail(Witness):
         """Write an exemption: without these, a trail would prove nothing."""
         self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
 
-    def dropped_later(self, url: str, verdict: Verdict | None) -> None:
+    def dropped_later(self, url: str, verdict: Verdict | None, service: str = "") -> None:
         """Write that an allowed request was dropped later."""
-        held: dict[str, Any] = {"url": self._url(url), "reason": records.RATE_LIMITED}
+        reason = records.CHALLENGED if service else records.RATE_LIMITED
+        held: dict[str, Any] = {"url": self._url(url), "reason": reason}
         if verdict is not None:
             held |= {"reason": verdict.reason.name, "line": verdict.line or None}
             held["robots_txt"] = bare(verdict.robots_txt)
@@ -260,6 +261,7 @@ class Trail(Witness):
             "status": status,
             "asked_seconds": rounded(rest.asked_seconds),
             "is_given_up": True if rest.given_up_until else None,
+            "challenge": rest.service or None,
         }
         self._of_origin(records.REST, origin, held)
 

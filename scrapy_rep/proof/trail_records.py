@@ -26,6 +26,7 @@ DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
 REST, PROBE, PAYMENT, CLOCK = "rest", "probe", "payment", "clock"
 RATE_LIMITED = "RATE_LIMITED"  # the reason of a `drop`: its origin was given up after 429 or 503
+CHALLENGED = "CHALLENGED"  # the reason of a `drop`: an edge answers with challenges
 
 NUMBERED = frozenset({DECISION, EXEMPT, DROP, WITHHELD})
 """The kinds with a number, `n`: 1, 2, 3 and so on in a run, without gaps."""

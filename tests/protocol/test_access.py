@@ -5,7 +5,7 @@ The table is written out here by itself, not read from the code, so that a chang
 
 from __future__ import annotations
 
-from typing import NamedTuple
+from typing import ClassVar, NamedTuple
 
 import pytest
 
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.access.events import (
     Failure,
     Meaning,
     access_result,
-    seen_with_body,
+    seen_whole,
 )
 from scrapy_rep.protocol.errors import ConfigurationError
 
@@ -63,6 +63,7 @@ _TABLE: dict[Event, _Row] = {
     Failure.REDIRECT_LOOP: _GUARDED,
     Failure.REDIRECT_TARGET: _GUARDED,
     Failure.HTML: _PAGE,
+    Failure.CHALLENGE: _DOWN,
 }
 
 
@@ -208,6 +209,62 @@ class TestErrors:
 _DOCTYPE = b"<!doctype html>"
 
 
+class TestChallenges:
+    """5 (4): An edge answers instead of the site; only documented markers count."""
+
+    MARKED: ClassVar[list[tuple[int, str, str]]] = [
+        (403, "cf-mitigated", "challenge"),
+        (503, "cf-mitigated", "challenge"),
+        (200, "cf-mitigated", "Challenge "),
+        (202, "x-amzn-waf-action", "challenge"),
+        (405, "x-amzn-waf-action", "captcha"),
+        (429, "x-vercel-mitigated", "challenge"),
+        (401, "x-dd-b", "1"),
+        (403, "x-dd-b", ""),
+        (403, "accept-signature", 'sig1=("@authority");tag="web-bot-auth"'),
+        (429, "accept-signature", "sig1=()"),
+    ]
+
+    @pytest.mark.parametrize(("status", "field", "value"), MARKED)
+    @pytest.mark.parametrize("body", [b"", b"User-agent: *\nAllow: /", b"<html>"])
+    def test_markers(self, status: int, field: str, value: str, body: bytes) -> None:
+        assert seen_whole(status, {field: value}, body) is Failure.CHALLENGE
+
+    @pytest.mark.parametrize(
+        ("status", "field", "value"),
+        [
+            (200, "cf-mitigated", ""),
+            (403, "cf-mitigated", "block"),
+            (403, "cf-ray", "challenge"),
+            (403, "server", "cloudflare"),
+            (200, "x-amzn-waf-action", "count"),
+            (200, "x-dd-b", "1"),
+            (200, "accept-signature", "sig1=()"),
+            (200, "content-security-policy", "script-src https://challenges.cloudflare.com"),
+            (200, "set-cookie", "cf-mitigated=challenge"),
+        ],
+    )
+    def test_what_is_none(self, status: int, field: str, value: str) -> None:
+        for body in (b"User-agent: *\n# Just a moment... captcha challenge", b""):
+            assert seen_whole(status, {field: value}, body) == status
+
+    @pytest.mark.parametrize(
+        ("status", "meaning"),
+        [(200, _DISALLOW), (202, _DISALLOW), (403, _ALLOW), (405, _ALLOW), (503, _DISALLOW)],
+    )
+    def test_google_reads_the_status_but_no_success(self, status: int, meaning: Meaning) -> None:
+        assert AccessPolicy("google").meaning(Failure.CHALLENGE, status) is meaning
+        for preset in ("rfc9309", "strict"):
+            assert AccessPolicy(preset).meaning(Failure.CHALLENGE, status) is _DISALLOW
+
+    def test_overrides_name_it(self) -> None:
+        assert _means({"challenge": "allow"}, Failure.CHALLENGE) is _ALLOW
+        assert _means({"unreachable": "allow"}, Failure.CHALLENGE) is _ALLOW
+        assert _means({"network": "allow", "403": "allow"}, Failure.CHALLENGE) is _DISALLOW
+        google = AccessPolicy("google", {"challenge": "disallow"})
+        assert google.meaning(Failure.CHALLENGE, 403) is _DISALLOW
+
+
 class TestHtml:
     """5: A 2xx whose body is HTML is an event of its own."""
 
@@ -225,8 +282,8 @@ class TestHtml:
     )
     @pytest.mark.parametrize("content_type", ["", "text/plain", "text/html"])
     def test_by_its_first_octets(self, body: bytes, content_type: str) -> None:
-        assert seen_with_body(200, content_type, body) is Failure.HTML
-        assert seen_with_body(203, content_type, body) is Failure.HTML
+        assert seen_whole(200, {"content-type": content_type}, body) is Failure.HTML
+        assert seen_whole(203, {"content-type": content_type}, body) is Failure.HTML
 
     @pytest.mark.parametrize(
         ("body", "is_page"),
@@ -244,12 +301,14 @@ class TestHtml:
     )
     def test_by_what_it_is_sent_as(self, body: bytes, *, is_page: bool) -> None:
         for kind in ("text/html", "Text/HTML ; charset=utf-8", "text/html, text/html"):
-            assert seen_with_body(200, kind, body) == (Failure.HTML if is_page else 200)
+            assert seen_whole(200, {"content-type": kind}, body) == (
+                Failure.HTML if is_page else 200
+            )
         for kind in ("", "text/plain", "text/htmlx", "application/json; x=text/html"):
-            assert seen_with_body(200, kind, body) == 200
+            assert seen_whole(200, {"content-type": kind}, body) == 200
 
     @pytest.mark.parametrize(
         "event", [404, 503, 302, 304, 100, Failure.REDIRECT_LOOP, Failure.LOCAL, Failure.TRUNCATED]
     )
     def test_only_of_a_success(self, event: Event) -> None:
-        assert seen_with_body(event, "text/html", _DOCTYPE) == event
+        assert seen_whole(event, {"content-type": "text/html"}, _DOCTYPE) == event

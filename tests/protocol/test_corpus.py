@@ -9,7 +9,7 @@ from functools import cache
 from typing import Any
 from urllib.parse import urljoin
 
-from scrapy_rep.protocol.access.events import Failure, seen_with_body
+from scrapy_rep.protocol.access.events import Failure, seen_whole
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import Coding
 from tests.shared import SHARED, needs_shared
@@ -53,7 +53,10 @@ class TestVerdicts:
 def test_pages_of_html() -> None:
     """One file in 31 is one by its octets alone; one in 22 if it was sent as HTML."""
     counts = [
-        sum(seen_with_body(200, kind, body) is Failure.HTML for body in _bodies().values())
+        sum(
+            seen_whole(200, {"content-type": kind}, body) is Failure.HTML
+            for body in _bodies().values()
+        )
         for kind in ("text/plain", "text/html")
     ]
     assert counts == [91, 128]

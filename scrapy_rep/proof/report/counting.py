@@ -218,7 +218,7 @@ class Counting:
             self.origins.of(name).exempt += 1
 
     def _hear_drop(self, _: RunCounts, record: Record) -> None:
-        is_limited = record["reason"] == records.RATE_LIMITED
+        is_limited = record["reason"] in (records.RATE_LIMITED, records.CHALLENGED)
         self.totals.rate_limited += is_limited
         self.totals.dropped_later += not is_limited
 

@@ -303,6 +303,7 @@ class Rested(Counted):
         too_soon: the requests among them that were sent before the end of a rest of the same crawl.
         crossed: those sent before the end of a rest of another crawl only, if the clocks agree.
         is_given_up: whether its requests were dropped in the end.
+        challenge: the service that answered with challenges instead of the site, or empty.
     """
 
     origin: str
@@ -313,6 +314,7 @@ class Rested(Counted):
     too_soon: int = 0
     crossed: int = 0
     is_given_up: bool = False
+    challenge: str = ""
 
     def __post_init__(self) -> None:
         self._began_at = self._until = 0.0
@@ -325,6 +327,7 @@ class Rested(Counted):
 
     def begin(self, run: str, at: float, until: float, record: Mapping[str, Any]) -> None:
         """Note a rest that begins or becomes longer, or that the origin is given up."""
+        self.challenge = str(record.get("challenge", self.challenge))
         if record.get("is_given_up"):
             self.is_given_up = True
             return

@@ -92,6 +92,10 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
             yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
             yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
+    if services := sorted({row.challenge for row in rows} - {""}):
+        count = sum(bool(row.challenge) for row in rows)
+        told = f"with challenges to automated clients ({', '.join(services)}), not as the site"
+        yield NOTE, f"{_counted(count, 'origin')} answered {told}."
     if limited:
         told = f"{_were(limited)} dropped: the origin answered so for REP_BACKOFF_GIVE_UP_SECONDS"
         yield NOTE, f"{_counted(limited, 'request')} {told}, or rested as the crawl ended."

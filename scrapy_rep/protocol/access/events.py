@@ -21,6 +21,8 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import KNOWN_KEYS, PARSE_LIMIT_OCTETS, Kind, Record, clean, records
 from scrapy_rep.protocol.units import DAY_SECONDS
 
+from .challenges import challenge_in
+
 
 class AccessResult(Enum):
     """The access results of RFC 9309, 2.3.1; the value is the widest class of their events."""
@@ -55,6 +57,7 @@ class Failure(Enum):
     REDIRECT_LOOP = "redirect-loop"
     REDIRECT_TARGET = "redirect-target"
     HTML = "html"
+    CHALLENGE = "challenge"
 
 
 Event = int | Failure
@@ -73,8 +76,10 @@ NOT_MODIFIED = 304
 # unavailable (2.3.1.2). An HTML page is a successful answer without rules. Walls against crawlers
 # send such pages too, and "strict" does not read them as permission. Deviation: 429 tells us to
 # wait, so it does not mean "there is no file", and we do not use the RFC's "MAY access": as in
-# Google's documentation it is grouped with 5xx. Events that no standard defines (1xx, 6xx, an
-# answer that is not HTTP) are unreachable, which is the more restrictive reading.
+# Google's documentation it is grouped with 5xx. A challenge is an answer of an edge instead of the
+# site, so it is no permission either; "google" reads its status alone, see `meaning`. Events that
+# no standard defines (1xx, 6xx, an answer that is not HTTP) are unreachable, which is the more
+# restrictive reading.
 _RULES, _ALLOW, _DISALLOW = Meaning.RULES, Meaning.ALLOW, Meaning.DISALLOW
 _COLUMNS = ("rfc9309", "google", "strict", "lenient", "scrapy")
 _ROWS: dict[str, tuple[AccessResult, tuple[Meaning, Meaning, Meaning, Meaning, Meaning]]] = {
@@ -83,6 +88,7 @@ _ROWS: dict[str, tuple[AccessResult, tuple[Meaning, Meaning, Meaning, Meaning, M
     "redirect": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)),
     "401": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)),
     "403": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _DISALLOW, _ALLOW, _ALLOW)),
+    "challenge": (AccessResult.UNREACHABLE, (_DISALLOW, _DISALLOW, _DISALLOW, _ALLOW, _ALLOW)),
     "429": (AccessResult.UNREACHABLE, (_DISALLOW, _DISALLOW, _DISALLOW, _ALLOW, _ALLOW)),
     "4xx": (AccessResult.UNAVAILABLE, (_ALLOW, _ALLOW, _ALLOW, _ALLOW, _ALLOW)),
     "5xx": (AccessResult.UNREACHABLE, (_DISALLOW, _DISALLOW, _DISALLOW, _ALLOW, _ALLOW)),
@@ -131,11 +137,22 @@ PHASES: dict[str, tuple[tuple[float, Remedy, Remedy], ...]] = {
 }
 
 
-def seen_with_body(event: Event, content_type: str, body: bytes) -> Event:
-    """The event of an answer with a known body: an HTML page is `Failure.HTML`.
+def seen_with_fields(event: Event, headers: Mapping[str, str]) -> Event:
+    """The event of an answer with known header fields, by names in lower case.
+
+    A challenge is `Failure.CHALLENGE`.
+    """
+    is_challenge = isinstance(event, int) and challenge_in(event, headers)
+    return Failure.CHALLENGE if is_challenge else event
+
+
+def seen_whole(event: Event, headers: Mapping[str, str], body: bytes) -> Event:
+    """The event of an answer with known header fields and body: an HTML page is `Failure.HTML`.
 
     Sites send such pages for unknown paths, or to keep crawlers out. Linear in the octets.
     """
+    event = seen_with_fields(event, headers)
+    content_type = headers.get("content-type", "")
     if access_result(event) is not AccessResult.SUCCESSFUL:
         return event
     octets = clean(body, max(len(body), PARSE_LIMIT_OCTETS))[0]  # a page may be a single line
@@ -170,6 +187,8 @@ def _narrow_to_wide(event: Event) -> tuple[str, ...]:
     """The possible names of the event in the table of rows."""
     if event is Failure.HTML:
         return (event.value, "2xx")
+    if event is Failure.CHALLENGE:
+        return (event.value,)
     if isinstance(event, Failure):
         return (event.value, "redirect" if event in _REDIRECTS else "network")
     hundreds = event // 100
@@ -227,12 +246,21 @@ class AccessPolicy:
     def meaning(self, event: Event, status: Event | None = None) -> Meaning:
         """The meaning of the event: the narrowest override, otherwise the preset's row.
 
-        `status` is the status of the answer if the event is an HTML page.
+        `status` is the status of the answer if the event is an HTML page or a challenge. Google's
+        documentation knows no challenges: "google" reads their status, unless it is a success.
         """
+        if self.reads_status(event, status) and status is not None:
+            return self.meaning(status)
         overridden = self.override(event, status) if self.overrides else None
         if overridden is not None:
             return overridden
         return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
+
+    def reads_status(self, event: Event, status: Event | None) -> bool:
+        """Whether a challenge counts as an answer with its status: without a file, by "google"."""
+        is_challenge = event is Failure.CHALLENGE and Failure.CHALLENGE.value not in self.overrides
+        is_google = self.preset == "google" and is_challenge and status is not None
+        return is_google and access_result(status) is AccessResult.UNAVAILABLE
 
     def override(self, event: Event, status: Event | None = None) -> Meaning | None:
         """The narrowest of the user's overrides for the event, or None."""

@@ -265,6 +265,9 @@ def remedy_at(
     now: float, outage: Outage, access: AccessPolicy, *, has_copy: bool
 ) -> tuple[float, Remedy]:
     """The remedy at `now`, and when it ends. A user's override has no phases."""
+    status = status_of(outage.steps)
+    if access.reads_status(outage.event, status):
+        return FOREVER, Remedy(access.meaning(outage.event, status).value)
     overridden = access.override(outage.event)
     if overridden is not None:
         return FOREVER, Remedy(overridden.value)

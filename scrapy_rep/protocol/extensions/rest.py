@@ -15,6 +15,7 @@ status   Retry-After          the rest lasts
 503      in the future        until then, at most `RestLimits.max_seconds`
 503      missing or passed    as for 429; requests that were sent before the
                               first such answer do not count as a second URL
+any, with a challenge         as for 429; the third in a row gives the origin up
 =======  ===================  ==================================================
 """
 
@@ -27,6 +28,7 @@ _LONGEST_SECONDS = 300.0
 _MOST_DOUBLINGS = 32
 _SPREAD = 0.25  # rests without a given time are up to this part longer, to spread crawlers out
 _TOO_MANY, _UNAVAILABLE = 429, 503
+_MOST_CHALLENGES = 3
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +55,7 @@ class PageAnswer:
         sent_at: when the request was sent.
         at: when the answer arrived.
         url: the URL of the page.
+        service: the service that answers with a challenge instead of the site, or empty.
     """
 
     status: int
@@ -60,16 +63,17 @@ class PageAnswer:
     sent_at: float
     at: float
     url: str = ""
+    service: str = ""
 
     @property
     def is_refusal(self) -> bool:
         """Whether the site refused the request."""
-        return self.status in (_TOO_MANY, _UNAVAILABLE)
+        return bool(self.service) or self.status in (_TOO_MANY, _UNAVAILABLE)
 
     @property
     def is_plain(self) -> bool:
         """Whether it may be a broken page, as it names neither a limit nor a time to wait."""
-        return self.status == _UNAVAILABLE and not self.asked_seconds
+        return self.status == _UNAVAILABLE and not (self.asked_seconds or self.service)
 
     def rest_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
         """How long to wait after this refusal; `luck`, from 0 to 1, spreads times of our own."""
@@ -94,6 +98,8 @@ class Rest:
         url: the URL that was refused last, or first while the origin does not rest.
         status: the status of that answer.
         count: the number of rests in a row.
+        service: the service that answered last with a challenge, or empty.
+        challenges: the number of challenges in a row.
     """
 
     since_at: float
@@ -106,6 +112,8 @@ class Rest:
     url: str = ""
     status: int = 0
     count: int = 0
+    service: str = ""
+    challenges: int = 0
 
 
 def rest_after(
@@ -123,13 +131,17 @@ def rest_after(
     if not answer.is_refusal:
         return before if is_late else None
     if before is None:
-        return Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
+        first = Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
+        return _challenged(first, answer)
     if before.given_up_until or (is_late and before.seconds):
         return _longer(before, answer, limits)
-    if not before.seconds and (answer.url == before.url or (is_late and answer.is_plain)):
-        return before
-    if answer.at - before.since_at >= limits.give_up_seconds:
+    before = before if is_late else _challenged(before, answer)
+    is_long = answer.at - before.since_at >= limits.give_up_seconds
+    is_one = answer.url == before.url or (is_late and answer.is_plain)
+    if before.challenges >= _MOST_CHALLENGES or (is_long and (before.seconds or not is_one)):
         return replace(before, given_up_until=answer.at + limits.give_up_seconds)
+    if is_one and not before.seconds:
+        return before
     seconds = answer.rest_seconds(limits, before.doublings, luck)
     return replace(
         before,
@@ -142,6 +154,12 @@ def rest_after(
         status=answer.status,
         count=before.count + 1,
     )
+
+
+def _challenged(rest: Rest, answer: PageAnswer) -> Rest:
+    """The same rest with the number of challenges in a row."""
+    count = rest.challenges + 1 if answer.service else 0
+    return replace(rest, service=answer.service, challenges=count)
 
 
 def _longer(rest: Rest, answer: PageAnswer, limits: RestLimits) -> Rest:

@@ -19,6 +19,7 @@ from io import BufferedReader
 from pathlib import Path
 from typing import Any, BinaryIO
 
+from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.events import AccessResult, Failure, access_result
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
@@ -194,6 +195,8 @@ def _response(place: Place, block: bytes) -> Capture | Bad:
     if status is None or end is None:
         return Bad("no-http")
     head = _fields(block[: end.start()].partition(b"\n")[2])
+    if challenge_in(int(status[1]), head):
+        return Capture(*place, failure=Failure.CHALLENGE.value)
     body = block[end.end() :]
     if "chunked" in head.get("transfer-encoding", "").lower():
         body = unchunked(body)
