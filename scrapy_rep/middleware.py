@@ -37,7 +37,6 @@ from scrapy_rep.signals import (
     EXEMPT,
     PUT_BACK,
     QUEUE,
-    REFUSALS,
     REFUSED_UNTIL,
     VERDICT,
     Challenged,
@@ -257,15 +256,15 @@ class RepMiddleware:
             return self._take_own_turn(request)
         self.pacing.backoff.sends(request)
         judged = self._judged_by.get(request)
-        if REFUSED_UNTIL in request.meta:
-            return self._in_turn(request)
+        was_refused = REFUSED_UNTIL in request.meta
         if judged is None:
-            return None if self.pacing.is_idle else self._in_turn(request)
+            is_free = self.pacing.is_idle and not was_refused
+            return None if is_free else self._in_turn(request)
         policy, tokens = judged
         sent = self._identity.tokens_sent(request) if self._looks_last else tokens
         if sent != tokens:
             return self._judge_again(request, sent)
-        is_usual = policy.asks_nothing and tokens == policy.tokens
+        is_usual = policy.asks_nothing and tokens == policy.tokens and not was_refused
         is_free = is_usual and self.pacing.is_free(policy.origin)
         return None if is_free else self._in_turn(request)
 
@@ -352,9 +351,8 @@ class RepMiddleware:
             origin = origin_of(request.url)
             assert origin is not None  # noqa: S101 - it has answered with a challenge
             raise self._decisions.rate_limited(request, origin, service)
-        meta = {REFUSALS: again.refusals, REFUSED_UNTIL: again.refused_until}
         self._journal.count(stats.BACKOFF_PUT_BACK)
-        return put_back(request, meta=meta, priority=request.priority - 1)
+        return put_back(request, meta=again, priority=request.priority - 1)
 
     def _priced(self, request: Request, response: Response) -> None:
         """Record that a page requires a payment; no middleware sends its request again."""

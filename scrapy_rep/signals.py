@@ -83,6 +83,9 @@ PUT_BACK = "rep_put_back"
 REFUSALS = "rep_refusals"
 """Written: how often a page answered 429 or 503, until it answers well."""
 
+REFUSED_AT = "rep_refused_at"
+"""Written: when a page answered 429 or 503 first, POSIX seconds."""
+
 REFUSED_UNTIL = "rep_refused_until"
 """Written: when a page that answered 429 or 503 may be requested again, POSIX seconds."""
 

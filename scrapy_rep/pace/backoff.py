@@ -5,8 +5,9 @@ from __future__ import annotations
 import random
 import time
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
@@ -21,10 +22,10 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
 from scrapy_rep.protocol.paths import is_robots_txt
-from scrapy_rep.signals import REFUSALS, REFUSED_UNTIL, origin_rests
+from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
-from .downloader import Downloader
+from .downloader import NEVER, Downloader
 from .rests import RESTS, Rests
 
 if TYPE_CHECKING:
@@ -34,15 +35,11 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
 _MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
+_MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
+_MOST_WELL = 10_000  # origins
+_SHORTLY_SECONDS = 10.0
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
-
-
-class Again(NamedTuple):
-    """A refused request is to be sent again: how often it was refused, and when it may be sent."""
-
-    refusals: int
-    refused_until: float
 
 
 class Backoff:
@@ -66,7 +63,8 @@ class Backoff:
         self._downloader = downloader
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
-        self._again: WeakKeyDictionary[Request, Again] = WeakKeyDictionary()
+        self._again: WeakKeyDictionary[Request, dict[str, Any]] = WeakKeyDictionary()
+        self._well_at: dict[Origin, float] = {}  # when the last request was sent that went well
         self._challenged: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._passes_challenges = settings.challenges == "pass"
         self._told: set[Origin | None] = set()
@@ -107,8 +105,11 @@ class Backoff:
         if self._is_on:
             self._sent_at[request] = time.monotonic()
 
-    def again(self, request: Request, response: Response) -> Again | None:
-        """How to send a request again because its answer was a refusal; None to pass that on."""
+    def again(self, request: Request, response: Response) -> dict[str, Any] | None:
+        """The marks for a request that is sent again after a refusal; None to pass the answer on.
+
+        They are meta keys: see `signals`.
+        """
         self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
         again = self._again.pop(request, None)
         return None if request.meta.get("dont_retry") else again
@@ -139,8 +140,10 @@ class Backoff:
         if service:
             self._challenged[request] = service
             self._decisions.challenged(response, _origins(response.url), service)
-        if not answer.is_refusal:
-            forget_refusals(request)
+        if answer.is_refusal:
+            answer = replace(answer, is_known=self._is_known(request, answer))
+        else:
+            self._note_good_answer(request, sent_at)
             if not self.rests:
                 return
         changes = [
@@ -148,50 +151,79 @@ class Backoff:
             # Browsers, and other handlers, follow redirects.
             for origin in {*_origins(request.url), *_origins(response.url)}
         ]
-        if answer.is_refusal and changes and not self._is_tried_again(request, answer, changes):
-            return
+        if answer.is_refusal:
+            self._refused(request, answer, dict(changes))
         for origin, rest in changes:
             self._change(origin, rest, answer, response)
 
-    def _is_tried_again(
-        self, request: Request, answer: PageAnswer, changes: list[tuple[Origin, Rest | None]]
-    ) -> bool:
-        """Decide on a refused request: it is sent again, or its answer is passed on.
+    def _note_good_answer(self, request: Request, sent_at: float) -> None:
+        forget_refusals(request)
+        judged = self._decisions.judged_by.get(request)
+        if judged is not None:
+            if len(self._well_at) >= _MOST_WELL:
+                self._well_at.clear()
+            self._well_at[judged[0].origin] = sent_at
 
-        Returns False if the answer is passed on and says nothing new of its origin. That is so if
-        it is the last of `RETRY_TIMES`. While an origin rests, only the requests that go first
-        count as tries, and answers that may come from a broken page.
+    def _is_known(self, request: Request, answer: PageAnswer) -> bool:
+        """Whether an answer says something of its page alone.
+
+        It was refused before, and its origin has answered another request well that was sent since.
+        A 503 without Retry-After may be a broken page: a good answer shortly before it counts, too.
         """
-        is_origin = any(rest is not None and rest.seconds for _, rest in changes)
-        is_given_up = any(rest is not None and rest.given_up_until for _, rest in changes)
-        is_first = any(self.rests.is_probe(origin, request) for origin, _ in changes)
-        is_try = answer.is_plain or is_first or not is_origin
-        refusals = _count(request.meta.get(REFUSALS))
-        tries = refusals + _count(request.meta.get("retry_times"))
-        most = request.meta.get("max_retry_times", self._retry_times)
+        refused_at = request.meta.get(REFUSED_AT)
+        if not isinstance(refused_at, float):
+            return False
+        since_at = time.monotonic() - (time.time() - refused_at)
+        if answer.is_plain:
+            since_at -= _SHORTLY_SECONDS
+        return any(self._well_at.get(one, NEVER) > since_at for one in _origins(request.url))
+
+    def _refused(
+        self, request: Request, answer: PageAnswer, changes: dict[Origin, Rest | None]
+    ) -> None:
+        """Send a refused request again, or pass its answer on if it is the last of its tries.
+
+        A refusal is a try if only this page was refused, or if the page went first after a rest and
+        its origin is known to be well. Otherwise the origin refuses, and no request is to blame.
+        """
+        meta, rests = request.meta, [rest for rest in changes.values() if rest is not None]
+        is_alone = not any(rest.seconds for rest in rests)
+        is_first = any(self.rests.is_probe(origin, request) for origin in changes)
+        is_try = is_alone or (is_first and answer.is_known)
+        refusals = _count(meta.get(REFUSALS))
+        tries = refusals + _count(meta.get("retry_times"))
+        most = max(1, _count(meta.get("max_retry_times"), self._retry_times))
         if is_try and tries >= most:
             forget_refusals(request)
-            request.meta["retry_times"] = max(tries, most)  # no retries beyond those
-            return False
+            meta["retry_times"] = max(tries, most)  # no retries beyond those
+            return
+        refused_at = meta.setdefault(REFUSED_AT, time.time())
+        is_given_up = any(rest.given_up_until for rest in rests)
+        # In a dry run, the request was sent to an origin that was given up.
+        if (is_given_up and self._decisions.is_dry_run) or (is_alone and answer.is_plain):
+            return  # Scrapy retries it
+        self._tell_of_limit(request, answer)
+        own_seconds = answer.own_seconds(self._limits, refusals, _luck())
+        if not is_alone:  # after the rest, another page goes first, if there is one
+            own_seconds = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS
+        marks = {
+            REFUSALS: refusals + is_try,
+            REFUSED_AT: refused_at,
+            REFUSED_UNTIL: time.time() + own_seconds,
+        }
+        self._again[request] = marks
+        if is_alone:
+            words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
+            self._journal.debug(words, request.url, answer.status, own_seconds)
+
+    def _tell_of_limit(self, request: Request, answer: PageAnswer) -> None:
         if answer.asked_seconds and answer.asked_seconds > self._limits.max_seconds:
             self._log(
-                changes[0][0],
+                origin_of(request.url),
                 "%s asks for a rest of %.0f s. It is requested once more after %g s "
                 "(REP_BACKOFF_MAX_SECONDS)",
                 *(request.url, answer.asked_seconds, self._limits.max_seconds),
             )
-        if is_given_up and self._decisions.is_dry_run:
-            return True  # the request was sent to an origin that was given up
-        if is_origin or not answer.is_plain:  # otherwise Scrapy retries it
-            own_seconds = answer.rest_seconds(self._limits, refusals, _luck())
-            rests_until = max((rest.until_at for _, rest in changes if rest), default=0.0)
-            if is_origin:  # then another page goes first, if there is one
-                own_seconds = rests_until - time.monotonic() + _LAST_SECONDS
-            self._again[request] = Again(refusals + is_try, time.time() + own_seconds)
-            if not is_origin:
-                words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
-                self._journal.debug(words, request.url, answer.status, own_seconds)
-        return True
 
     def _change(
         self, origin: Origin, rest: Rest | None, answer: PageAnswer, response: Response
@@ -281,18 +313,23 @@ def _asked_seconds(response: Response) -> float | None:
 
 def forget_refusals(request: Request) -> None:
     """Remove the marks of refusals; otherwise links that copy meta would have them."""
-    request.meta.pop(REFUSALS, None)
-    request.meta.pop(REFUSED_UNTIL, None)
+    for key in _MARKS:
+        request.meta.pop(key, None)
 
 
 def refused_until(request: Request) -> float:
-    """When a request that was refused may be sent again, POSIX seconds; 0 if it was not refused."""
-    until = request.meta.get(REFUSED_UNTIL)
-    return until if isinstance(until, float) else 0.0
+    """When a request that was refused may be sent again, POSIX seconds; 0 if it was not refused.
+
+    It is 0, too, if the clock was set back to before the refusal.
+    """
+    until, refused_at = request.meta.get(REFUSED_UNTIL), request.meta.get(REFUSED_AT)
+    if not isinstance(until, float) or not isinstance(refused_at, float):
+        return 0.0
+    return until if refused_at <= time.time() else 0.0
 
 
-def _count(value: Any) -> int:
-    return value if isinstance(value, int) else 0
+def _count(value: Any, usual: int = 0) -> int:
+    return value if isinstance(value, int) else usual
 
 
 def _luck() -> float:

@@ -42,7 +42,7 @@ class Lane:
         count: the number of requests, those in memory included.
         first: requests that Scrapy's queue would have handed out while the robots.txt is fetched;
             they go first. Requests on disk stay there, where a kill does not lose them.
-        refused: requests that were refused, and when each may be sent again; they go last.
+        refused: requests that were refused, and when each may be sent again.
         due_at: the time that it waits for, if any; see `Later`.
         is_fresh: whether its robots.txt has come, and no request was handed out since.
         awaits_end: whether the end of a request lets it go on.
@@ -71,16 +71,21 @@ class Lane:
     def take(self) -> Request | None:
         """The next request that may be sent now, as far as it was not refused; None without one.
 
-        Refused requests are set aside until their time, and go behind all others.
+        Refused requests are set aside until their time.
         """
+        self._put_back_due()
         while (request := self._next()) is not None:
             until = refused_until(request)
             if until <= time.time():
                 return request
             insort(self.refused, (until, request), key=itemgetter(0))
-        if self.refused and not self.requests and self.refused[0][0] <= time.time():
-            return self.refused.pop(0)[1]
         return None
+
+    def _put_back_due(self) -> None:
+        while self.refused and self.refused[0][0] <= time.time():
+            _, request = self.refused.pop(0)
+            if not self._has_kept(request):  # otherwise its priority decides
+                self.first.append(request)
 
     def _next(self) -> Request | None:
         return self.first.popleft() if self.first else self.requests.take()
@@ -92,11 +97,21 @@ class Lane:
             if request is not None:
                 self.first.append(request)
 
-    def put_refused_back(self) -> None:
-        """Return the refused requests to the queue that keeps the others, on disk perhaps."""
-        for _, request in self.refused:
+    def put_refused_back(self) -> int:
+        """Return the refused requests to the queue that keeps the others, on disk perhaps.
+
+        Returns how many are lost because the disk is full.
+        """
+        refused, self.refused = self.refused, []
+        return sum(not self._has_kept(request) for _, request in refused)
+
+    def _has_kept(self, request: Request) -> bool:
+        """Keep a request with the others; False if it cannot be written, as on a full disk."""
+        try:
             self.requests.push(request)
-        self.refused = []
+        except ValueError:
+            return False
+        return True
 
 
 @dataclass(slots=True, eq=False)

@@ -35,7 +35,7 @@ from scrapy.utils.asyncio import call_later
 from scrapy_rep import stats
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.middleware import middleware_if_any
-from scrapy_rep.pace.downloader import EVENT, NEVER, Downloader, leave_inherited_slot
+from scrapy_rep.pace.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -114,6 +114,9 @@ class RepPriorityQueue:
         self._has_stalled = False
         self._alarm: CallLaterResult | None = None
         self._alarm_at = EVENT
+        # Requests that did not come from the queue, as for the files of items, take places too.
+        self._left: set[str] = set()  # slots in which a request has ended
+        crawler.signals.connect(self._request_left, signal=signals.request_left_downloader)
         crawler.signals.connect(self._drop_alarm, signal=signals.spider_closed)
         for name, priorities in (startprios or {}).items():
             requests = self._stocks.resume(name, priorities)
@@ -182,8 +185,8 @@ class RepPriorityQueue:
         """Close all files; return the state with which `from_crawler` opens them again."""
         self._drop_alarm()
         lanes = self._lanes.by_name
-        for lane in lanes.values():
-            lane.put_refused_back()
+        lost_count = sum(lane.put_refused_back() for lane in lanes.values())
+        self._journal.count(stats.LOST, lost_count)
         state = self._stocks.close({name: lane.requests for name, lane in lanes.items()})
         self._lanes = Lanes()
         self._forget_places()
@@ -203,6 +206,9 @@ class RepPriorityQueue:
             yield lane.origin, lane.slot.key, lane.count, self._whole_wait_of(lane)
 
     # Events
+
+    def _request_left(self, request: Request) -> None:
+        self._left.add(str(request.meta.get(SLOT, "")))
 
     def _origin_settled(self, origin: Origin) -> None:
         lanes = self._asking.settle(origin)
@@ -330,11 +336,11 @@ class RepPriorityQueue:
             if lane.awaits_end and lane.due_at is not None:
                 lane.due_at = None
                 self._changed.append(lane)
-        # Requests that did not come from the queue, as for the files of items, may have ended too.
-        self._changed += self._blocked
+        self._changed += [self._lanes.slots[key] for key in self._left & self._lanes.slots.keys()]
         if time.monotonic() >= self._tick_at:
             self._tick_at = time.monotonic() + _TICK_SECONDS
-            self._changed += self._asking.overdue()
+            self._changed += [*self._blocked, *self._asking.overdue()]
+            self._left.clear()
         arrived, self._arrived = self._arrived, {}
         for lane in arrived:
             if lane in self._asking:
@@ -343,6 +349,9 @@ class RepPriorityQueue:
             changed, self._changed = self._changed, []
             for item in changed:
                 self._put_in_place(item)
+        # A slot has its place back a moment after it was told so.
+        slots = self._lanes.slots
+        self._left = {key for key in self._left if slots.get(key) in self._blocked}
         for item in self._later.pop():
             self._put_in_place(item)
         while self._ask_next():

@@ -16,6 +16,8 @@ status   Retry-After          the rest lasts
 503      missing or passed    as for 429; requests that were sent before the
                               first such answer do not count as a second URL
 any, with a challenge         as for 429; the third in a row gives the origin up
+any, of a page that was       1.5 s: the origin has answered well since the page
+refused before                was refused first, so it may be the page
 =======  ===================  ==================================================
 """
 
@@ -24,6 +26,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 
 _FIRST_SECONDS = 2.0
+_KNOWN_SECONDS = 1.5
 _LONGEST_SECONDS = 300.0
 _MOST_DOUBLINGS = 32
 _SPREAD = 0.25  # rests without a given time are up to this part longer, to spread crawlers out
@@ -56,6 +59,7 @@ class PageAnswer:
         at: when the answer arrived.
         url: the URL of the page.
         service: the service that answers with a challenge instead of the site, or empty.
+        is_known: whether the page was refused before, and its origin has answered well since.
     """
 
     status: int
@@ -64,6 +68,7 @@ class PageAnswer:
     at: float
     url: str = ""
     service: str = ""
+    is_known: bool = False
 
     @property
     def is_refusal(self) -> bool:
@@ -75,8 +80,8 @@ class PageAnswer:
         """Whether it may be a broken page, as it names neither a limit nor a time to wait."""
         return self.status == _UNAVAILABLE and not (self.asked_seconds or self.service)
 
-    def rest_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
-        """How long to wait after this refusal; `luck`, from 0 to 1, spreads times of our own."""
+    def own_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
+        """How long the page rests; `luck`, from 0 to 1, spreads times of our own."""
         if self.asked_seconds:  # 0 is a time that has passed
             return min(self.asked_seconds, limits.max_seconds)
         doubled = min(_FIRST_SECONDS * 2.0**doublings, _LONGEST_SECONDS)
@@ -142,14 +147,21 @@ def rest_after(
         return replace(before, given_up_until=answer.at + limits.give_up_seconds)
     if is_one and not before.seconds:
         return before
-    seconds = answer.rest_seconds(limits, before.doublings, luck)
+    asked, doublings = answer.asked_seconds or None, before.doublings
+    seconds = answer.own_seconds(limits, doublings, luck)
+    if answer.is_known:
+        asked, seconds = None, _KNOWN_SECONDS * (1 + _SPREAD * luck)
+    elif asked:
+        doublings = 0
+    else:
+        doublings = min(doublings + 1, _MOST_DOUBLINGS)
     return replace(
         before,
         began_at=answer.at,
         until_at=answer.at + seconds,
         seconds=seconds,
-        asked_seconds=answer.asked_seconds or None,
-        doublings=0 if answer.asked_seconds else min(before.doublings + 1, _MOST_DOUBLINGS),
+        asked_seconds=asked,
+        doublings=doublings,
         url=answer.url,
         status=answer.status,
         count=before.count + 1,
