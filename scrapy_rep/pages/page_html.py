@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 from weakref import WeakSet
 
+from lxml.etree import ErrorTypes
 from scrapy.http import HtmlResponse, Response, TextResponse
 from scrapy.utils.response import get_base_url
 from w3lib.url import safe_url_string
@@ -84,7 +85,8 @@ def metas_of(response: Response) -> list[Meta]:
     root = _root(response)
     if root is None:
         return []
-    head = next(_elements(root, "head"), None)
+    # A head after </html> is part of the body.
+    head = next((one for one in _elements(root, "head") if one.getparent() is root), None)
     found = []
     for one in _elements(root, "meta"):
         name, property_name, http_equiv = one.get("name"), None, None
@@ -118,7 +120,7 @@ def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str,
 
 
 def is_unreadable(response: Response) -> bool:
-    """Whether the elements of a page could not be read, so that their content is unknown."""
+    """Whether a page could not be read to its end, so that what it says is unknown."""
     return response in _unreadable
 
 
@@ -161,26 +163,39 @@ def _content_type(response: Response) -> bytes:
 
 
 def _root(response: Response) -> _Element | None:
-    """The tree of an HTML page; None for other responses, and for a page that cannot be parsed."""
-    if not is_html(response) or response in _unreadable:
+    """The first root of an HTML page; None for other responses, and if a page cannot be parsed."""
+    if not is_html(response):
         return None
+    root: Any = None
     try:
-        root: Any = response.selector.root  # type: ignore[attr-defined]  # caught
+        root = response.selector.root  # type: ignore[attr-defined]  # caught
+        problem = _limit_of(root)
     except Exception as error:  # noqa: BLE001 - a hostile page may cause any error
+        problem = repr(error)
+    if problem and response not in _unreadable:
         _unreadable.add(response)
         logger.warning(
-            "Cannot read the elements of %(page)s: %(error)r",
-            {"page": bare(response.url), "error": error},
+            "Cannot read the elements of %(page)s: %(problem)s",
+            {"page": bare(response.url), "problem": problem},
         )
-        return None
     return root if hasattr(root, "iter") else None
 
 
+def _limit_of(root: Any) -> str:
+    """The limit at which the parser stopped reading, such as that of nesting; usually empty."""
+    parser = root.getroottree().parser if hasattr(root, "getroottree") else None
+    error = None if parser is None else parser.error_log.last_error
+    if error is None or error.type != ErrorTypes.ERR_RESOURCE_LIMIT:
+        return ""
+    return str(error.message)
+
+
 def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
+    """The elements of some names; those after ``</html>`` are in further roots (libxml2 2.14)."""
     is_xml = str(root.tag).startswith("{")  # XHTML has a namespace
-    names = (f"{_XHTML}{tag}" for tag in tags) if is_xml else tags
-    found: Iterator[_Element] = root.iter(*names)
-    return found
+    names = [f"{_XHTML}{tag}" for tag in tags] if is_xml else tags
+    for one in (root, *root.itersiblings("*")):
+        yield from one.iter(*names)
 
 
 def _links(root: _Element, *tags: str) -> Iterator[PageLink]:

@@ -85,9 +85,10 @@ def test_a_page_whose_elements_cannot_be_read_permits_nothing(settings: dict[str
     made, obeying_none = middleware(**settings), middleware(REP_ITEM_FIELD="robots")
     result = [Request(f"{URL}/2"), {"a": 1}]
     assert [*made.process_spider_output(response_of(page()), result)] == result
-    response = Unreadable(URL, body=page().encode(), headers={"Content-Type": "text/html"})
-    assert [*made.process_spider_output(response, result)] == []
-    assert [*obeying_none.process_spider_output(response, result)] == result
+    unparsed = Unreadable(URL, body=page().encode(), headers={"Content-Type": "text/html"})
+    for response in (unparsed, response_of(page(body="<div>" * 2_100))):
+        assert [*made.process_spider_output(response, result)] == []
+        assert [*obeying_none.process_spider_output(response, result)] == result
 
 
 def test_a_page_that_is_still_compressed_permits_nothing() -> None:
