@@ -74,6 +74,7 @@ _EFFECT_FREE = frozenset(
         *["functools", "heapq", "ipaddress", "itertools", "math", "operator", "re", "string"],
         *["binascii", "calendar.monthrange", "calendar.timegm", "codecs.getincrementaldecoder"],
         *["email.utils.parsedate_to_datetime", "hashlib.sha256", "json.loads"],
+        "json.detect_encoding",
         *["types.MappingProxyType", "typing", "urllib.parse", "zlib"],
     }
 )

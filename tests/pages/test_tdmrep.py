@@ -109,6 +109,10 @@ class TestFile:
         result = run(site, loop, spider="tests.pages.spiders:PagesSpider", settings=settings)
         assert [item["url"] for item in result.items] == [site.url("/b")]
 
+    def test_in_utf_16(self, site: Site) -> None:
+        site.change({_PATH: Answer(body=str(_FILE.body).encode("utf-16"))})
+        assert said(site, run(site)) == {**_SAID, "/b": {}}
+
     def test_without_robots_txt(self, site: Site) -> None:
         """An unavailable robots.txt lets everything be fetched, this file too."""
         site.change({"/robots.txt": Answer(status=404)})

@@ -298,6 +298,10 @@ class TestTdmRep:
             (["0", "x"], {}),
             (["2"], {}),
             ([""], {}),
+            (["true"], _MINED),
+            (["True", "0"], _MINED),
+            (["false"], {}),
+            (["untrue"], {}),
         ],
     )
     def test_field(self, values: list[str], said: dict[str, str]) -> None:
@@ -313,6 +317,9 @@ class TestTdmRep:
             ("0", "1", _MINED),
             ("1", "0", _MINED),
             ("", None, {}),
+            ("true", None, _MINED),
+            ("0", "TRUE", _MINED),
+            ("false", None, {}),
         ],
     )
     def test_meta(self, head: str | None, body: str | None, said: dict[str, str]) -> None:
@@ -338,7 +345,11 @@ class TestTdmRep:
                 {"tdm": "y"},
             ),
             ('[{"location": "dir", "tdm-reservation": 1}]', {}),
-            ('[{"location": "/", "tdm-reservation": true}]', {}),
+            ('[{"location": "/", "tdm-reservation": true}]', _MINED),
+            ('[{"location": "/", "tdm-reservation": "True"}]', _MINED),
+            ('[{"location": "/", "tdm-reservation": true, "tdm-reservation": 0}]', _MINED),
+            ('[{"location": "/", "tdm-reservation": [true]}]', {}),
+            ('[{"location": "/", "tdm-reservation": null}]', {}),
             ('[{"location": "/", "tdm-reservation": 1.5}]', {}),
             ('[{"location": "/", "tdm-reservation": 1.0}]', _MINED),
             ('[{"location": "/", "tdm-reservation": 0.0}]', {}),
@@ -398,6 +409,19 @@ class TestTdmRep:
         assert known(of_answer(tdmrep=damaged % 1)) == _MINED
         assert known(of_answer(tdmrep=damaged % 0)) == {}
 
+    @pytest.mark.parametrize("coding", ["utf-16", "utf-16-le", "utf-16-be", "utf-32"])
+    def test_file_in_utf_16(self, coding: str) -> None:
+        """The file forbids what it reserves, and permits nothing, since JSON is UTF-8."""
+        file = '[{"location": "/dir/p", "tdm-reservation": %d, "tdm-policy": "/\u00e9"}]'
+        usage = of_answer(tdmrep=(file % 1).encode(coding))
+        assert known(usage) == _MINED
+        assert usage.tdm_policy == "https://example.com/\u00e9"
+        assert known(of_answer(tdmrep=(file % 0).encode(coding))) == {}
+
+    def test_a_remark_names_true(self) -> None:
+        usage = of_answer([("tdm-reservation", "true")])
+        assert problems(usage) == [Problem.INVALID_RESERVATION]
+
     def test_file_with_lone_surrogates(self) -> None:
         """They are the characters of no URL; nothing that keeps them could be printed."""
         odd = rb'{"location": "/dir/page\ud800", "tdm-reservation": %d}'
@@ -439,6 +463,11 @@ class TestUnreadablePages:
         usage = of_answer([("tdm-reservation", "0")], html)
         assert not usage.is_complete
         assert of_answer(html=page(meta("1", "tdm-reservation"))).is_complete
+
+    def test_elements_that_are_nested_too_deeply(self) -> None:
+        usage = of_answer(html=page(meta("noai"), body="<div>" * 2_100))
+        assert known(usage) == _TRAIN
+        assert not usage.is_complete
 
 
 class TestPageRules:

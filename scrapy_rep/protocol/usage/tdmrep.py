@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
-from json import loads
+from json import detect_encoding, loads
 from typing import Any
 from urllib.parse import urljoin
 
@@ -36,7 +36,8 @@ POLICY = "tdm-policy"
 
 _FILE = "tdmrep.json"
 _RULE_OCTETS = 700  # the memory of a rule without its texts, roughly; a remark takes no more
-_RESERVED = {"1": True, "0": False}
+_RESERVING = frozenset(["1", "true"])
+_VALID = frozenset(["1", "0"])
 _Object = tuple[tuple[str, Any], ...]  # a JSON object, which may have repeated names
 
 
@@ -82,14 +83,14 @@ def of_field(
 
 
 def of_metas(metas: Iterable[Meta], base_url: str, remarks: Remarks) -> Reservation | None:
-    """The reservation in the elements of a page; in the body only a value of 1 counts."""
+    """The reservation in the elements of a page; in the body only one that reserves counts."""
     values: list[str] = []
     policy, source = "", Source("meta")
     for meta in metas:
         subject = lowered(meta.subject)
         if subject == RESERVATION:
             value = (meta.content or "").strip()
-            if meta.in_head or value == "1":
+            if meta.in_head or _reserves(value):
                 source = source if values else Source("meta", line=meta.line)
                 values.append(value)
         elif subject == POLICY and not policy:
@@ -102,14 +103,19 @@ def of_metas(metas: Iterable[Meta], base_url: str, remarks: Remarks) -> Reservat
 
 def _decided(values: Sequence[str], source: Source, remarks: Remarks) -> bool | None:
     """Whether values of one kind reserve; None if they don't tell. Only a plain 0 permits."""
-    said = {_RESERVED.get(value) for value in values}
-    if None in said:
+    said = {*values}
+    if said - _VALID:
         remarks.add(Problem.INVALID_RESERVATION, source, ", ".join(values))
     elif len(said) > 1:
         remarks.add(Problem.DIFFERING, source, ", ".join(values))
-    if True in said:
+    if any(map(_reserves, said)):
         return True
-    return False if said == {False} else None
+    return False if said == {"0"} else None
+
+
+def _reserves(value: str) -> bool:
+    """Whether a text reserves: the specification has 1, and the meaning of true is as clear."""
+    return lowered(value.strip()) in _RESERVING
 
 
 @dataclass(frozen=True, slots=True)
@@ -218,10 +224,11 @@ def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Re
 
 def _decoded(body: bytes) -> tuple[str, bool]:
     """A file as text, and whether it is UTF-8: if it is not, it may reserve but not permit."""
+    encoding = detect_encoding(body)
     try:
-        return body.decode("utf-8-sig"), True
+        return body.decode(encoding), encoding.startswith("utf-8")
     except UnicodeDecodeError:
-        return body.decode("utf-8-sig", "replace"), False
+        return body.decode(encoding, "replace"), False
 
 
 def _refused(constant: str) -> None:
@@ -261,12 +268,12 @@ def _is_location(value: object) -> bool:
 
 
 def _is_reserved(value: object) -> bool | None:
-    """Whether a value reserves: 1 in any form reserves; only the number 0 permits."""
+    """Whether a value reserves: 1 and true in any form reserve; only the number 0 permits."""
     if isinstance(value, str):
-        return True if value.strip() == "1" else None
-    if isinstance(value, bool) or not isinstance(value, int | float):
-        return None
-    return True if value == 1 else False if isinstance(value, int) and value == 0 else None
+        return _reserves(value) or None
+    if value == 1:  # as true and 1.0 do
+        return True
+    return False if type(value) is int and value == 0 else None
 
 
 def _as_utf8(text: str) -> str:
