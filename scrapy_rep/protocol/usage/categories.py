@@ -49,9 +49,9 @@ POLICY_PREFIX = "__usage_"
 """The beginning of policy tokens; no crawler has such a name."""
 
 # Only the abstract of this draft could be read: groups, paths and the longest match are those of
-# RFC 9309. The spelling is that of an auditing tool, which names the draft. As for the tokens of
-# users, only a group of its own that disallows a URL counts: the group for ``*`` and rules that
-# allow say nothing.
+# RFC 9309. The spelling is that of an auditing tool, which names the draft, and of a second source.
+# As for the tokens of users, only a group of its own that disallows a URL counts: the group for
+# ``*`` and rules that allow say nothing.
 POLICY_TOKENS = (
     PolicyToken(
         "__usage_ai-training",
