@@ -11,13 +11,16 @@ import logging
 import re
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from html import escape
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlparse
 
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.link import Link
+from scrapy.signals import spider_closed
 from scrapy.spiders import CrawlSpider, SitemapSpider
+from scrapy.utils.job import job_dir
 from scrapy.utils.url import url_has_any_extension
 from w3lib.url import canonicalize_url, safe_url_string
 
@@ -32,6 +35,8 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
 
+from .entry_dates import seconds_of, values_of
+from .last_runs import LAST_RUN, LastRuns
 from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
 from .seeding import (
     LeftOut,
@@ -44,6 +49,8 @@ from .seeding import (
 )
 
 if TYPE_CHECKING:
+    from datetime import date, datetime
+
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from twisted.python.failure import Failure
@@ -62,7 +69,8 @@ WELL_KNOWN = (
 )
 """The places where `sitemap_probe` looks for sitemaps, in this order, until one is found."""
 
-_META = "rep_sitemap"  # meta of a sitemap request: its origin, and its place in WELL_KNOWN or None
+_META = "rep_sitemap_origin"  # of a sitemap request, with its place in WELL_KNOWN or None
+_ENTRY = "rep_sitemap"  # meta of a page request
 _LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of incomplete answers
 _POLICIES_AT_A_TIME = 16
 _A_BREATH = 100  # entries between turns of the event loop
@@ -79,9 +87,12 @@ class RobotsSitemapMixin(Starts):
     Attributes:
         sites: the URLs of the sites, as a list, or as a string with commas (``-a sites=...``); by
             default those of `start_urls`.
+        since: a date; entries that have not changed since then are skipped. ``"last run"`` is the
+            time at which the last run with this `JOBDIR` began that read the sitemap.
     """
 
     sites: Sequence[str] | str = ()
+    since: datetime | date | str | None = None
     sitemap_probe = False
 
     @classmethod
@@ -90,7 +101,7 @@ class RobotsSitemapMixin(Starts):
 
         Raises:
             ConfigurationError: one of `sites` is not the URL of a site, one of `sitemap_urls` is
-                not an http or https URL, or a setting is wrong.
+                not an http or https URL, `since` is not a date, or a setting is wrong.
         """
         spider = super().from_crawler(crawler, *args, **kwargs)
         spider._prepare()  # noqa: SLF001 - defined here
@@ -107,6 +118,14 @@ class RobotsSitemapMixin(Starts):
             SitemapSpider._get_sitemap_body,  # noqa: SLF001
         )
         self._pages = PageRequests(self)
+        self._last_runs: LastRuns | None = None
+        if self.since == LAST_RUN:
+            folder = job_dir(self.settings)
+            if not folder:
+                needs = "since = 'last run' needs a JOBDIR; set one, or give a date"
+                raise ConfigurationError(needs)
+            self._last_runs = LastRuns(Path(folder))
+        self._since = None if self._last_runs else seconds_of(self.since)
         self._origins()
         for url in self.sitemap_urls:
             if web_request(url) is None:
@@ -120,6 +139,9 @@ class RobotsSitemapMixin(Starts):
             ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         """
         policies = policies_of(self.crawler, type(self).__name__)
+        if self._last_runs:
+            self._last_runs.begin()
+            self.crawler.signals.connect(self._ended, spider_closed)
         # Scrapy sends these without its duplicate filter, so the filter does not know them later.
         start_urls = {request.url for request in map(web_request, self.start_urls) if request}
         async for one in self._requests_of_the_other():
@@ -134,6 +156,10 @@ class RobotsSitemapMixin(Starts):
         async for policy in as_they_come(found, _POLICIES_AT_A_TIME):
             async for request in _breathing(self._seeds(policy)):
                 yield request
+
+    def _ended(self, reason: str) -> None:
+        assert self._last_runs is not None  # noqa: S101 - connected only then
+        self._last_runs.end(reason)
 
     async def _requests_of_the_other(self) -> AsyncIterator[Any]:
         """Yield the requests of its `start`, without robots.txt, which the middleware fetches."""
@@ -264,8 +290,14 @@ class RobotsSitemapMixin(Starts):
             yield self._probe_after(origin, probe)
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
+        since = self._last_runs.since(response.url) if self._last_runs else self._since
         for entry in self.sitemap_filter(sitemap):
-            yield self._requests_of(entry, sitemap.kind, response, origin)
+            if sitemap.kind is SitemapKind.INDEX:
+                yield self._sitemaps_of(entry, response, origin)
+            else:
+                yield self._pages_of(entry, response, since)
+        if self._last_runs and not sitemap.is_cut:
+            self._last_runs.note(response.url)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
             self._tell("Read only the beginning of %s (%d octets)", response, sitemap.octets)
@@ -281,16 +313,32 @@ class RobotsSitemapMixin(Starts):
         for url in robots_txt.sitemaps:
             yield from self._sitemap_request(url, origin)
 
-    def _requests_of(
-        self, entry: SitemapEntry, kind: SitemapKind, response: Response, origin: Origin
+    def _sitemaps_of(
+        self, entry: SitemapEntry, response: Response, origin: Origin
     ) -> Iterator[Request]:
+        """The requests for a sitemap in an index.
+
+        Its date does not matter here: entries in it may have no dates.
+        """
+        for url in self._urls_of(entry, response):
+            if any(pattern.search(url) for pattern in self._follow):
+                yield from self._sitemap_request(url, origin)
+
+    def _pages_of(
+        self, entry: SitemapEntry, response: Response, since: float | None
+    ) -> Iterator[Request]:
+        """The requests for the pages of an entry, unless it certainly has not changed."""
+        values, period = values_of(entry, response.url)
+        if since is not None and period is not None and period.is_before(since):
+            self._count(stats.SITEMAP_UNCHANGED)
+            return
+        for url in self._urls_of(entry, response):
+            yield from self._pages.requests(url, response, values)
+
+    def _urls_of(self, entry: SitemapEntry, response: Response) -> Iterator[str]:
         alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
         for address in filter(None, (entry.get("loc"), *alternates)):
-            url = join(response.url, address)
-            if kind is not SitemapKind.INDEX:
-                yield from self._pages.requests(url, response)
-            elif any(pattern.search(url) for pattern in self._follow):
-                yield from self._sitemap_request(url, origin)
+            yield join(response.url, address)
 
     def _sitemap_failed(self, failure: Failure) -> Iterator[Request] | Failure:
         """Log a sitemap that is not allowed; after any failure of a probe, probe the next place."""
@@ -350,19 +398,22 @@ class PageRequests:
         """Note a page that the spider's `start` has requested; it is not requested again."""
         self._begun.add(self._fingerprint(request))
 
-    def requests(self, url: str, response: Response) -> Iterator[Request]:
-        """The requests for a page in a sitemap; `response` is the sitemap."""
-        for request in self._of(url, response):
+    def requests(self, url: str, response: Response, values: dict[str, Any]) -> Iterator[Request]:
+        """The requests for a page in a sitemap, with the values of its entry in their meta.
+
+        `response` is the sitemap.
+        """
+        for request in self._of(url, response, values):
             if not self._is_begun(request):
                 self._spider.crawler.stats.inc_value(stats.SITEMAP_PAGES)
                 yield request
 
-    def _of(self, url: str, response: Response) -> Iterator[Request]:
+    def _of(self, url: str, response: Response, values: dict[str, Any]) -> Iterator[Request]:
         for pattern, callback in self._callbacks:
             if pattern.search(url):
-                request = web_request(url, callback=callback)
+                request = web_request(url, callback=callback, meta={_ENTRY: values})
                 if request is not None and self._goes_by_rules:
-                    yield from _requests_by_rules(self._spider, request.url, response)  # type: ignore[arg-type]
+                    yield from _requests_by_rules(self._spider, request, response)  # type: ignore[arg-type]
                 elif request is not None:
                     yield request
                 return
@@ -386,17 +437,18 @@ class PageRequests:
         return fingerprinter.fingerprint(request)
 
 
-def _requests_by_rules(spider: CrawlSpider, url: str, response: Response) -> Iterator[Request]:
-    """The requests of the first rule that accepts a link to this URL; empty without such a rule.
+def _requests_by_rules(spider: CrawlSpider, page: Request, response: Response) -> Iterator[Request]:
+    """The requests of the first rule that accepts a link to a page; empty without such a rule.
 
     They equal the requests for such a link in a page, so the order of page and sitemap does not
     matter. `response` is the sitemap, for `process_request`.
     """
     for number, rule in enumerate(spider._rules):  # noqa: SLF001 - compiled, unlike `rules`
-        links: Any = _links(rule.link_extractor, url)
+        links: Any = _links(rule.link_extractor, page.url)
         links = list(rule.process_links(links)) if links else []  # type: ignore[operator]
         for link in links:
             linked = spider._build_request(number, link)  # noqa: SLF001 - spiders override it
+            linked.meta.update(page.meta)
             request = rule.process_request(linked, response)  # type: ignore[operator]
             if request is not None:
                 yield request

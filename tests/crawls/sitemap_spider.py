@@ -78,6 +78,16 @@ class HooksSpider(SitesSpider):
         return {"shop": response.url}
 
 
+class DatesSpider(RobotsSitemapSpider):
+    """Tells what the sitemap says of each page."""
+
+    name = "dates"
+    sitemap_alternate_links = True
+
+    def parse(self, response: Response) -> dict[str, Any]:
+        return {"url": response.url, "entry": response.meta["rep_sitemap"]}
+
+
 class MixedSpider(Listening, CrawlSpider):
     """Its own start URLs and rules, and the sitemaps besides."""
 
@@ -196,6 +206,7 @@ class LinkedAndListedSpider(RobotsSitemapMixin, CrawlSpider):
 
     def mark(self, request: Request, response: Response) -> Request | None:
         assert response.url
+        assert "rep_sitemap" in request.meta or response.url.endswith("/1")
         return None if "unwanted" in request.url else request.replace(meta={**request.meta, "m": 1})
 
     def parse_product(self, response: Response, kind: int) -> dict[str, Any]:

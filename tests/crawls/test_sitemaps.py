@@ -21,6 +21,8 @@ from tests.crawls.sitemap_spider import SitesSpider
 from tests.servers.handle import Answer, Site, redirect
 
 SITES = "tests.crawls.sitemap_spider:SitesSpider"
+DATES = "tests.crawls.sitemap_spider:DatesSpider"
+LAST = "last run"
 XML = (("Content-Type", "application/xml"),)
 
 
@@ -667,3 +669,125 @@ def test_sites_are_origins_each_once() -> None:
     named = " https://example.com/page , https://EXAMPLE.com:443,, http://example.com"
     spider = SitesSpider.from_crawler(get_crawler(), sites=named)
     assert [str(one) for one in spider._origins()] == ["https://example.com", "http://example.com"]
+
+
+def dated(site: Site, **lastmods: str) -> Answer:
+    """A sitemap of these pages; an empty date is left out."""
+    entries = "".join(
+        f"<url><loc>{site.url(f'/{name}')}</loc>{f'<lastmod>{date}</lastmod>' * bool(date)}</url>"
+        for name, date in lastmods.items()
+    )
+    return xml(f"<urlset>{entries}</urlset>")
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_callbacks_get_the_entry(loop: Loop, tmp_path: Path) -> None:
+    """After a redirect and from a queue on disk, too; each alternate with the whole entry."""
+    with Site() as site:
+        more = "<changefreq>daily</changefreq><priority>0.8</priority>"
+        link = f"<x:link rel='alternate' hreflang='de' href='{site.url('/de')}'/>"
+        entry = f"<url><loc>/1</loc><lastmod>2024-05-01T12:00:00Z</lastmod>{more}{link}</url>"
+        site.change(
+            {
+                "/robots.txt": robots("/a.xml", "/b.txt"),
+                "/a.xml": xml(f"<urlset xmlns:x='x'>{entry}</urlset>"),
+                "/b.txt": Answer(body=site.url("/2")),
+                "/1": redirect("/moved"),
+            }
+        )
+        settings = {**ADDON, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+        result = crawl(DATES, loop=loop, settings=settings, sites=site.url(""))
+        assert result.exit_code == 0, result.log
+        assert "Unable to serialize" not in result.log
+        found = {item["url"]: item["entry"] for item in result.items}
+        told = {
+            "lastmod": "2024-05-01T12:00:00Z",
+            "lastmod_time": 1714564800.0,
+            "changefreq": "daily",
+            "priority": 0.8,
+            "alternates": [site.url("/de")],
+        }
+        bare: dict[str, Any] = {**dict.fromkeys(told), "alternates": []}
+        assert found == {
+            site.url("/moved"): told,
+            site.url("/de"): told,
+            site.url("/2"): bare,
+        }
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_entries_that_have_not_changed_since_a_date(loop: Loop) -> None:
+    """An index is followed whatever its dates say, since entries in it may have none."""
+    with Site() as site:
+        old = f"<sitemap><loc>{site.url('/a.xml')}</loc><lastmod>2001</lastmod></sitemap>"
+        site.change(
+            {
+                "/robots.txt": robots("/index.xml", "/feed"),
+                "/index.xml": xml(f"<sitemapindex>{old}</sitemapindex>"),
+                "/a.xml": dated(
+                    site, new="2024-05-02", same="2024-05-01", old="2024-04-29", none="", odd="x"
+                ),
+                "/feed": xml(
+                    "<rss><item><link>/fed</link><pubDate>Mon, 29 Apr 2024 10:00:00 GMT</pubDate>"
+                    "</item></rss>"
+                ),
+            }
+        )
+        result = crawl(
+            DATES, loop=loop, settings=ADDON, sites=site.url(""), since="2024-05-01T12:00Z"
+        )
+        assert result.exit_code == 0, result.log
+        pages = {path for path in site.paths() if "." not in path}
+    assert pages == {"/feed", "/new", "/same", "/none", "/odd"}
+    assert result.stats["rep/sitemap/unchanged"] == 2
+    assert result.stats["rep/sitemap/pages"] == 4
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_entries_that_have_not_changed_since_the_last_run(loop: Loop, tmp_path: Path) -> None:
+    """A sitemap that is new or that failed the last time is read as the first time."""
+    settings = {**ADDON, "JOBDIR": str(tmp_path / "job"), "RETRY_ENABLED": False}
+    with Site() as site:
+
+        def run_with(**maps: Answer) -> tuple[list[str], int]:
+            site.change({"/robots.txt": robots(*(f"/{name}.xml" for name in maps))})
+            site.change({f"/{name}.xml": answer for name, answer in maps.items()})
+            before = len(site.paths())
+            result = crawl(DATES, loop=loop, settings=settings, sites=[site.url("")], since=LAST)
+            assert result.exit_code == 0, result.log
+            assert result.finish_reason == "finished"
+            pages = sorted(path for path in site.paths()[before:] if "." not in path)
+            return pages, result.stats.get("rep/sitemap/unchanged", 0)
+
+        old, later = "2024-05-01", "2099-05-01"
+        first = dated(site, one=old, two=old, none="")
+        down = Answer(status=500)
+        assert run_with(a=first, b=down) == (["/none", "/one", "/two"], 0)
+        changed = dated(site, one=old, two=later, none="")
+        read_b = dated(site, five=old)
+        assert run_with(a=changed, b=read_b) == (["/five", "/none", "/two"], 1)
+        new = dated(site, six=old)
+        assert run_with(a=first, b=read_b, c=new) == (["/none", "/six"], 3)
+
+
+@pytest.mark.parametrize("responses", [1, 4])
+@pytest.mark.parametrize("loop", LOOPS)
+def test_a_stopped_run_goes_on_before_the_next_begins(
+    loop: Loop, responses: int, tmp_path: Path
+) -> None:
+    """Stopped while the sitemap is read, or afterwards."""
+    with Site() as site:
+        pages = {f"p{number}": "2024-05-01" for number in range(150)}
+        site.change({"/robots.txt": robots("/a.xml"), "/a.xml": dated(site, **pages)})
+        settings = {**ADDON, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 2}
+        reasons, unchanged = [], []
+        for limits in ({"CLOSESPIDER_PAGECOUNT": responses}, {}, {}):
+            job = {**settings, **limits}
+            result = crawl(DATES, loop=loop, settings=job, sites=site.url(""), since=LAST)
+            assert result.exit_code == 0, result.log
+            reasons.append(result.finish_reason)
+            unchanged.append(result.stats.get("rep/sitemap/unchanged", 0))
+        asked = [path for path in site.paths() if path != "/robots.txt"]
+    assert reasons == ["closespider_pagecount", "finished", "finished"]
+    assert unchanged == [0, 0, 150]
+    assert sorted(asked) == sorted(["/a.xml", "/a.xml", *(f"/{name}" for name in pages)])

@@ -28,6 +28,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.queue.fleet.batch import Push, PushKind
 from scrapy_rep.queue.fleet.packed_values import DEPTH
 from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries, EntryRefused
+from scrapy_rep.sitemaps.entry_dates import values_of
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 from tests.fleet.workers import LEASE_MS, Fleet, drained
 from tests.redis_server import needs_redis
@@ -204,6 +205,12 @@ class TestKept:
         assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == {
             "depth": 1
         }
+
+    def test_what_a_sitemap_says_stays(self, entries: Entries) -> None:
+        entry = {"loc": "/", "lastmod": "2024-05-01T12:00:00.5Z", "priority": "0.5"}
+        values, _ = values_of({**entry, "alternate": ["/de"]}, "http://a.example/")
+        meta = {"rep_sitemap": values}
+        assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == meta
 
     def test_small_requests_are_small(self, spider: SomeSpider, entries: Entries) -> None:
         request = Request("http://a.example/", spider.parse_item, meta={"depth": 1})

@@ -44,12 +44,12 @@ class SitemapsSpider(RobotsSitemapSpider):
 
     def received(self, response: Response, request: Request) -> None:
         """Record a sitemap."""
-        if "rep_sitemap" in request.meta:
+        if "rep_sitemap_origin" in request.meta:
             self.note(response.url, "sitemap", "read")
 
     def dropped(self, request: Request, verdict: Verdict) -> None:
         """Record a disallowed sitemap or page."""
-        kind = "sitemap" if "rep_sitemap" in request.meta else "page"
+        kind = "sitemap" if "rep_sitemap_origin" in request.meta else "page"
         self.note(request.url, kind, f"dropped by line {verdict.line} ({verdict.rule})")
 
     def note(self, url: str, kind: str, what: str) -> None:
