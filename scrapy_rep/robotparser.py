@@ -17,7 +17,7 @@ from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy_rep import stats
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt, uri_without_dots
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
@@ -64,9 +64,8 @@ def _text(value: str | bytes) -> str:
 
 @lru_cache(maxsize=256)
 def tokens_of(user_agent: str) -> tuple[str, ...]:
-    """The product token in a token or a User-Agent header, as a tuple; empty without one."""
-    token = token_from_user_agent(user_agent)
-    return () if token is None else (token,)
+    """The product tokens in a token or a User-Agent header, in order; empty without one."""
+    return tokens_from_user_agent(user_agent)
 
 
 class Decider(Protocol):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -45,14 +45,14 @@ def agent_named(argument: str) -> Agent:
     """
     if argument == EVERYONE:
         return Agent(EVERYONE, ())
-    token = token_from_user_agent(argument)
-    if token is None:
+    tokens = tokens_from_user_agent(argument)
+    if not tokens:
         raise CommandError(
             f"{argument!r} does not name a crawler: give a product token such as "
             "'ExampleBot', a User-Agent header that contains one, or '*'"
         )
-    as_product_tokens(token)
-    return Agent(token, (token,))
+    as_product_tokens(tokens)
+    return Agent(" or ".join(tokens), tokens)
 
 
 def verdict_word(verdict: Verdict | None, call: Call) -> str:

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidProductToken
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind
 from scrapy_rep.protocol.tokens import (
     as_product_tokens,
@@ -156,7 +156,7 @@ class TestTokenIsInTheHeader:
         ],
     )
     def test_derived_from_it(self, header: str) -> None:
-        token = token_from_user_agent(header)
+        (token,) = tokens_from_user_agent(header)
         assert token == "ExampleBot"
         assert token in header
 

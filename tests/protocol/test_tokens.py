@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.tokens import as_product_tokens
 
 _WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
@@ -39,7 +39,7 @@ class TestBrowsers:
         ],
     )
     def test_none(self, header: str) -> None:
-        assert token_from_user_agent(header) is None
+        assert tokens_from_user_agent(header) == ()
 
 
 class TestCrawlers:
@@ -77,7 +77,7 @@ class TestCrawlers:
         ],
     )
     def test_token(self, header: str, token: str) -> None:
-        assert token_from_user_agent(header) == token
+        assert tokens_from_user_agent(header) == (token,)
 
     @pytest.mark.parametrize(
         ("header", "token"),
@@ -92,7 +92,37 @@ class TestCrawlers:
         ],
     )
     def test_libraries_and_the_first_of_several(self, header: str, token: str) -> None:
-        assert token_from_user_agent(header) == token
+        assert tokens_from_user_agent(header)[0] == token
+
+
+class TestHead:
+    """2: The first product, with a version or without, comes before those in comments."""
+
+    @pytest.mark.parametrize(
+        ("header", "tokens"),
+        [
+            ("ExampleArchiver (compatible; heritrix/3.4.0; +URL)", "ExampleArchiver heritrix"),
+            ("ExampleArchiver/1 (compatible; heritrix/3.4.0)", "ExampleArchiver heritrix"),
+            ("MyBot (compatible; Scrapy/2.19; +URL)", "MyBot Scrapy"),
+            ("MyBot(+http://x.example)", "MyBot"),
+            ("MyBot 1.0 (+http://x.example)", "MyBot"),
+            ("MyBot; (+http://x.example/bot.html)", "MyBot"),
+            ("MyBot python-requests/2.32.3", "MyBot python-requests"),
+            ("MyBot Scrapy/2.19 (compatible; heritrix/3.4.0)", "MyBot Scrapy heritrix"),
+            ("My Bot (+http://x.example)", "My"),
+            ("Sogou web spider/4.0(+http://x.example)", "Sogou spider"),
+            ("MyBot (compatible; Mozilla/5.0; Apache-HttpClient)", "MyBot"),
+            ("MyBot/1 BarBot/2", "MyBot"),
+            ("Mozilla/5.0 (compatible; archive_bot +http://x.example) Zeno/2", "archive_bot"),
+            ("Mozilla (compatible; MyBot/1)", "MyBot"),
+            ("Mozilla/5.0 TV Safari/538.1", ""),
+            ("(compatible; BarBot/1) MyBot", "BarBot"),
+            ("(Linux) MyBot", "MyBot"),
+            ("http://x.example (compatible; MyBot/1)", "MyBot"),
+        ],
+    )
+    def test_tokens(self, header: str, tokens: str) -> None:
+        assert tokens_from_user_agent(header) == tuple(tokens.split())
 
 
 class TestNoNames:
@@ -122,7 +152,7 @@ class TestNoNames:
         ],
     )
     def test_none(self, header: str) -> None:
-        assert token_from_user_agent(header) is None
+        assert tokens_from_user_agent(header) == ()
 
 
 class TestHostileHeaders:
@@ -148,8 +178,8 @@ class TestHostileHeaders:
         ids=lambda header: header[:14].encode("ascii", "backslashreplace").decode(),
     )
     def test_returns(self, header: str) -> None:
-        token = token_from_user_agent(header)
-        assert token is None or as_product_tokens(token)
+        tokens = tokens_from_user_agent(header)
+        assert not tokens or as_product_tokens(tokens)
 
 
 class TestAsProductTokens:

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import cache
 from typing import Any
 
-from scrapy_rep.protocol.extensions.headers import token_from_user_agent
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.tokens import EVERYONE
 from tests.shared import SHARED
 
@@ -94,8 +94,8 @@ def agents_of(row: dict[str, Any]) -> tuple[str, ...]:
 
 def product_tokens(agents: tuple[str, ...]) -> tuple[str, ...]:
     """The product tokens of a crawler that a suite names so; none if it has no usable name."""
-    tokens = (agent if agent == EVERYONE else token_from_user_agent(agent) for agent in agents)
-    return tuple(token for token in tokens if token)
+    found = ((agent,) if agent == EVERYONE else tokens_from_user_agent(agent) for agent in agents)
+    return tuple(token for tokens in found for token in tokens)
 
 
 def expected(case: Case) -> bool:

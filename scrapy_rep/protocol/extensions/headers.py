@@ -21,33 +21,38 @@ _FURNITURE = frozenset(
 )
 _COMMENT = re.compile(r"\(([^()]*(?:\([^()]*\)[^()]*)*)\)")
 _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;,()]+)", re.IGNORECASE)
+_HEAD = re.compile(r"\s*([^\s/;,()]+)(?=[\s(]|;\s|$)")
 _PRODUCT = re.compile(r"(?<![^\s])([^\s/;,()]+)/([^\s;,()]*)")
 _HEADER_LIMIT = 4096  # characters of a User-Agent header that are read
 
 
-def token_from_user_agent(user_agent: str) -> str | None:
-    """The crawler's name in a User-Agent header or in a text that is only a name, or None.
+def tokens_from_user_agent(user_agent: str) -> tuple[str, ...]:
+    """The crawler's names in a User-Agent header or in a text that is only a name, in order.
 
-    The name is the first product outside comments (``Name/version``) that is not part of a
-    browser's header, or the product after ``compatible;`` in a comment, whichever comes first:
-    later products are libraries. Parts of a URL are never names.
+    The first product outside comments is a name, with a version or without. So is the first one
+    with a version, and after them the product after ``compatible;`` in a comment. After a comment
+    with such a product, products are libraries. Parts of a browser's header or of a URL are never
+    names, nor is a word of a text that has neither versions nor comments.
     """
     header = user_agent.strip()[:_HEADER_LIMIT]
-    if is_name(header):
-        return None if header.lower() in _FURNITURE else header
-    products = _PRODUCT.finditer(_COMMENT.sub(_blank, header))
-    found = [(m.start(), m[1]) for m in products if not _is_url(m[1], m[2])]
-    for comment in _COMMENT.finditer(header):
-        product = _COMPATIBLE.search(comment[1])
-        if product:
-            found.append((comment.start(), product[1]))
-    for _, name in sorted(found):
-        if name.lower() not in _FURNITURE and is_name(name):
-            return name
-    words = _COMMENT.sub(_blank, header).split()
-    if len(words) == 1 and words[0].lower() not in _FURNITURE and is_name(words[0]):
-        return words[0]
-    return None
+    outside = _COMMENT.sub(_blank, header)
+    found = [
+        (comment.start(), product[1])
+        for comment in _COMMENT.finditer(header)
+        if (product := _COMPATIBLE.search(comment[1])) and _is_crawler(product[1])
+    ]
+    end = found[0][0] if found else len(header)
+    head = _HEAD.match(outside) if is_name(header) or re.search("[/(]", header) else None
+    names = [head[1]] if head and head.start(1) < end and _is_crawler(head[1]) else []
+    for product in _PRODUCT.finditer(outside, 0, end):
+        if not _is_url(product[1], product[2]) and _is_crawler(product[1]):
+            names.append(product[1])
+            break
+    return tuple(dict.fromkeys([*names, *(name for _, name in found)]))
+
+
+def _is_crawler(name: str) -> bool:
+    return name.lower() not in _FURNITURE and is_name(name)
 
 
 def _is_url(name: str, version: str) -> bool:
