@@ -28,8 +28,8 @@ from twisted.python.failure import Failure as TwistedFailure
 from twisted.web.client import ResponseFailed
 
 from scrapy_rep.fetch.failures import failure_of, is_loss
-from scrapy_rep.fetch.transfer import UndecodableError
 from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.codings import UndecodableError
 
 tx: Any = error  # whose classes have no annotations
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import random
+import re
 import tracemalloc
 import zlib
 from collections.abc import Callable
@@ -22,8 +23,9 @@ try:
 except ImportError:
     from backports import zstd
 
-from scrapy_rep.fetch.transfer import Transfer, UndecodableError
+from scrapy_rep.fetch.transfer import Transfer
 from scrapy_rep.protocol.access.endings import Ending
+from scrapy_rep.protocol.codings import UndecodableError
 
 LIMIT = 512_000
 BODY = b"User-agent: *\nDisallow: /private\n" * 50
@@ -100,7 +102,7 @@ class TestBareGzip:
 
     @pytest.mark.parametrize("octets", [2, 10, 40])
     def test_what_is_cut_or_damaged_is_no_file(self, octets: int) -> None:
-        with pytest.raises(UndecodableError):
+        with pytest.raises(ResponseDataLossError):
             body_of(gzip.compress(BODY)[:octets])
         with pytest.raises(UndecodableError):
             body_of(gzip.compress(BODY)[:octets] + b"x" * 100)
@@ -229,6 +231,11 @@ class TestCompressed:
         """Codings, charsets beside them, members and frames."""
         assert body_of(body, named) == read
 
+    @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
+    def test_nothing_is_no_compressed_body(self, name: str) -> None:
+        with pytest.raises((ResponseDataLossError, UndecodableError)):
+            body_of(gzip.compress(b""), f"{name}, gzip")
+
     def test_several_encodings_in_the_wrong_order(self) -> None:
         with pytest.raises((ResponseDataLossError, UndecodableError)):
             body_of(brotli.compress(gzip.compress(BODY)), "br, gzip")
@@ -269,6 +276,7 @@ class TestCompressed:
         [
             *["utf-8", "UTF-8", "utf8", "us-ascii", "ISO-8859-1", "iso-8859-15", "windows-1251"],
             *["none", "binary", "8bit", "text/plain", "identity, utf-8", "koi8-r", "GBK"],
+            *["aws-chunked", "en-US", "charset=utf-8", "text/plain; charset=utf-8", "rot13"],
         ],
     )
     def test_what_is_no_coding(self, name: str) -> None:
@@ -276,7 +284,23 @@ class TestCompressed:
         assert read(BODY + b"# \xe9\n", name) == (BODY + b"# \xe9\n", remark)
         assert body_of(BODY + b"#" * LIMIT, name) == (BODY + b"#" * LIMIT)[: LIMIT + 1]
 
-    @pytest.mark.parametrize("said", ["utf-8", "none", "utf-16"])
+    @pytest.mark.parametrize(
+        "named", ["gzip;q=1.0", "aws-chunked,gzip", "gzip, en-US", "aws-chunked", "x-gzip ;a=b;c"]
+    )
+    def test_words_beside_a_coding_are_skipped(self, named: str) -> None:
+        body, remark = read(gzip.compress(BODY), named)
+        assert body == BODY
+        assert remark == "Content-Encoding: " + ", ".join(re.split(r",\s*", named.lower()))
+
+    @pytest.mark.parametrize(
+        "name", ["compress", "x-compress", "exi", "pack200-gzip", "dcb", "dcz", "aes128gcm"]
+    )
+    def test_other_registered_codings(self, name: str) -> None:
+        for body in (BODY, gzip.compress(BODY)):
+            with pytest.raises(UndecodableError):
+                body_of(body, name)
+
+    @pytest.mark.parametrize("said", ["utf-8", "none", "utf-16", "aws-chunked"])
     @pytest.mark.parametrize("name", ENCODERS)
     def test_what_is_no_text_is_not_read_so(self, name: str, said: str) -> None:
         octets = ENCODERS[name][1](random.Random(8).randbytes(500))
@@ -343,6 +367,29 @@ def test_how_a_body_ended_is_told_by_its_head(
     assert transfer.ending(came) is expected
     if expected is not Ending.BROKEN:
         assert transfer.ending(came.replace(flags=["partial"])) is Ending.UNKNOWN
+
+
+@pytest.mark.parametrize("encoding", ["gzip", "x-gzip;q=1", "aws-chunked, gzip", ""])
+@pytest.mark.parametrize(
+    ("body", "expected"),
+    [
+        (gzip.compress(BODY), Ending.FRAMED),
+        (gzip.compress(gzip.compress(BODY)), Ending.FRAMED),
+        (gzip.compress(BODY) + b"\n", Ending.FRAMED),
+        (brotli.compress(BODY), Ending.BROKEN),
+        (gzip.compress(BODY)[:-1], Ending.BROKEN),
+        (gzip.compress(BODY)[:-8] + bytes(8), Ending.BROKEN),
+        (BODY, Ending.BROKEN),
+    ],
+    ids=["gzip", "twice", "octets after it", "br", "cut", "wrong trailer", "text"],
+)
+def test_a_gzip_trailer_outweighs_the_length(body: bytes, expected: Ending, encoding: str) -> None:
+    headers: Any = {"Content-Length": str(len(body) + 100), "Content-Encoding": encoding}
+    came = Response("http://h/", headers=headers, body=body, protocol="HTTP/1.1")
+    transfer = Transfer(LIMIT)
+    with suppress(ResponseDataLossError, UndecodableError):
+        transfer.body_of(came)
+    assert transfer.ending(came) is expected
 
 
 @pytest.mark.parametrize(("layers", "is_read"), [(1, True), (10, True), (11, False), (60, False)])

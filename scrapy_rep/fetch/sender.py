@@ -167,7 +167,7 @@ class Sender:
         transfer = Transfer(self._settings.parse_limit_octets)
         needed = {
             "dont_redirect": True,
-            "download_fail_on_dataloss": True,
+            "download_fail_on_dataloss": False,  # gzip tells whether it is whole
             "download_maxsize": 0,  # we stop the transfer ourselves, and keep the octets before
             "handle_httpstatus_all": True,
             MARK: transfer,
@@ -335,11 +335,13 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if "download_stopped" in response.flags and not transfer.is_stopped:
         raise DownloadCancelledError(f"other code stopped the download of {request.url}")
     is_part = response.status == _PARTIAL_CONTENT and is_range(headers_of(response))
-    if "dataloss" in response.flags or is_part:
+    if is_part:
         raise ResponseDataLossError(request.url)
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
         raise IgnoreRequest("the proxy requires credentials")
     body = transfer.body_of(response)
+    if "dataloss" in response.flags and not transfer.is_whole:
+        raise ResponseDataLossError(request.url)
     response.headers.pop(REMARK, None)  # only we may set it
     if transfer.remark:
         response.headers[REMARK] = transfer.remark

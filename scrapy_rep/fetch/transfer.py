@@ -9,17 +9,13 @@ octets before it is an error. It is also an error if twice the limit of a compre
 decompresses to less than the limit: the body may be padded, with its rules after the padding.
 
 Some servers send gzip without declaring it, so a body that begins like gzip is decompressed too.
-
-Some servers name a charset or another word as the Content-Encoding. Such a body is read as it is,
-if it is text.
 """
 
 from __future__ import annotations
 
 import re
 import time
-import zlib
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Any
 
@@ -28,17 +24,8 @@ from scrapy.http import Headers, Response
 
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS
 from scrapy_rep.protocol.access.endings import Ending
-from scrapy_rep.protocol.compressed import (
-    GZIP_MAGIC,
-    LAYERS,
-    PIECE_OCTETS,
-    RAW_LIMITS,
-    Pieces,
-    begins_with,
-    gunzipped,
-    inflated,
-    without_gzip,
-)
+from scrapy_rep.protocol.codings import decoded, encodings_of
+from scrapy_rep.protocol.compressed import GZIP_MAGIC, RAW_LIMITS, begins_with
 from scrapy_rep.protocol.secrecy import is_secret, without_userinfo
 
 if TYPE_CHECKING:
@@ -54,19 +41,6 @@ HEAD_OCTETS = 256 * 1024
 
 _FRAMING = 8  # a body with its framing, such as chunks, may take 8 times the parse limit
 
-_FRAMES = 1000  # the limit of zstd frames, because each takes a copy of the rest
-_DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
-# Words that servers put into Content-Encoding by mistake (RFC 9110, 8.4.1): charsets, and words of
-# other fields. Python's codec registry is not used because it caches every unknown name.
-_NO_CODING = re.compile(
-    r"none|plain|text|text/plain|[78]bit|binary|ascii|us-ascii|utf-?8|utf-?16(le|be)?|latin-?1"
-    r"|iso-?8859-\d{1,2}|(windows|cp)-?125\d|koi8-[ru]|gbk|gb2312|gb18030|big5|shift[_-]jis"
-    r"|euc-(jp|kr)"
-)
-_NO_TEXT = re.compile(rb"[\x00-\x08\x0e-\x19\x1c-\x1f\x7f]")
-_UNICODE_MARKS = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")
-_ZSTD_MAGIC = b"\x28\xb5\x2f\xfd"
-_ZSTD_SKIPPED = re.compile(rb"[\x50-\x5f]\x2a\x4d\x18")  # RFC 8878, 3.1.2
 _WITHOUT_BODY = frozenset({204, 304})
 _STREAMED = frozenset({"", "HTTP/2", "H2", "HTTP/3", "H3"})  # these mark each end; "": not HTTP
 _DIGITS = re.compile(rb"[0-9]{1,1000}")
@@ -81,10 +55,6 @@ def is_own(request: Request) -> bool:
 
 class EnoughCameError(StopDownload):
     """Stops a download because more octets than the parse limit have come."""
-
-
-class UndecodableError(Exception):
-    """A body cannot be decompressed."""
 
 
 class Connection:
@@ -144,6 +114,7 @@ class Transfer:
         connection: the connection over which it comes, if that is known.
         has_head: whether the head of the answer has come.
         remark: an unusual encoding of the body, in words; empty otherwise.
+        is_whole: whether the body itself says that it is whole: gzip with a right trailer.
         is_stopped: whether the transfer was stopped because enough came.
         sent: its request as it last came to the downloader; None before.
         sent_at: when it came there, by `time.monotonic`.
@@ -176,6 +147,7 @@ class Transfer:
         self.is_back = False
         self.has_head = False
         self.remark = ""
+        self.is_whole = False
         self._handler_tells_end = False
         self._came_octets = 0
         self._is_encoded = False
@@ -205,7 +177,7 @@ class Transfer:
         """
         self.has_head = True
         self._handler_tells_end = body_length is not None
-        self._is_encoded = bool(_encodings(headers))
+        self._is_encoded = bool(encodings_of(_encoding(headers)))
 
     def came(self, response: Response) -> None:
         """Keep the answer before it passes a middleware.
@@ -231,7 +203,7 @@ class Transfer:
     def ending(self, response: Response) -> Ending:
         """How the body of an answer ended; call it after `body_of`."""
         came = self.response if self.response is not None else response
-        if self.is_stopped or self._is_full:
+        if self.is_stopped or self._is_full or self.is_whole:
             return Ending.FRAMED  # octets after the limit are ignored
         if _is_short(came):
             return Ending.BROKEN
@@ -256,7 +228,7 @@ class Transfer:
     @property
     def is_compressed(self) -> bool:
         """Whether the answer came compressed."""
-        return self.response is not None and bool(_encodings(self.response.headers))
+        return self.response is not None and bool(encodings_of(_encoding(self.response.headers)))
 
     def body_of(self, response: Response) -> bytes:
         """The octets of the file in an answer, at most one more than the limit.
@@ -266,53 +238,17 @@ class Transfer:
             ResponseDataLossError: they end before their compression does.
         """
         came = self.response if self.response is not None else response
-        encodings = _encodings(came.headers)
+        encoding = _encoding(came.headers)
         is_file = response.status // 100 == 2  # noqa: PLR2004 - other bodies are not read
-        body = came.body if encodings and is_file else response.body
-        if not (encodings or body.startswith(GZIP_MAGIC)) or not came.body or not is_file:
-            return body[: self.limit_octets + 1]
-        codings = [name for name in encodings if not _NO_CODING.fullmatch(name)]
-        if len(codings) > LAYERS:
-            raise UndecodableError(f"{len(codings)} codings, one over the other")
-        for encoding in reversed(codings):
-            body = self._decompressed(body, encoding)
-        if body.startswith(GZIP_MAGIC):
-            body = self._without_bare_gzip(body)
-        if len(codings) < len(encodings):
-            self.remark = f"Content-Encoding: {', '.join(encodings)}"
-            if _NO_TEXT.search(body) and not body.startswith(_UNICODE_MARKS):
-                raise UndecodableError(self.remark)
-        self._is_full = len(body) > self.limit_octets
-        return body[: self.limit_octets + 1]
-
-    def _without_bare_gzip(self, body: bytes) -> bytes:
-        """The body, decompressed if it is gzip although no header says so."""
-        found = without_gzip(body, self.limit_octets)
-        self.remark = "gzip without Content-Encoding"
-        if found is None:
-            raise UndecodableError(self.remark)
-        return found
-
-    def _decompressed(self, body: bytes, encoding: str) -> bytes:
-        pieces = _DECOMPRESSORS.get(encoding)
-        if pieces is None:
-            raise UndecodableError(encoding)
-        octets = bytearray()
-        try:
-            for piece in self._noting_rest(pieces(body), encoding):
-                octets += piece
-                if len(octets) > self.limit_octets:
-                    return bytes(octets[: self.limit_octets + 1])
-        except EOFError:
-            raise ResponseDataLossError(f"the {encoding} body is cut short") from None
-        except Exception as error:
-            raise UndecodableError(f"{encoding}: {error!r}") from error
-        return bytes(octets)
-
-    def _noting_rest(self, pieces: Pieces, encoding: str) -> Iterator[bytes]:
-        rest = yield from pieces
-        if rest:
-            self.remark = f"{len(rest)} octets after the end of the {encoding} file"
+        if not came.body or not is_file:
+            return response.body[: self.limit_octets + 1]
+        body = came.body if encodings_of(encoding) else response.body
+        found = decoded(body, encoding, self.limit_octets)
+        if found.is_cut:
+            raise ResponseDataLossError("the compressed body is cut short")
+        self.remark, self.is_whole = found.remark, found.has_trailer
+        self._is_full = len(found.octets) > self.limit_octets
+        return found.octets
 
 
 def headers_of(response: Response) -> dict[str, str]:
@@ -337,66 +273,5 @@ def _is_short(came: Response) -> bool:
     return any(_DIGITS.fullmatch(value) and int(value) > len(came.body) for value in announced)
 
 
-def _encodings(headers: Headers) -> list[str]:
-    values = b",".join(headers.getlist(b"Content-Encoding")).decode("latin-1").lower()
-    names = (name.strip() for name in values.split(","))
-    return [name for name in names if name not in ("", "identity")]
-
-
-def _deflated(body: bytes) -> Pieces:
-    # RFC 9110, 8.4.1.2: "deflate" is the zlib format; some servers send it without its frame.
-    has_frame = body[0] & 15 == _DEFLATE and int.from_bytes(body[:2], "big") % 31 == 0
-    return inflated(body, zlib.MAX_WBITS if has_frame else -zlib.MAX_WBITS)
-
-
-def _unbrotlied(body: bytes) -> Pieces:
-    decompressor = _brotli().Decompressor()
-    piece = decompressor.process(body, output_buffer_limit=PIECE_OCTETS)
-    while True:
-        yield piece
-        if decompressor.is_finished():
-            return b""
-        piece = decompressor.process(b"", output_buffer_limit=PIECE_OCTETS)
-        if not piece:
-            raise EOFError
-
-
-def _unzstded(body: bytes) -> Pieces:
-    for _ in range(_FRAMES):
-        decompressor = _zstd().ZstdDecompressor()
-        piece = decompressor.decompress(body, PIECE_OCTETS)
-        while not decompressor.eof:
-            if not piece:
-                raise EOFError
-            yield piece
-            piece = decompressor.decompress(b"", PIECE_OCTETS)
-        yield piece
-        body = decompressor.unused_data
-        if not begins_with(body, _ZSTD_MAGIC) and not _ZSTD_SKIPPED.match(body):
-            return body
-    raise ValueError("too many frames")
-
-
-def _brotli() -> Any:
-    try:
-        import brotli
-    except ImportError:
-        import brotlicffi as brotli
-    return brotli
-
-
-def _zstd() -> Any:
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        from backports import zstd
-    return zstd
-
-
-_DECOMPRESSORS: dict[str, Callable[[bytes], Pieces]] = {
-    "gzip": gunzipped,
-    "x-gzip": gunzipped,
-    "deflate": _deflated,
-    "br": _unbrotlied,
-    "zstd": _unzstded,
-}
+def _encoding(headers: Headers) -> str:
+    return b",".join(headers.getlist(b"Content-Encoding")).decode("latin-1")

@@ -3,7 +3,8 @@
 This package has no clock, I/O, logging, randomness or Scrapy; a test enforces that. To read it as
 a whole, follow a file from its octets to a verdict, and then the fetch that brings it::
 
-    lines       octets to records; `compressed` reads gzip
+    codings     a body without its Content-Encoding; `compressed` reads gzip
+    lines       octets to records
     tokens      which crawler a user-agent line names
     paths       paths and patterns in one form
     wildcards   one pattern against one path

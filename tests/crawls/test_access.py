@@ -61,8 +61,8 @@ DISALLOWED: dict[str, Any] = {
     "gzip cut short, as no header says": Answer(
         body=gzip.compress(f"User-agent: *\nAllow: /\n{random_text()}".encode())[:-900]
     ),
-    "an encoding that nobody knows": Answer(
-        body="User-agent: *\nAllow: /", headers=(("Content-Encoding", "rot13"),)
+    "an encoding that Python lacks": Answer(
+        body="User-agent: *\nAllow: /", headers=(("Content-Encoding", "compress"),)
     ),
 }
 

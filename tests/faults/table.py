@@ -154,6 +154,22 @@ FAULTS: dict[str, Fault] = {
     "none: a charset for an encoding": answers(
         "file", Answer(body=SERVED, headers=[("Content-Encoding", "utf-8")])
     ),
+    "none: no coding for an encoding": answers(
+        "file", Answer(body=SERVED, headers=[("Content-Encoding", "aws-chunked")])
+    ),
+    "none: an unknown encoding of text": answers(
+        "file", Answer(body=SERVED, headers=[("Content-Encoding", "rot13")])
+    ),
+    "none: no coding beside gzip": answers(
+        "file",
+        Answer(
+            body=gzip.compress(SERVED.encode()),
+            headers=[("Content-Encoding", "aws-chunked,gzip;q=1.0")],
+        ),
+    ),
+    "none: gzip, and a wrong length": answers(
+        "file", Answer(body=SERVED, content_encoding="gzip", fault="truncated_length")
+    ),
     "none: octets after the gzip file": answers(
         "file",
         Answer(body=gzip.compress(SERVED.encode()) + b"\n", headers=[("Content-Encoding", "gzip")]),
@@ -165,6 +181,9 @@ FAULTS: dict[str, Fault] = {
     "five redirects": chain("file", 5),
     "redirect to another origin's robots.txt": leads(
         "file", "{other}/robots.txt", Plan({"/robots.txt": _FILE})
+    ),
+    "redirect with 300": Fault(
+        "file", lambda _: Plan({"/robots.txt": redirect("/rules", 300), "/rules": _FILE})
     ),
     "redirect with credentials": leads(
         "file", "{other with credentials}/robots.txt", Plan({"/robots.txt": _FILE})
@@ -203,6 +222,7 @@ FAULTS: dict[str, Fault] = {
         lambda _: Plan({"/robots.txt": redirect("/a-hop"), "/a-hop": redirect("/robots.txt")}),
     ),
     "redirect to nowhere": answers("guarded", Answer(status=302)),
+    "300 without a Location": answers("guarded", Answer(status=300, body=_LENIENT_FILE)),
     "redirect to a file": answers("guarded", redirect("file:///etc/hostname")),
     "redirect to data": answers("guarded", redirect("data:text/plain,User-agent:*%0AAllow:/")),
     "redirect to no URL": answers("guarded", redirect("http://[broken")),
@@ -252,8 +272,17 @@ FAULTS: dict[str, Fault] = {
         "down",
         Answer(body=_GZIPPED[: len(_GZIPPED) // 2], headers=[("Content-Encoding", "gzip")]),
     ),
-    "an unknown encoding": answers(
-        "down", Answer(body=_LENIENT_FILE, headers=[("Content-Encoding", "rot13")])
+    "gzip cut short, and a wrong length": answers(
+        "down",
+        Answer(
+            body=_GZIPPED[:-1], headers=[("Content-Encoding", "gzip")], fault="truncated_length"
+        ),
+    ),
+    "an encoding that Python lacks": answers(
+        "down", Answer(body=_LENIENT_FILE, headers=[("Content-Encoding", "compress")])
+    ),
+    "no coding, and no text": answers(
+        "down", Answer(body=b"\x00" * 99, headers=[("Content-Encoding", "aws-chunked")])
     ),
     "refused": Fault("down", lambda _: Plan(is_open=False)),
     "no such host": Fault("down", lambda _: Plan(host="nobody.invalid")),

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib.util
 import re
 import sys
+from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -14,7 +16,7 @@ from scrapy import version_info
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.sites import Plan, Sites
-from tests.servers.answers import Answer, Fault
+from tests.servers.answers import Answer, Fault, redirect
 from tests.servers.h2site import Http2Sites
 from tests.servers.handle import free_port
 
@@ -41,6 +43,18 @@ PLANS: dict[str, tuple[Plan, str]] = {
     "reset in the body": (faulty("reset_in_body", _ALLOW * 20), "truncated"),
     "reset in a body without length": (faulty("reset_open"), "truncated"),
     "wrong length": (faulty("truncated_length"), "truncated"),
+    "wrong length of cut gzip": (
+        Plan(
+            {
+                "/robots.txt": Answer(
+                    body=gzip.compress(_ALLOW.encode())[:-1],
+                    headers=[("Content-Encoding", "gzip")],
+                    fault="truncated_length",
+                )
+            }
+        ),
+        "truncated",
+    ),
     "chunks without an end": (faulty("truncated_chunked"), "truncated"),
     "empty reply": (faulty("close_before_answer"), "network"),
     "no HTTP": (faulty("garbage"), "network"),
@@ -48,6 +62,10 @@ PLANS: dict[str, tuple[Plan, str]] = {
     "no answer": (faulty("hang"), "timeout"),
     "no gzip": (
         Plan({"/robots.txt": Answer(body=_ALLOW, headers=[("Content-Encoding", "gzip")])}),
+        "undecodable",
+    ),
+    "a coding that Python lacks": (
+        Plan({"/robots.txt": Answer(body=_ALLOW, headers=[("Content-Encoding", "compress")])}),
         "undecodable",
     ),
     "no gzip, though it begins so": (
@@ -69,6 +87,38 @@ def handlers(name: str) -> dict[str, Any]:
 RUNS: list[tuple[Loop, str]] = [(loop, "") for loop in LOOPS]
 RUNS += [("asyncio", "_httpx.HttpxDownloadHandler"), ("reactorless", "_httpx.HttpxDownloadHandler")]
 RUNS += [("asyncio", "_aiohttp.AiohttpDownloadHandler")]
+
+
+_FILE = f"User-agent: ExampleArchiver\nDisallow: /a\n\n{_ALLOW}"
+_RULES = Answer(body=_FILE)
+ODD = {
+    "no coding": {"/robots.txt": replace(_RULES, headers=[("Content-Encoding", "aws-chunked")])},
+    "a charset": {"/robots.txt": replace(_RULES, headers=[("Content-Encoding", "charset=utf-8")])},
+    "no coding beside gzip": {
+        "/robots.txt": Answer(
+            body=gzip.compress(_FILE.encode()),
+            headers=[("Content-Encoding", "aws-chunked, gzip;q=1.0")],
+        )
+    },
+    "a wrong length of gzip": {
+        "/robots.txt": replace(_RULES, content_encoding="gzip", fault="truncated_length")
+    },
+    "300": {"/robots.txt": redirect("/rules", 300), "/rules": _RULES},
+}
+
+
+@pytest.mark.parametrize(("loop", "handler"), RUNS)
+def test_odd_answers_that_are_read(loop: Loop, handler: str) -> None:
+    """They name the crawler by the head of its User-Agent."""
+    skip_without(handler)
+    settings = {**_SETTINGS, **(handlers(handler) if handler else {})}
+    settings["USER_AGENT"] = "ExampleArchiver (compatible; heritrix/3.4.0; +http://h.example)"
+    with Sites({name: Plan(routes) for name, routes in ODD.items()}) as sites:
+        urls = [sites.url(name, page) for name in ODD for page in ("/a", "/b")]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    fetched = {item["url"] for item in result.items if "status" in item}
+    assert fetched == {url for url in urls if url.endswith("/b")}, result.log
+    assert result.stats["rep/verdict/disallowed"] == len(ODD)
 
 
 def events(result: Crawl) -> dict[str, str]:

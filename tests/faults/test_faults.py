@@ -221,5 +221,5 @@ def test_memory_is_flat(done: tuple[str, Run]) -> None:
 
 
 def test_the_size_of_the_table() -> None:
-    assert len(FAULTS) == 83
-    assert CELLS == 83 * 3 * 5 == 1245
+    assert len(FAULTS) == 91
+    assert CELLS == 91 * 3 * 5 == 1365

@@ -282,6 +282,12 @@ class TestWarc:
     def test_blocks_that_cannot_be_read(self, block: bytes, reason: str) -> None:
         assert _of_warc(inputs.record("response", block, _URI)) == [Bad(reason)]
 
+    def test_only_files_must_be_decoded(self) -> None:
+        answer = inputs.answer(b"\x00broken", more="Content-Encoding: br\r\n")
+        (found,) = _of_warc(inputs.record("response", answer.replace(b"200", b"404", 1), _URI))
+        assert isinstance(found, Capture)
+        assert (found.status, found.body) == (404, None)
+
     def test_what_follows_damage_is_not_read(self) -> None:
         good = inputs.record("response", inputs.answer(b""), _URI)
         assert [type(one) for one in _of_warc(good, b"damage\r\n", good)] == [Capture, Bad]
@@ -367,6 +373,19 @@ class TestAnswers:
         assert decoded(_zstd().compress(body), "zstd") == body
         assert decoded(b"\x00\x01broken", "br") is None
         assert decoded(b"\x28\xb5\x2f\xfdx", "zstd") is None
+
+    @pytest.mark.parametrize("named", ["gzip", "br", "deflate", "zstd", "compress", "aws-chunked"])
+    def test_archives_keep_the_field_of_what_they_decoded(self, named: str) -> None:
+        for body in (b"# Rules\nUser-agent: *\n", b"# R\xe8gles\n", "# Rules".encode("utf-16")):
+            assert decoded(body, named) == body
+        assert decoded(bytes(40), named) is None
+
+    def test_as_a_crawl_reads(self) -> None:
+        body = b"User-agent: *\n" * 10
+        raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
+        assert decoded(raw.compress(body) + raw.flush(), "deflate") == body
+        assert decoded(gzip.compress(body) * 2, "aws-chunked, gzip;q=1.0") == body * 2
+        assert decoded(gzip.compress(body)[:-1], "gzip") == body, "archives cut what they keep"
 
     @pytest.mark.slow
     def test_bombs_are_cut(self) -> None:

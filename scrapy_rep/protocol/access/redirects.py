@@ -13,7 +13,7 @@ from .origin import Origin, has_clear_authority
 LEAST_HOPS = 5
 """The number of redirects in a row that crawlers should follow at least, by the RFC."""
 
-REDIRECT_STATUSES = (301, 302, 303, 307, 308)
+REDIRECT_STATUSES = (300, 301, 302, 303, 307, 308)
 """The statuses that redirect, if there is a Location."""
 FOLLOWED = frozenset({"3xx", *map(str, REDIRECT_STATUSES)})
 """Classes of events, named as in overrides, that never end an exchange, since it follows them."""

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import re
-import zlib
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timezone
 
+from scrapy_rep.protocol import codings
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.survey.captures import Capture
@@ -125,66 +125,18 @@ def unchunked(body: bytes) -> bytes:
 
 
 def decoded(body: bytes, content_encoding: str) -> bytes | None:
-    """A body without its codings, at most `BODY_OCTETS` of it.
+    """A body without its codings, at most `BODY_OCTETS` of it, as a crawl reads it.
 
     None if it is damaged, or coded in a way that this Python cannot read.
 
-    Archives keep the field even if they have decoded the body. So a body that does not begin like
-    its coding is returned unchanged.
+    Archives keep the field even if they have decoded the body, and cut long bodies. So text is
+    returned unchanged, and the beginning of a body counts.
     """
-    for coding in reversed(content_encoding.lower().split(",")[:4]):
-        is_coded, decode = _CODINGS.get(coding.strip(), (lambda _: False, bytes))
-        if is_coded(body):
-            try:
-                body = decode(body)
-            except Exception:  # noqa: BLE001 - each library raises its own
-                return None
-    return body
-
-
-def _inflated(body: bytes, wbits: int) -> bytes:
-    return zlib.decompressobj(wbits).decompress(body, BODY_OCTETS)
-
-
-def _is_text(body: bytes) -> bool:
-    """Whether octets look like text, not like compressed data: text has no control characters."""
-    return not any(octet < 9 or 13 < octet < 32 for octet in body[:64])  # noqa: PLR2004
-
-
-def _unbrotlied(body: bytes) -> bytes:
-    import brotli
-
-    pieces, octets, decompressor = [], 0, brotli.Decompressor()
-    for at in range(0, len(body), 4096):
-        piece = decompressor.process(body[at : at + 4096])
-        pieces.append(piece)
-        octets += len(piece)
-        if octets > BODY_OCTETS:
-            break
-    return b"".join(pieces)[:BODY_OCTETS]
-
-
-def _unzstded(body: bytes) -> bytes:
+    is_text = codings.is_text(body)
+    if is_text and "\ufffd" not in body.decode("utf-8", "replace"):
+        return body
     try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        from backports import zstd
-    decompressor = zstd.ZstdDecompressor()
-    found: bytes = decompressor.decompress(body, BODY_OCTETS)
-    if not found and not decompressor.eof:
-        raise ValueError("it ends before any of it can be read")
-    return found
-
-
-_GZIP = (
-    lambda body: body.startswith(b"\x1f\x8b"),
-    lambda body: _inflated(body, 16 + zlib.MAX_WBITS),
-)
-_CODINGS: dict[str, tuple[Callable[[bytes], bool], Callable[[bytes], bytes]]] = {
-    "gzip": _GZIP,
-    "x-gzip": _GZIP,
-    "deflate": (lambda body: body[:1] == b"\x78", lambda body: _inflated(body, zlib.MAX_WBITS)),
-    "br": (lambda body: not _is_text(body), _unbrotlied),
-    "zstd": (lambda body: body.startswith(b"\x28\xb5\x2f\xfd"), _unzstded),
-}
-"""By the name of a coding: the test for the first octets, and the decoder."""
+        found = codings.decoded(body, content_encoding, BODY_OCTETS - 1)
+    except codings.UndecodableError:
+        return body if is_text else None
+    return None if found.is_cut and not found.octets else found.octets

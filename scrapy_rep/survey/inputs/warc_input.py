@@ -201,14 +201,14 @@ def _response(place: Place, block: bytes) -> Capture | Bad:
     if "chunked" in head.get("transfer-encoding", "").lower():
         body = unchunked(body)
     plain = decoded(body, head.get("content-encoding", ""))
-    if plain is None:
+    if plain is None and status[1].startswith(b"2"):  # crawls read no other bodies
         return Bad("undecodable")
     return Capture(
         *place,
         status=int(status[1]),
         media_type=media_type_of(head.get("content-type", "")),
         max_age=max_age_of(head.get("cache-control", "")),
-        body=plain[:BODY_OCTETS],
+        body=plain and plain[:BODY_OCTETS],
     )
 
 
