@@ -60,7 +60,7 @@ def crawl(
     *,
     loop: Loop = "asyncio",
     settings: Mapping[str, Any] | None = None,
-    timeout_seconds: float = 45,
+    timeout_seconds: float = 180,
     environment: Mapping[str, str] | None = None,
     **arguments: Any,
 ) -> Crawl:
