@@ -59,6 +59,9 @@ class FakeWaits:
     def hand_out(self, origin: Origin, request: Request) -> None:
         pass
 
+    def note_delay(self, origin: Origin) -> None:
+        pass
+
     def is_paced(self, host: str) -> bool:
         return host in self.paced
 

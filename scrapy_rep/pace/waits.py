@@ -106,10 +106,14 @@ class Waits:
 
     def hand_out(self, origin: Origin, request: Request) -> None:
         """Note a request that is handed out: its delay, and that it goes first after a rest."""
+        self.note_delay(origin)  # the record of its host may have been forgotten
+        self._pacing.backoff.go(origin, request)
+
+    def note_delay(self, origin: Origin) -> None:
+        """Keep the delay of an origin with requests, also if its policy is evicted later."""
         policy = self._policies.peek(origin, renew=False)
         if policy is not None and not policy.asked_of().is_nothing:
-            self._pacing.note(policy)  # the record of its host may have been forgotten
-        self._pacing.backoff.go(origin, request)
+            self._pacing.note(policy)
 
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:
         """Call a function with each origin when its policy has come."""
@@ -125,12 +129,10 @@ class Waits:
         return self._policies.is_queued(origin)
 
     def _settled(self, origin: Origin) -> None:
-        """Note the delay of a policy that has come, and when its file was first unreachable."""
+        """Note when the file of a policy that has come was first unreachable."""
         policy = self._policies.known(origin)
         if policy is None:
             return
-        if not policy.asked_of().is_nothing:
-            self._pacing.note(policy)
         known = self._failed_at.get(origin)
         if not _is_refused(policy):
             if known is not None:
@@ -173,6 +175,9 @@ class NoWaits:
         return False
 
     def hand_out(self, origin: Origin, request: Request) -> None:
+        """Do nothing."""
+
+    def note_delay(self, origin: Origin) -> None:
         """Do nothing."""
 
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:

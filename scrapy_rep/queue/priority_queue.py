@@ -214,6 +214,7 @@ class RepPriorityQueue:
         lanes = self._asking.settle(origin)
         self._changed += lanes
         if lanes:
+            self._waits.note_delay(origin)
             wake(self.crawler)
 
     def _set_alarm(self) -> None:
