@@ -15,7 +15,7 @@ from scrapy_rep.proof.trail_records import Query, redaction
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.secrecy import bare
 
-_WORDS = {"ALLOWED", "DISALLOWED", "RATE_LIMITED"}  # within records
+_WORDS = {"ALLOWED", "DISALLOWED", "RATE_LIMITED", "CHALLENGED"}  # within records
 _PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 
 
