@@ -137,3 +137,20 @@ def test_the_report_names_the_challenges(tmp_path: Path) -> None:
     assert done.count("CHALLENGED") == 4
     told = rep_process("rep", "report", trail / "latest").out
     assert "with challenges to automated clients (Cloudflare)" in told
+
+
+@pytest.mark.parametrize("name", MARKED)
+def test_check_collect_and_survey_agree(name: str, tmp_path: Path) -> None:
+    """The file is unreachable to all of them, whatever its body and its status say."""
+    store, warc = tmp_path / "store.sqlite", tmp_path / "warc"
+    options = ["-s", f"REP_STORE_PATH={store}", "-s", "REP_QUICK_RETRY_SECONDS=0.01"]
+    with Site({"/robots.txt": challenge(name, "User-agent: *\nAllow: /\n")}) as site:
+        checked = rep_process("rep", "check", site.url("/x"), *options)
+        (tmp_path / "list.txt").write_text(site.url())
+        collected = rep_process("rep", "collect", tmp_path / "list.txt", "--warc", warc, *options)
+    assert checked.status == 3, checked
+    assert "challenge" in checked.out
+    assert collected.status == 0, collected.err
+    for source in (store, warc / "latest"):
+        told = rep_process("rep", "survey", source, "--json").out
+        assert '"failure:challenge": 1' in told, source
