@@ -151,6 +151,7 @@ def test_check_collect_and_survey_agree(name: str, tmp_path: Path) -> None:
     assert checked.status == 3, checked
     assert "challenge" in checked.out
     assert collected.status == 0, collected.err
-    for source in (store, warc / "latest"):
+    (archive,) = (warc / "latest").glob("*.warc.gz")
+    for source in (store, archive):
         told = rep_process("rep", "survey", source, "--json").out
         assert '"failure:challenge": 1' in told, source
