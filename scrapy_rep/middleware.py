@@ -348,7 +348,7 @@ class RepMiddleware:
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
         if again is None:
-            origin = origin_of(request.url)
+            origin = Origin.of(response.url)
             assert origin is not None  # noqa: S101 - it has answered with a challenge
             raise self._decisions.rate_limited(request, origin, service)
         self._journal.count(stats.BACKOFF_PUT_BACK)
@@ -463,6 +463,8 @@ class RepMiddleware:
         verdict = policy.verdict(request.url, tokens)
         if not verdict.allowed:
             return verdict
+        if tokens == policy.tokens and not policy.asks_nothing:
+            self.pacing.note(policy)
         if self.pacing.of(policy, tokens).is_skipped:
             self._journal.count(stats.SKIPPED)
             return Verdict(False, Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)

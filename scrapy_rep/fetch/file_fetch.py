@@ -21,7 +21,7 @@ import math
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -36,6 +36,7 @@ from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.checks import site_of
 from scrapy_rep.engine.loops import Running, Stopwatch, sleep, within
 from scrapy_rep.engine.state import is_closing, would_end_but_for
+from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
 from scrapy_rep.protocol.access.exchange import (
@@ -383,13 +384,7 @@ class FileFetch(FetchState):
                 break
             if way.cookies.keep(response, response.request or Request(uri)):
                 cookies_at = len(hops)
-            step = next_hop(
-                hops,
-                response.status,
-                response.headers.get(b"Location"),
-                limit=LEAST_HOPS,
-                cookies_at=cookies_at,
-            )
+            step = _step_after(response, hops, cookies_at)
             if not isinstance(step, str):
                 self._count(file.stat(stats.RESPONSES))
                 self._count(file.stat(stats.RESPONSE_STATUS).format(response.status))
@@ -487,6 +482,14 @@ class FileFetch(FetchState):
                 seconds,
                 name_of(answer.event),
             )
+
+
+def _step_after(response: Response, hops: Sequence[str], cookies_at: int) -> Event | str:
+    """The URI that an answer leads to, or the event that ends the fetch."""
+    if challenge_in(response.status, headers_of(response)):
+        return response.status  # an edge may redirect to its challenge
+    location = response.headers.get(b"Location")
+    return next_hop(hops, response.status, location, limit=LEAST_HOPS, cookies_at=cookies_at)
 
 
 def _is_of_another_version(response: Response, copy: Copy) -> bool:

@@ -340,7 +340,7 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
         raise IgnoreRequest("the proxy requires credentials")
     body = transfer.body_of(response)
-    if "dataloss" in response.flags and not transfer.is_whole:
+    if transfer.is_lossy(response) and not transfer.is_whole:
         raise ResponseDataLossError(request.url)
     response.headers.pop(REMARK, None)  # only we may set it
     if transfer.remark:

@@ -200,6 +200,11 @@ class Transfer:
             self.is_stopped = self._came_octets > most
         return self.is_stopped
 
+    def is_lossy(self, response: Response) -> bool:
+        """Whether the handler says that octets are missing; middlewares may drop its flag."""
+        came = self.response if self.response is not None else response
+        return "dataloss" in {*came.flags, *response.flags}
+
     def ending(self, response: Response) -> Ending:
         """How the body of an answer ended; call it after `body_of`."""
         came = self.response if self.response is not None else response
@@ -246,7 +251,9 @@ class Transfer:
         found = decoded(body, encoding, self.limit_octets)
         if found.is_cut:
             raise ResponseDataLossError("the compressed body is cut short")
-        self.remark, self.is_whole = found.remark, found.has_trailer
+        # A trailer outweighs a wrong Content-Length. In other framings, members may be missing.
+        is_counted = b"Content-Length" in came.headers and b"Transfer-Encoding" not in came.headers
+        self.remark, self.is_whole = found.remark, found.has_trailer and is_counted
         self._is_full = len(found.octets) > self.limit_octets
         return found.octets
 

@@ -16,7 +16,7 @@ from scrapy.http import Headers
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.fetch.transfer import headers_of
-from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, challenge_in
+from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
 from scrapy_rep.protocol.access.lifetime import retry_after_seconds
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
@@ -35,6 +35,7 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
 _MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
+_TOO_MANY = 429
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
 _MOST_WELL = 10_000  # origins
 _SHORTLY_SECONDS = 10.0
@@ -132,10 +133,10 @@ class Backoff:
         sent_at = self._sent_at.pop(request, None)
         if sent_at is None or is_robots_txt(response.url):
             return
-        now, service = time.monotonic(), _service_of(response)
-        if service and self._passes_challenges:
-            return
-        asked_seconds = _asked_seconds(response)
+        now, asked_seconds = time.monotonic(), _asked_seconds(response)
+        service = "" if self._passes_challenges else _service_of(response)
+        if service == SIGNATURE and response.status == _TOO_MANY and asked_seconds:
+            service = ""  # a limit; the site may want signatures always
         answer = PageAnswer(response.status, asked_seconds, sent_at, now, request.url, service)
         if service:
             self._challenged[request] = service

@@ -156,7 +156,8 @@ class SharedBackoff(Backoff):
         before = self.rests.of(origin)
         super()._put(origin, rest, sent_at)
         is_full = len(self._unwritten) >= _MOST_TOLD and origin not in self._unwritten
-        if not is_full and any(one is not None and one.seconds for one in (before, rest)):
+        known = [one for one in (before, rest) if one is not None]
+        if not is_full and any(one.seconds or one.given_up_until for one in known):
             self._unwritten[origin] = sent_at, rest
             self._has_news.set()
 

@@ -84,7 +84,7 @@ def decoded(body: bytes, content_encoding: str, limit_octets: int) -> Decoded:
         coding = waiting.pop() if is_named else "gzip"
         body, rest = _undone(body, coding, limit_octets)
         is_cut |= rest is None and len(body) <= limit_octets
-        has_trailer |= count == 0 and rest is not None and coding in _GZIP
+        has_trailer |= count == 0 and rest == b"" and coding in _GZIP
         count += 1
         if not is_named:
             remark = "gzip without Content-Encoding"

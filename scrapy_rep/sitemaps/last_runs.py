@@ -1,18 +1,22 @@
 """When each sitemap was last read, in a file of the `JOBDIR`.
 
 Each sitemap has its own time, because a site may be new, or unreachable in one run. Its time is
-the beginning of that run. A process that is killed does not change these times, because its queue
-may be lost.
+the beginning of the run that read it, and counts once that run has finished: until then, its pages
+are only queued. A process that is killed does not change these times, because its queue may be
+lost.
 """
 
 from __future__ import annotations
 
 import json
+import logging
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
 
 from scrapy_rep.engine.clock import CLOCK
+
+logger = logging.getLogger(__name__)
 
 LAST_RUN = "last run"
 
@@ -33,22 +37,26 @@ class LastRuns:
         self._file = folder / _FILE
         self._began = CLOCK.now()
         self._read: dict[str, float] = {}
+        self._pending: dict[str, float] = {}  # of the run that goes on
         is_stopped = False
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             state = json.loads(self._file.read_bytes())
-            self._read = {key: float(time) for key, time in state["read"].items()}
+            self._read = _times(state["read"])
             is_stopped = state["is_stopped"] is True
+            if is_stopped:
+                self._pending = _times(state["pending"])
         if not is_stopped:
-            (folder / _SEEN).unlink(missing_ok=True)
+            with suppress(OSError):
+                (folder / _SEEN).unlink(missing_ok=True)
 
     def since(self, url: str) -> float | None:
         """When the run began that last read this sitemap to its end, in POSIX seconds."""
-        return self._read.get(_key(url))
+        at = self._read.get(_key(url))
+        return at if at is None or at <= self._began else None  # a clock was ahead
 
     def note(self, url: str) -> None:
         """Note that a sitemap was read to its end."""
-        self._read.pop(_key(url), None)
-        self._read[_key(url)] = self._began
+        self._pending.setdefault(_key(url), self._began)
 
     def begin(self) -> None:
         """Write that a run goes on; if it is killed, the next one begins with the old times."""
@@ -56,13 +64,27 @@ class LastRuns:
 
     def end(self, reason: str) -> None:
         """Write the times of a run that ended; it goes on later unless it is finished."""
-        self._write(is_stopped=reason != "finished")
+        is_finished = reason == "finished"
+        if is_finished:
+            for key, at in self._pending.items():
+                self._read.pop(key, None)  # the newest are last, and stay if there are too many
+                self._read[key] = at
+            self._pending = {}
+        self._write(is_stopped=not is_finished)
 
     def _write(self, *, is_stopped: bool) -> None:
         read = dict([*self._read.items()][-_SITEMAPS:])
+        state = {"is_stopped": is_stopped, "read": read, "pending": self._pending}
         new = self._file.with_suffix(".new")
-        new.write_text(json.dumps({"is_stopped": is_stopped, "read": read}), encoding="ascii")
-        new.replace(self._file)
+        try:
+            new.write_text(json.dumps(state), encoding="ascii")
+            new.replace(self._file)
+        except OSError as error:
+            logger.warning("The times of the last run cannot be written: %s", error)
+
+
+def _times(found: dict[str, float]) -> dict[str, float]:
+    return {key: float(time) for key, time in found.items()}
 
 
 def _key(url: str) -> str:

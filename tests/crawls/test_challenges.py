@@ -50,6 +50,17 @@ def test_a_challenged_robots_txt_permits_nothing(name: str, preset: str) -> None
     assert result.stats["rep/event/challenge"] >= 1
 
 
+@pytest.mark.parametrize("location", ["/robots.txt", "/wall", "javascript:0", ""])
+def test_a_redirect_that_is_a_challenge(location: str) -> None:
+    """It leads to no robots.txt, wherever it leads."""
+    fields = [("cf-mitigated", "challenge"), *([("Location", location)] if location else [])]
+    moved = Answer(status=302, headers=fields)
+    with Site({"/robots.txt": moved, "/wall": Answer(body="<html>")}) as site:
+        result = crawl(URLS_SPIDER, settings={**ADDON, **AT_ONCE}, urls=[site.url("/1")])
+        assert set(site.paths()) == {"/robots.txt"}
+    assert errors_of(result) == {"RobotsTxtUnreachable": 1}
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_challenged_robots_txt_in_each_loop(loop: Loop) -> None:
     with Site({"/robots.txt": challenge("AWS WAF")}) as site:

@@ -216,6 +216,9 @@ class TestChallenges:
         (403, "cf-mitigated", "challenge"),
         (503, "cf-mitigated", "challenge"),
         (200, "cf-mitigated", "Challenge "),
+        (302, "cf-mitigated", "challenge"),
+        (403, "cf-mitigated", "challenge, challenge"),
+        (403, "cf-mitigated", "challenge;x=1"),
         (202, "x-amzn-waf-action", "challenge"),
         (405, "x-amzn-waf-action", "captcha"),
         (429, "x-vercel-mitigated", "challenge"),
@@ -261,6 +264,9 @@ class TestChallenges:
         assert _means({"challenge": "allow"}, Failure.CHALLENGE) is _ALLOW
         assert _means({"unreachable": "allow"}, Failure.CHALLENGE) is _ALLOW
         assert _means({"network": "allow", "403": "allow"}, Failure.CHALLENGE) is _DISALLOW
+        for name in ("403", "4xx", "unavailable"):
+            policy = AccessPolicy("lenient", {name: "disallow"})
+            assert policy.meaning(Failure.CHALLENGE, 403) is _DISALLOW
         google = AccessPolicy("google", {"challenge": "disallow"})
         assert google.meaning(Failure.CHALLENGE, 403) is _DISALLOW
 

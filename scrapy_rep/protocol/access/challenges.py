@@ -9,6 +9,9 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from typing import NamedTuple
 
+SIGNATURE = "a request for a signature"
+"""The name of the service where an edge wants signed requests."""
+
 
 class _Marker(NamedTuple):
     """The mark of a service: a header field, its values, and the statuses; empty means any."""
@@ -24,7 +27,7 @@ _MARKERS = (
     _Marker("AWS WAF", "x-amzn-waf-action", frozenset({"challenge", "captcha"})),
     _Marker("Vercel", "x-vercel-mitigated", frozenset({"challenge"})),
     _Marker("DataDome", "x-dd-b", statuses=frozenset({401, 403})),
-    _Marker("a request for a signature", "accept-signature", statuses=frozenset({403, 429})),
+    _Marker(SIGNATURE, "accept-signature", statuses=frozenset({403, 429})),
 )
 MARKING_FIELDS: Collection[str] = frozenset(marker.field for marker in _MARKERS)
 """The names of the header fields that may mark a challenge, in lower case."""
@@ -39,6 +42,8 @@ def challenge_in(status: int, headers: Mapping[str, str]) -> str:
         value = headers.get(field)
         if value is None or (statuses and status not in statuses):
             continue
-        if not values or value.strip().lower() in values:
+        # A proxy may repeat a field, and a value may have parameters.
+        words = {word.partition(";")[0].strip().lower() for word in value.split(",")}
+        if not values or words & values:
             return service
     return ""

@@ -247,7 +247,8 @@ class AccessPolicy:
         """The meaning of the event: the narrowest override, otherwise the preset's row.
 
         `status` is the status of the answer if the event is an HTML page or a challenge. Google's
-        documentation knows no challenges: "google" reads their status, unless it is a success.
+        documentation knows no challenges: "google" reads their status, unless it is a success. An
+        override of the status that disallows holds for a challenge, too.
         """
         if self.reads_status(event, status) and status is not None:
             return self.meaning(status)
@@ -257,10 +258,12 @@ class AccessPolicy:
         return next(PRESETS[self.preset][name] for name in _narrow_to_wide(event) if name in _ROWS)
 
     def reads_status(self, event: Event, status: Event | None) -> bool:
-        """Whether a challenge counts as an answer with its status: without a file, by "google"."""
-        is_challenge = event is Failure.CHALLENGE and Failure.CHALLENGE.value not in self.overrides
-        is_google = self.preset == "google" and is_challenge and status is not None
-        return is_google and access_result(status) is AccessResult.UNAVAILABLE
+        """Whether a challenge counts as an answer with its status: by "google", without a file."""
+        is_named = Failure.CHALLENGE.value in self.overrides
+        if event is not Failure.CHALLENGE or status is None or is_named:
+            return False
+        is_google = self.preset == "google" and access_result(status) is AccessResult.UNAVAILABLE
+        return is_google or self.override(status) is Meaning.DISALLOW
 
     def override(self, event: Event, status: Event | None = None) -> Meaning | None:
         """The narrowest of the user's overrides for the event, or None."""

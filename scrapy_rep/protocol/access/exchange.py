@@ -269,6 +269,9 @@ def remedy_at(
     if access.reads_status(outage.event, status):
         return FOREVER, Remedy(access.meaning(outage.event, status).value)
     overridden = access.override(outage.event)
+    is_success = status is not None and access_result(status) is AccessResult.SUCCESSFUL
+    if outage.event is Failure.CHALLENGE and is_success and access.preset == "google":
+        overridden = overridden or Meaning.DISALLOW  # no phase of an outage ends it
     if overridden is not None:
         return FOREVER, Remedy(overridden.value)
     lasted = now - outage.since
