@@ -89,10 +89,10 @@ def test_downloads_that_fill_a_slot_past_the_queue(
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_watchdog_finds_what_the_queue_has_lost(loop: Loop) -> None:
     """It says so once, and the crawl goes on."""
-    settings = {**ENDS, **ONE_AT_A_TIME, "DOWNLOAD_DELAY": 0.6}
-    with Site({"/robots.txt": Answer(body=RULES)}) as site:
-        urls = [site.url(f"/{number}") for number in range(8)]
-        result = crawl(f"{HERE}:LosingSpider", loop=loop, settings=settings, urls=urls)
+    delay = Answer(body="User-agent: *\nCrawl-delay: 0.4\n")
+    with Site({"/robots.txt": delay}) as site:
+        urls = [site.url(f"/{number}") for number in range(6)]
+        result = crawl(f"{HERE}:LosingSpider", loop=loop, settings=ENDS, urls=urls)
         assert_ended(result)
     assert sorted(item["url"] for item in result.items) == sorted(urls)
     errors = [line for line in result.log.splitlines() if " ERROR: " in line]
