@@ -37,6 +37,7 @@ nitpick_ignore_regex = [
     ("py:class", r".* .*"),  # the part of a sentence before a colon, read as a type
     # Names of other projects, which a build without network cannot link.
     ("py:.*", r"(scrapy|twisted|collections|concurrent|pathlib|typing|datetime|enum)\..*"),
+    ("py:class", r"date(time)?"),
     ("py:.*", r"scrapy_rep\.protocol\.text\.Text"),
     # Types of values that users need not name.
     ("py:.*", r"scrapy_rep\.analysis\.mending\.Mend"),
