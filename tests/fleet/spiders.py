@@ -158,12 +158,12 @@ class Dawdler:
 
 
 class Replier:
-    """A downloader middleware that answers pages itself."""
+    """A downloader middleware that answers pages from a cache."""
 
     def process_request(self, request: Request) -> Response | None:
         if request.url.endswith("/robots.txt"):
             return None
-        return Response(request.url, body=b"page")
+        return Response(request.url, body=b"page", flags=["cached"])
 
 
 class LoopWatch:
