@@ -109,7 +109,7 @@ class Identity:
     def tokens_for(self, request: Request) -> tuple[str, ...]:
         """The tokens that a request is judged by, before all middlewares have seen it.
 
-        Without a User-Agent, that is the one that Scrapy's middlewares will set.
+        Without a User-Agent, they are those of the header that Scrapy adds later.
         """
         if self._chosen is not None:
             return self._chosen

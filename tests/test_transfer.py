@@ -403,3 +403,10 @@ def test_layers_of_codings_are_bounded(layers: int, is_read: bool) -> None:
         return
     with pytest.raises(UndecodableError, match="one over the other"):
         body_of(body, names)
+
+
+@pytest.mark.parametrize("word", ["base64", "hex", "quoted-printable", "uuencode"])
+def test_codings_that_hide_text_in_text_are_undecodable(word: str) -> None:
+    came = Response("http://h/", headers={"Content-Encoding": word}, body=b"VXNlci1hZ2VudDogKg==")
+    with pytest.raises(UndecodableError):
+        Transfer(LIMIT).body_of(came)

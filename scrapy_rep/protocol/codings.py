@@ -23,6 +23,8 @@ _REGISTERED = frozenset(  # by IANA: "HTTP Content Coding Registry"
         *["x-compress", "x-gzip", "zstd"],
     }
 )
+# Text that hides text: read as it is, it would be a file without rules.
+_OF_TEXT = frozenset({"base64", "hex", "quoted-printable", "uuencode", "x-uuencode"})
 _GZIP = ("gzip", "x-gzip")
 _FRAMES = 1000  # the limit of zstd frames, because each takes a copy of the rest
 _DEFLATE = 8  # RFC 1950, 2.2: the compression method in a zlib frame
@@ -75,7 +77,7 @@ def decoded(body: bytes, content_encoding: str, limit_octets: int) -> Decoded:
         return Decoded(body)
     named = encodings_of(content_encoding)
     words = [name.partition(";")[0].rstrip() for name in named]
-    codings = [word for word in words if word in _REGISTERED]
+    codings = [word for word in words if word in _REGISTERED | _OF_TEXT]
     waiting, count, remark, is_cut, has_trailer = [*codings], 0, "", False, False
     while waiting or body.startswith(GZIP_MAGIC):
         if count == LAYERS:

@@ -238,7 +238,7 @@ class RepPriorityQueue:
     # Lanes and slots
 
     def _take(self, lane: Lane) -> Request | None:
-        """Take a request of a slot's first lane; None if there is none to send now."""
+        """Take a request of a slot's first lane; None while it has nothing to send."""
         request = lane.take()
         self._lanes.recount(lane)
         if request is not None:
