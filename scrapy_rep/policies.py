@@ -33,7 +33,7 @@ from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
-from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
+from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.policy import (
@@ -246,6 +246,7 @@ class Policies:
         """Get a policy, keep it, and give it to all waiting requests. Does not raise."""
         policy: Policy | None = None
         fetch: FileFetch | None = None
+        is_put_off = False
         try:
             rules = self._rules_for(origin)
             fetch = FileFetch(
@@ -263,6 +264,7 @@ class Policies:
             policy = await self._policy(origin, known, rules, request, source)
         except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
             self._journal.debug("%s is not fetched: %s", origin, error)
+            is_put_off = isinstance(error, NotAwaitedError) and not is_closing(self._crawler)
         except Exception:  # noqa: BLE001 - it is logged, and nothing is allowed
             self._journal.exception(
                 "Reading the robots.txt of %s failed, so all its URLs are disallowed", origin
@@ -272,16 +274,23 @@ class Policies:
             # is left waiting.
             if policy is None and fetch is not None and fetch.steps:
                 self._decisions.witness.sent_in_vain(origin, fetch.steps)
-            policy = policy or self._still_usable(origin) or self._refused(origin)
-            # Otherwise a queue would fetch a file with a lifetime of 0 again and again, and never
-            # hand out a request.
-            policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
-            self._hand_out(policy)
-        self._decisions.discovered(policy)
+            policy = policy or self._still_usable(origin)
+            if policy is not None or not is_put_off:
+                self._hand_out(policy or self._refused(origin))
+            elif self.is_awaited(origin):  # since the fetch was stopped
+                self._work.start(origin, self._settle(origin, request, is_refresh=is_refresh))
+            else:
+                self._work.drop(origin)
+                self._tell_listeners(origin)
+        if policy is not None:
+            self._decisions.discovered(policy)
 
     def _hand_out(self, policy: Policy) -> None:
         """Keep a policy, and give it to all waiting requests even if keeping it fails."""
         before = self._kept.get(policy.origin)
+        # Otherwise a queue would fetch a file with a lifetime of 0 again and again, and never hand
+        # out a request.
+        policy.usable_until = max(policy.usable_until, time.time() + LEAST_SECONDS)
         try:
             self._keep(policy)
             self._decisions.learnt(policy)

@@ -45,6 +45,10 @@ class SharedWork(Generic[Key, Value]):
         for waiter in self._waiters.pop(key, ()):
             waiter.keep(value)
 
+    def drop(self, key: Key) -> None:
+        """End the work on a key that has no waiters, without a result."""
+        self._waiters.pop(key, None)
+
     def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Promise[Value]:
         """The result of the work on a key; `work` creates the work if it is not under way.
 

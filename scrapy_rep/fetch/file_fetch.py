@@ -79,6 +79,10 @@ class NotNeededError(Exception):
     """A fetch was stopped without a result because the crawl ends."""
 
 
+class NotAwaitedError(NotNeededError):
+    """The crawl could end if this fetch did not run; a spider may add requests that need it."""
+
+
 class _LateError(Exception):
     """A fetch took too long."""
 
@@ -173,7 +177,7 @@ class FileFetch(FetchState):
             if self._closing.seconds > patience or not is_worth_it:
                 self._running.end(NotNeededError("the crawl is closing"))
         elif self._delays_the_end():
-            self._running.end(NotNeededError("only this fetch keeps the crawl from its end"))
+            self._running.end(NotAwaitedError("only this fetch keeps the crawl from its end"))
 
     def _delays_the_end(self) -> bool:
         """Whether the engine waits only for fetches that wait for their turn."""

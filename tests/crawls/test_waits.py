@@ -49,6 +49,18 @@ def test_a_refresh_in_the_only_place_of_a_slot(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+def test_a_spider_that_goes_on_when_it_is_idle(loop: Loop) -> None:
+    """A refresh that only delays the end is stopped; the next request fetches the file."""
+    robots = Answer(body=RULES, headers=[("Cache-Control", "max-age=2")])
+    with Site({"/robots.txt": robots}) as site:
+        urls = urls_of(site, "/", 14)
+        settings = {**ENDS, **ONE_AT_A_TIME, "DOWNLOAD_DELAY": 0.6}
+        result = crawl(f"{HERE}:IdleSpider", loop=loop, settings=settings, urls=urls)
+    assert_ended(result)
+    assert [item.get("error") for item in result.items] == [None] * 14
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_no_host_drops_out_when_its_robots_txt_is_refreshed(loop: Loop) -> None:
     with Site({"/robots.txt": EXPIRES}) as short, Site({"/robots.txt": Answer()}) as long:
         kinds = [urls_of(short, path, 20) for path in ("/", "/private")]
