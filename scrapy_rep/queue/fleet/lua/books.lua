@@ -81,7 +81,7 @@ function recount()
   begin_count()
   call('SET', P .. 'mend', gen)
   queued, flying = 0, 0
-  for _, r in pairs(touched) do r[13], queued = gen, queued + r[2] end
+  for _, r in pairs(touched) do r.gen, queued = gen, queued + r.queued end
   for owner in pairs(booked) do
     flying = flying + held_by(owner)
     call('HSET', TOTALS, 'f:' .. owner, gen)
@@ -100,10 +100,14 @@ end
 
 -- Lanes
 
--- 1 place, 2 requests, 3 delay in ms, 4 concurrency, 5 when 3 and 4 expire, 6 under way,
--- 7 id that closes it, 8 id that was sent last, 9 not before, 10 other priorities, 11 why it waits,
--- 12 id that closes it next, 13 the recount that includes it
-local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, ''}
+-- The state of a lane: its fields in their order in Redis, and their first values. `place`; `queued`
+-- requests; `delay` in ms; `limit` of requests at a time; `valid`: when these two expire; requests
+-- `out` with workers; the id that closes it (`closer`), the id that was `sent` last; due `at`;
+-- whether it has `others` than priority 0; `why` it waits; the id that closes it next; the recount
+-- (`gen`) that includes it.
+local FIELDS = {'place', 'queued', 'delay', 'limit', 'valid', 'out', 'closer', 'sent', 'at', 'others',
+                'why', 'next_closer', 'gen'}
+local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, '', '', 0}
 
 -- Unpack a value whose parts have the types of `like`; nil for a value that no worker wrote.
 local function unpacked(packed, like)
@@ -143,48 +147,48 @@ local function get(lane)
   local r = touched[lane]
   if r then return r end
   local packed = call('HGET', LANES, lane)
-  r = packed and unpacked(packed, LANE)
-  if not r then
-    r = {unpack(LANE)}
-    r[2], r[10] = count(lane), 1
-    if packed or r[2] > 0 then recount() end
+  local values = packed and unpacked(packed, LANE)
+  r = {}
+  for number, field in ipairs(FIELDS) do r[field] = (values or LANE)[number] end
+  if not values then
+    r.queued, r.others = count(lane), 1
+    if packed or r.queued > 0 then recount() end
   end
-  r[12] = type(r[12]) == 'string' and r[12] or ''
-  if r[13] ~= gen then r[13], queued = gen, queued + r[2] end
+  if r.gen ~= gen then r.gen, queued = gen, queued + r.queued end
   touched[lane] = r
   return r
 end
 
 local function place(lane, r)
   local where = 'd'
-  if r[2] <= 0 then where = 'i'
-  elseif r[7] ~= '' then where = 'c'
-  elseif r[5] <= now then where = 'n'
-  elseif r[4] > 0 and r[6] >= r[4] then where = 'f' end
-  if r[1] == 'd' and where ~= 'd' then call('ZREM', DUE, lane) end
-  if r[1] == 'n' and where ~= 'n' then call('ZREM', NEW, lane) end
-  if where == 'd' then call('ZADD', DUE, r[9], lane) end
-  if where == 'n' and r[1] ~= 'n' then call('ZADD', NEW, now, lane) end
-  r[1] = where
+  if r.queued <= 0 then where = 'i'
+  elseif r.closer ~= '' then where = 'c'
+  elseif r.valid <= now then where = 'n'
+  elseif r.limit > 0 and r.out >= r.limit then where = 'f' end
+  if r.place == 'd' and where ~= 'd' then call('ZREM', DUE, lane) end
+  if r.place == 'n' and where ~= 'n' then call('ZREM', NEW, lane) end
+  if where == 'd' then call('ZADD', DUE, r.at, lane) end
+  if where == 'n' and r.place ~= 'n' then call('ZADD', NEW, now, lane) end
+  r.place = where
 end
 
 local function enqueue(lane, priority, entry, is_first)
   local r = get(lane)
   call(is_first and 'LPUSH' or 'RPUSH', list_of(lane, priority), entry)
   if priority ~= 0 then
-    r[10] = 1
+    r.others = 1
     call('ZADD', P .. 'p:' .. lane, -priority, string.format('%.0f', priority))
   end
-  r[2] = r[2] + 1
+  r.queued = r.queued + 1
   queued = queued + 1
-  if r[1] == 'i' then place(lane, r) end
+  if r.place == 'i' then place(lane, r) end
 end
 
 local function best_priority(lane, r)
-  if r[10] == 0 then return 0 end
+  if r.others == 0 then return 0 end
   local first = call('ZRANGE', P .. 'p:' .. lane, 0, 0)[1]
   if not first then
-    r[10] = 0
+    r.others = 0
     return 0
   end
   local priority = priority_of(lane, first)
@@ -201,12 +205,12 @@ local function dequeue(lane, r)
     call('ZREM', P .. 'p:' .. lane, string.format('%.0f', priority))
   end
   if entry then
-    r[2] = r[2] - 1
+    r.queued = r.queued - 1
     queued = queued - 1
   else
     local left = count(lane)  -- another program changed the list
-    queued = queued + left - r[2]
-    r[2] = left
+    queued = queued + left - r.queued
+    r.queued = left
     recount()
   end
   return entry, priority
@@ -214,16 +218,18 @@ end
 
 -- Open a lane when the request that closed it is gone, or close it for the next turn.
 local function open(r)
-  r[7], r[12] = r[12], ''
+  r.closer, r.next_closer = r.next_closer, ''
 end
 
 -- Write the lanes and totals at the end of a script.
 local function write()
   for lane, r in pairs(touched) do
-    if r[1] == 'i' and r[6] == 0 and r[7] == '' and r[5] <= now and r[9] <= now then
+    if r.place == 'i' and r.out == 0 and r.closer == '' and r.valid <= now and r.at <= now then
       call('HDEL', LANES, lane)
     else
-      call('HSET', LANES, lane, cmsgpack.pack(r))
+      local values = {}
+      for number, field in ipairs(FIELDS) do values[number] = r[field] end
+      call('HSET', LANES, lane, cmsgpack.pack(values))
     end
   end
 end
@@ -269,11 +275,11 @@ end
 local function release(letter, e, id, visited)
   if letter == 'S' then return end
   local r = get(e[1])
-  if letter == 'F' then r[6] = math.max(0, r[6] - 1) end
-  if r[12] == id then r[12] = '' end
-  if r[7] == id then
+  if letter == 'F' then r.out = math.max(0, r.out - 1) end
+  if r.next_closer == id then r.next_closer = '' end
+  if r.closer == id then
     open(r)
-    if visited then r[9] = math.max(r[9], now + r[3]) end
+    if visited then r.at = math.max(r.at, now + r.delay) end
   end
   place(e[1], r)
 end

@@ -131,9 +131,9 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
         if fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
         if lane ~= '' then
           local r = get(lane)
-          r[6] = r[6] + 1
-          r[3] = math.max(r[3], delay)
-          if has_left then r[8] = id elseif delay > 0 then r[7] = id end
+          r.out = r.out + 1
+          r.delay = math.max(r.delay, delay)
+          if has_left then r.sent = id elseif delay > 0 then r.closer = id end
           place(lane, r)
         end
       end
@@ -150,12 +150,12 @@ for _, told in ipairs(a.left) do  -- id, lane, how long ago in ms
   local r, packed = get(lane), call('HGET', F, id)
   if packed and string.sub(packed, 1, 1) == 'F' then
     call('HSET', F, id, 'A' .. string.sub(packed, 2))
-    r[6] = math.max(0, r[6] - 1)
+    r.out = math.max(0, r.out - 1)
   end
-  if r[7] == id or r[8] == id then
-    if r[7] == id then open(r) end
-    r[8] = id
-    r[9] = now - told[3] + r[3]
+  if r.closer == id or r.sent == id then
+    if r.closer == id then open(r) end
+    r.sent = id
+    r.at = now - told[3] + r.delay
   end
   place(lane, r)
 end
@@ -181,14 +181,14 @@ end
 for _, told in ipairs(a.settled) do
   local lane, wait, delay, at_a_time, valid, age, reason = unpack(told)
   local r = get(lane)
-  r[11] = reason
+  r.why = reason
   if wait >= 0 then
-    r[5] = 0
+    r.valid = 0
     place(lane, r)
-    if r[1] == 'n' then call('ZADD', NEW, now + wait, lane) end
+    if r.place == 'n' then call('ZADD', NEW, now + wait, lane) end
   else
-    r[3], r[4], r[5] = delay, at_a_time, now + valid
-    if age >= 0 and delay > 0 then r[9] = math.max(r[9], now - age + delay) end
+    r.delay, r.limit, r.valid = delay, at_a_time, now + valid
+    if age >= 0 and delay > 0 then r.at = math.max(r.at, now - age + delay) end
     place(lane, r)
   end
 end
@@ -204,15 +204,15 @@ local turns = {}
 for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   local key, lane, delay = unpack(wish)
   local id, r = me .. '#' .. key, get(lane)
-  if r[5] <= now then r[3] = math.max(r[3], delay) end
-  if r[7] ~= id and r[12] == '' then
-    r[12] = id
+  if r.valid <= now then r.delay = math.max(r.delay, delay) end
+  if r.closer ~= id and r.next_closer == '' then
+    r.next_closer = id
     call('HSET', F, id, 'T' .. cmsgpack.pack({lane, 0, 1, ''}))
   end
-  if r[7] == '' then open(r) end
+  if r.closer == '' then open(r) end
   place(lane, r)
-  local at = math.max(r[9], renewed + r[3])
-  turns[#turns + 1] = {key, id, lane, r[7] == id and math.max(0, at - now) or -1, r[3]}
+  local at = math.max(r.at, renewed + r.delay)
+  turns[#turns + 1] = {key, id, lane, r.closer == id and math.max(0, at - now) or -1, r.delay}
 end
 
 local asks = {}
@@ -220,7 +220,7 @@ local octets = 0  -- of the reply
 if a.lanes > 0 then
   for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
     local r = get(lane)
-    if r[1] ~= 'n' then
+    if r.place ~= 'n' then
       call('ZREM', NEW, lane)
       place(lane, r)
     else
@@ -229,7 +229,7 @@ if a.lanes > 0 then
       local fits = sample and #sample <= a.longest + 1
       fits = fits and octets < a.octets
       if fits then octets = octets + #sample end
-      local is_paced = r[3] > 0 or r[9] > now
+      local is_paced = r.delay > 0 or r.at > now
       asks[#asks + 1] = {lane, fits and string.sub(sample, 2) or '', is_paced and 1 or 0}
     end
   end
@@ -261,13 +261,13 @@ local function pop(lane, r)
     bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
   elseif entry then
     local id, deliveries, payload = give('F', lane, priority, entry)
-    r[6] = r[6] + 1
-    if r[3] > 0 then r[7] = id end
+    r.out = r.out + 1
+    if r.delay > 0 then r.closer = id end
     if deliveries > 1 then
       has_suspect = true
       call('HSET', M, 'suspect', id)
     end
-    return {id, lane, r[3], deliveries, payload, r[9] - now < 1 and 0 or math.ceil(r[9] - now)}
+    return {id, lane, r.delay, deliveries, payload, r.at - now < 1 and 0 or math.ceil(r.at - now)}
   end
 end
 
@@ -277,20 +277,20 @@ for _ = 1, 4 * a.requests do
     and call('ZRANGEBYSCORE', DUE, '-inf', now + a.ahead_ms + 0.9, 'LIMIT', 0, 1)[1]
   if not lane then break end
   local r = get(lane)
-  if r[1] ~= 'd' then
+  if r.place ~= 'd' then
     call('ZREM', DUE, lane)
     place(lane, r)
-  elseif r[5] <= now then
+  elseif r.valid <= now then
     place(lane, r)  -- its policy has expired
-  elseif r[3] > 0 and now < renewed + r[3] then
-    r[9] = renewed + r[3]
+  elseif r.delay > 0 and now < renewed + r.delay then
+    r.at = renewed + r.delay
     place(lane, r)
   elseif has_suspect and is_suspect_first(lane, r) then
-    r[9] = now + 100  -- another worker may take it first
+    r.at = now + 100  -- another worker may take it first
     place(lane, r)
   else
     pops[#pops + 1] = pop(lane, r)
-    r[9] = math.max(r[9], now + #pops * 0.001)  -- after the other lanes
+    r.at = math.max(r.at, now + #pops * 0.001)  -- after the other lanes
     place(lane, r)
   end
 end

@@ -49,21 +49,21 @@ local function look_at(lane)
   looked[lane] = true
   local r = get(lane)
   local left = count(lane)
-  queued, r[2] = queued + left - r[2], left
-  r[10] = call('EXISTS', P .. 'p:' .. lane)
-  r[6] = out[lane] or 0
-  if r[12] ~= '' and not has[r[12]] then r[12] = '' end
-  if r[7] ~= '' and not has[r[7]] then
+  queued, r.queued = queued + left - r.queued, left
+  r.others = call('EXISTS', P .. 'p:' .. lane)
+  r.out = out[lane] or 0
+  if r.next_closer ~= '' and not has[r.next_closer] then r.next_closer = '' end
+  if r.closer ~= '' and not has[r.closer] then
     open(r)
-    r[9] = math.max(r[9], now + r[3])  -- the time when it was sent is unknown
+    r.at = math.max(r.at, now + r.delay)  -- the time when it was sent is unknown
   end
-  r[9] = math.min(r[9], now + 2 * r[3] + 60000)
+  r.at = math.min(r.at, now + 2 * r.delay + 60000)
   local ask_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
   if ask_at and (is_due or tonumber(ask_at) > now + 86400000) then
     call('ZREM', NEW, lane)
     ask_at = false
   end
-  r[1] = ask_at and 'n' or is_due and 'd' or 'i'
+  r.place = ask_at and 'n' or is_due and 'd' or 'i'
   place(lane, r)
 end
 
