@@ -52,6 +52,7 @@ origins [ORIGIN...]  show the state of these origins; or "requeue"
 --watch  repeat until Ctrl-C
 --every SECONDS  the time between two readings, which gives pages/s (default: 1; with --watch 2)
 --dead N=0  also show the last N dead letters
+--only-letters  with requeue: the next run does only the letters, without start requests
 {JSON}
 """
 
@@ -198,7 +199,12 @@ class _Looker:
         there = [crawl for crawl in self._crawls if self._before[crawl].is_there]
         for crawl in there:
             count = self._before[crawl].letters
-            back = await looking.requeue(crawl.link, crawl.prefix, count)
+            only = self._options.only_letters
+            if only and self._before[crawl].has_work:
+                raise CommandError(
+                    f"--only-letters: {crawl.name} has workers or waiting requests; leave it out"
+                )
+            back = await looking.requeue(crawl.link, crawl.prefix, count, only_letters=only)
             stay = f"; {count - back:,} are no whole requests and stay" if count > back else ""
             row = {"crawl": crawl.name, "requeued": back, "kept": count - back}
             words = f"{_cut_safe(crawl.name)}: {count_of(back, 'dead letter')} put back{stay}"

@@ -163,12 +163,18 @@ class TestFilter:
             worker.talk()
         assert (two.reply.filtered, two.reply.queued) == ((0,), 1)
 
-    def test_and_once_more_in_the_next_run(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a", kind=PushKind.START)
+    @pytest.mark.parametrize(("done", "queued"), [(2, 2), (1, 1)])
+    def test_and_once_more_after_the_end(
+        self, one: Worker, two: Worker, done: int, queued: int
+    ) -> None:
+        """Not in a run that goes on where another was stopped."""
+        one.push("a", "b", kind=PushKind.START)
+        one.settle()
+        one.finish(*(one.talk(done) or one.talk(done)))
         one.talk(leaves=True)
-        two.push("a", kind=PushKind.START)
-        two.talk()
-        assert two.reply.queued == 2
+        two.push("a", "b", kind=PushKind.START)
+        two.talk(), two.talk()
+        assert two.reply.queued == queued
 
 
 class TestPace:
@@ -735,7 +741,7 @@ class TestVersions:
         one.talk()
         fleet.client.hset(fleet.key("t"), "version", "0")
         two = fleet.worker("two")
-        words = "has version 0, and this release of scrapy-rep has version 1: run one release"
+        words = "has version 0, and this release of scrapy-rep has version 2: run one release"
         with pytest.raises(VersionError, match=words):
             two.talk()
         assert fleet.client.zscore(fleet.key("w"), "two") is None
@@ -882,16 +888,36 @@ class TestEnding:
         two.talk(), two.talk()
         assert two.reply.idle_ms == 0
 
-    def test_only_the_last_one_is_told_to_clear(
-        self, fleet: Fleet, one: Worker, two: Worker
-    ) -> None:
-        one.push("a")
-        one.talk()
-        two.talk()
+    def test_only_the_last_one_is_told_to_clear(self, one: Worker, two: Worker) -> None:
+        one.talk(), two.talk()
         one.talk(leaves=True, flushes=True)
-        assert not one.reply.is_last
+        assert one.reply.word == "ok"
         two.talk(leaves=True, flushes=True)
-        assert two.reply.is_last
+        assert two.reply.word == "flush"
+
+    @pytest.mark.parametrize("left", ["a frozen worker's", "a letter", "a start URL", "a stop"])
+    def test_what_did_not_end_by_itself_is_kept(
+        self, fleet: Fleet, one: Worker, two: Worker, left: str
+    ) -> None:
+        two.talk()
+        if left == "a frozen worker's":
+            two.push("a")
+            two.settle()
+            assert two.talk(9) or two.talk(9)
+        else:
+            two.talk(leaves=True)
+        if left == "a letter":
+            fleet.client.rpush(fleet.key("dead"), b"letter")
+        if left == "a start URL":
+            fleet.client.rpush("urls", b"http://a.example")
+        one.talk()
+        for _ in range(3):
+            fleet.now += LEASE_MS / 3000 + 1
+            one.talk()
+        one.talk(seeds_key="urls", leaves=True, flushes=left != "a stop")
+        three = fleet.worker("three")
+        three.talk()
+        assert [one.reply.word, three.reply.word] == ["ok", "ok"]
 
     def test_what_a_worker_leaves_is_queued_again(self, one: Worker, two: Worker) -> None:
         one.push("a")

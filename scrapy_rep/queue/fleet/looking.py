@@ -118,6 +118,11 @@ class Totals:
         """Whether Redis holds anything of the crawl; its dead letters outlive it."""
         return self.epoch != b"" or self.letters > 0
 
+    @property
+    def has_work(self) -> bool:
+        """Whether requests wait, or workers run."""
+        return self.queued + self.flying + self.seeds + self.alive > 0
+
 
 @dataclass(frozen=True, slots=True)
 class Lane:
@@ -303,8 +308,10 @@ async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
     return tuple(found)
 
 
-async def requeue(link: Link, prefix: str, count: int) -> int:
+async def requeue(link: Link, prefix: str, count: int, *, only_letters: bool = False) -> int:
     """Put up to `count` dead letters back into the queue; return how many were put back.
+
+    With `only_letters`, the next run leaves out start requests.
 
     Raises:
         StoreError: Redis can't be reached, or refuses; or the crawl is being deleted, or belongs to
@@ -313,7 +320,7 @@ async def requeue(link: Link, prefix: str, count: int) -> int:
     back = 0
     for begin in range(0, count, _LETTERS_AT_A_TIME):
         most = min(_LETTERS_AT_A_TIME, count - begin)
-        values = {"version": scripts.VERSION, "most": most}
+        values = {"version": scripts.VERSION, "most": most, "only_letters": only_letters}
         some = await link.run(scripts.REQUEUE, [prefix], [msgpack.packb(values)])
         if some < 0:
             raise StoreError(

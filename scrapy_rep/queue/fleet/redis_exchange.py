@@ -33,7 +33,7 @@ class Wants:
         is_busy: whether its spider still yields start requests.
         is_fresh: whether to clear the crawl first, if there is no other worker.
         leaves: whether the worker ends.
-        flushes: whether to clear the crawl if this is the last worker.
+        flushes: whether to clear the crawl if this is the last worker and nothing is left.
         host: the host on which it runs, for users.
         longest: how many octets an entry may take; longer entries are set aside unread.
         ahead_ms: how long before a request is due the worker may get it, to keep it until then.
@@ -60,14 +60,14 @@ class Reply:
     Attributes:
         word: `ok`; `late`, if a later attempt came first; `gone`, if the worker was taken over;
             `epoch`, if this is not the Redis that it has joined; `flush`, if it must clear the
-            crawl first; `wait`, while another worker clears it; `full`, if Redis has no memory for
-            the pushes.
+            crawl, before it joins or after it has left; `wait`, while another worker clears it;
+            `full`, if Redis has no memory for the pushes.
         epoch: the epoch of this Redis.
         last_id: the last id that was given to any worker.
         queued: requests that wait, over the fleet.
         flying: requests that workers have, over the fleet.
         idle_ms: for how long there has been no work; None while there is work.
-        workers: the number of workers.
+        workers: the number of workers with a valid lease.
         next_ms: when the next lane becomes due or needs a policy; None without such a lane.
         popped: requests for this worker.
         asked: lanes for which this worker must find the policy, each with an entry.
@@ -76,11 +76,12 @@ class Reply:
         seeds: start URLs for this worker.
         seeds_left: how many start URLs are left.
         dead: requests that became dead letters.
-        is_last: whether a worker that leaves is the last one.
+        letters: the number of dead letters that are kept.
         turns: the turns that it has, by the keys of its wishes.
         is_mender: whether this worker must run the recount of the crawl.
         aside: entries and keys that the script set aside, and the reasons.
         is_full: whether Redis has no memory left.
+        only_letters: whether start requests are left out in this run.
     """
 
     word: str
@@ -98,11 +99,12 @@ class Reply:
     seeds: tuple[HeldRequest, ...] = ()
     seeds_left: int = 0
     dead: int = 0
-    is_last: bool = False
+    letters: int = 0
     turns: dict[int, HeldRequest] = field(default_factory=dict)
     is_mender: bool = False
     aside: tuple[tuple[str, str], ...] = ()
     is_full: bool = False
+    only_letters: bool = False
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -215,9 +217,8 @@ def _reply_of(octets: bytes) -> Reply:
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, is_last, turns, told, is_mender, is_full = rest[
-        6:
-    ]
+    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, *flags = rest[6:]
+    is_mender, is_full, only_letters = map(bool, flags)
     return Reply(
         word.decode(),
         epoch.decode(),
@@ -234,15 +235,16 @@ def _reply_of(octets: bytes) -> Reply:
         tuple(map(_held, seeds)),
         seeds_left,
         dead,
-        bool(is_last),
+        letters,
         {
             key: replace(_held([id_, lane, delay, 1, b"", wait]), is_turn=True)
             for key, id_, lane, wait, delay in turns
             if wait >= 0
         },
-        bool(is_mender),
+        is_mender,
         _told(told),
-        bool(is_full),
+        is_full,
+        only_letters,
     )
 
 

@@ -160,6 +160,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._is_over = False
         self._refused_count = 0
         self._told_at: dict[str, float] = {}
+        self._rest: Reply | None = None  # what it leaves as the last worker
         self._counts, self._changed_at = (0, 0, 0), 0.0
 
     # Scrapy's interface
@@ -188,6 +189,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
         self._out.follow(crawler)
         crawler.signals.connect(self._idle, signal=signals.spider_idle)
+        crawler.signals.connect(self._tell_of_rest, signal=signals.engine_stopped)
         if middleware is not None:
             middleware.pacing.gate = self._turns
             middleware.policies.listen(self._lanes.settled)
@@ -221,7 +223,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             f"REP_REDIS_URL: {str(problem).rstrip('.')}; {advice_on(problem)}"
         )
 
-    def close(self, reason: str) -> Deferred[None]:  # noqa: ARG002 - the interface is Scrapy's
+    def close(self, reason: str) -> Deferred[None]:
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
         if self._refused_count:
@@ -231,29 +233,34 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 self._refused_count,
                 extra=self._extra,
             )
-        return deferred_from_coro(self._leave())
+        return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
         if self._refused_count:
             raise CloseSpider("requests_refused")
+        if self._talk.reply is not None and self._talk.reply.letters:
+            raise CloseSpider("dead_letters")
 
-    async def _leave(self) -> None:
+    async def _leave(self, reason: str) -> None:
         try:
             if self._talk.reply is None:
                 return  # it has never joined
             await self._talk.stop()
             self._ledger.give_back()
-            flushes = not self.persist
+            flushes = reason == "finished" and not self.persist
             patience = time.monotonic() + _CLOSE_SECONDS
             while time.monotonic() < patience:
                 is_all = not (self._ledger.unsent_count or self._ledger.has_reports)
                 wants = self._wants(requests=0, leaves=is_all, flushes=flushes)
                 reply = await self._talk.exchange(wants)
+                if reply is not None and reply.word == "flush":
+                    return
                 if reply is None or reply.word != "ok":
                     await sleep(0.1)
                 elif is_all:
-                    if reply.is_last and flushes:
-                        await self._talk.clear()
+                    has_rest = reply.queued + reply.flying + reply.seeds_left + reply.letters > 0
+                    if not reply.workers and (has_rest or reason != "finished"):
+                        self._rest = reply
                     return
             logger.warning(
                 "Redis does not answer: %d requests of this worker could not be queued. Other "
@@ -266,6 +273,22 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         finally:
             await self._link.close()
 
+    def _tell_of_rest(self) -> None:
+        """Log what the last worker leaves in Redis, and what to do with it."""
+        if self._rest is not None:
+            logger.warning(
+                "The crawl stays in Redis: %d requests wait (%d of them with workers that do not "
+                "answer), %d start URLs and %d dead letters. To go on, run the spider again; to "
+                "delete all this, run 'scrapy rep fleet clear --spider %s' or set "
+                "SCHEDULER_FLUSH_ON_START = True",
+                self._rest.queued + self._rest.flying,
+                self._rest.flying,
+                self._rest.seeds_left,
+                self._rest.letters,
+                self.spider.name,
+                extra=self._extra,
+            )
+
     def __len__(self) -> int:
         return self._talk.reply.queued if self._talk.reply is not None else 0
 
@@ -274,7 +297,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         leave_inherited_slot(request)
         cause = self._out.cause_of(request)
         kind, fingerprint = self._filter.of(request)
-        if kind is PushKind.FILTERED and fingerprint in self._filter.seen:
+        is_left_out = is_start(request) and self._talk.reply and self._talk.reply.only_letters
+        if is_left_out or (kind is PushKind.FILTERED and fingerprint in self._filter.seen):
             self._count(_DUPLICATES)
             return False
         try:
@@ -325,7 +349,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             requests=requests,
             lanes=self._lanes.free_places if is_open and not is_closing(self._crawler) else 0,
             seeds=self._seeds.at_a_time if requests else 0,
-            seeds_key=self._seeds.key if requests else "",
+            seeds_key=self._seeds.key,
             lease_ms=round(1000 * self._settings.fleet_lease_seconds),
             is_busy=not self._is_over and is_starting(self._crawler),
             is_fresh=self.flush_on_start,

@@ -18,11 +18,12 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `dying`        set: taken-over workers with requests that are being handed on
 `busy`         set: workers with a spider that still yields start requests
 `df`           set: fingerprints of queued requests
-`starts`       set: fingerprints of start requests that are not filtered otherwise
+`starts`       set: fingerprints of start requests, until the crawl has ended
 `seeds`        list: start URLs that a worker took and gave back
 `t`            hash of totals: `n` queued, `fly` in flight, `done`, `dead`, `aside`,
-               `idle` when the work ran out, `spent` whether a crawl has ended, `gen` the id of
-               the recount, `f:<worker>` the recount that includes the worker's requests, `stir`
+               `idle` when the work ran out, `ended` if nothing is left: `clear` or `keep`,
+               `only_letters` if start requests are left out, `gen` the id of the
+               recount, `f:<worker>` the recount that includes the worker's requests, `stir`
                the time of the last change, `mended` when the last recount ended, `step` the next
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
@@ -42,7 +43,7 @@ from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
 
-VERSION = "1"
+VERSION = "2"
 """Raise it when keys, entries or exchanges change: workers of two versions share no crawl."""
 
 _FOLDER = files("scrapy_rep.queue.fleet").joinpath("lua")

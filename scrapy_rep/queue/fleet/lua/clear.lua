@@ -9,14 +9,11 @@ elseif redis.call('GET', P .. 'flushing') ~= ARGV[2] then
   return '0'
 end
 redis.call('PEXPIRE', P .. 'flushing', 10000)
-local kept = {[P .. 'dead'] = true, [P .. 'flushing'] = true}
 local pattern = string.gsub(P, '([%*%?%[%]\\])', '\\%1') .. '*'
 local found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 500)
 for _, key in ipairs(found[2]) do
-  if not kept[key] and string.sub(key, #P + 1, #P + 4) ~= 'odd:' then redis.call('UNLINK', key) end
+  local name = string.sub(key, #P + 1)
+  if name ~= 'flushing' and string.sub(name, 1, 4) ~= 'odd:' then redis.call('UNLINK', key) end
 end
-if found[1] == '0' then
-  redis.call('PEXPIRE', P .. 'dead', 604800000)  -- kept for a week for users
-  redis.call('UNLINK', P .. 'flushing')
-end
+if found[1] == '0' then redis.call('UNLINK', P .. 'flushing') end
 return found[1]

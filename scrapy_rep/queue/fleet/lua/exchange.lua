@@ -44,15 +44,14 @@ if is_new and not a.is_joined then
   end
   local version = call('HGET', TOTALS, 'version')
   local is_first = call('ZCOUNT', WORKERS, now, '+inf') == 0 and a.last_id == 0
-  if is_first and (a.is_fresh or call('HGET', TOTALS, 'spent') == '1') then
-    return answer('flush')
-  end
+  local ended = call('HGET', TOTALS, 'ended')
+  if is_first and (a.is_fresh or ended == 'clear') then return answer('flush') end
   if version and version ~= a.version then return answer('version', version) end
   if is_first then
-    call('DEL', P .. 'starts')  -- a resumed crawl begins with its start requests
+    if ended then call('DEL', P .. 'starts') end  -- the next crawl begins with its start requests
     if was_there() then recount() end
   end
-  call('HDEL', TOTALS, 'spent')
+  call('HDEL', TOTALS, 'ended')
   call('HSET', M, 'since', now, 'host', a.host)
 end
 if number(call('HGET', M, 'attempt')) >= a.attempt then
@@ -64,7 +63,7 @@ if a.last_id > 0 and heard_at > 0 and silence > a.lease_ms / 2 then  -- Redis wa
   for _, name in ipairs(call('ZRANGE', WORKERS, 0, -1)) do call('ZINCRBY', WORKERS, silence, name) end
 end
 call('ZADD', WORKERS, now + a.lease_ms, me)
-local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended', 'full')
+local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters')
 gen = gen or tonumber(known[1] or '')
 if not gen and was_there() then recount() end
 if not gen then begin_count() end
@@ -295,43 +294,33 @@ for _ = 1, 4 * a.requests do
   end
 end
 
-local seeds, seeds_left = {}, 0
-if a.seeds_key ~= '' then
-  local key = KEYS[2]
-  local kinds = {list = {'LPOP', 'LLEN'}, set = {'SPOP', 'SCARD'}, zset = {'ZPOPMAX', 'ZCARD'}}
-  local commands = kinds[call('TYPE', key).ok] or {}
-  for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
-    if octets >= a.octets then break end
-    local seed = call('LPOP', SEEDS)
-    if not seed then
-      local data = commands[1] and call(commands[1], key)
-      if type(data) == 'table' then data = data[1] end  -- with its score
-      seed = data and ('\0' .. data)
-    end
-    if not seed then break end
-    local id, deliveries, data = give('S', '', 0, seed)
-    seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0}
+local seeds, key = {}, KEYS[2]
+local kinds = {list = {'LPOP', 'LLEN'}, set = {'SPOP', 'SCARD'}, zset = {'ZPOPMAX', 'ZCARD'}}
+local commands = kinds[call('TYPE', key).ok] or {}
+for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
+  if octets >= a.octets then break end
+  local seed = call('LPOP', SEEDS)
+  if not seed then
+    local data = commands[1] and call(commands[1], key)
+    if type(data) == 'table' then data = data[1] end  -- with its score
+    seed = data and ('\0' .. data)
   end
-  seeds_left = call('LLEN', SEEDS) + (commands[2] and call(commands[2], key) or 0)
+  if not seed then break end
+  local id, deliveries, data = give('S', '', 0, seed)
+  seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0}
 end
 
--- The end of a worker, and of the crawl
-
-local is_last = 0
 if a.leaves then
   for _, id in ipairs(call('HKEYS', F)) do give_back(me, id, false) end
   call('ZREM', WORKERS, me)
   call('SREM', P .. 'busy', me)
   call('DEL', F, M)
   call('HDEL', TOTALS, 'f:' .. me)
-  if call('ZCOUNT', WORKERS, now, '+inf') == 0 then
-    is_last = 1
-    if a.flushes then call('SET', P .. 'flushing', me, 'PX', 10000) end
-  end
 else
   call(a.is_busy and 'SADD' or 'SREM', P .. 'busy', me)
   if done > 0 then call('HINCRBY', M, 'done', done) end
 end
+local seeds_left = call('LLEN', SEEDS) + (commands[2] and call(commands[2], key) or 0)
 
 write()
 total('done', done)
@@ -376,17 +365,29 @@ end
 local is_mender = mend and not a.leaves and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
 if is_mender then call('HDEL', TOTALS, 'step') end  -- Redis may have restarted since
 
-local idle = -1
+-- The end of the crawl: only here it is decided whether the crawl is cleared. It is kept unless it
+-- ended by itself: the last worker had nothing to stop it, nothing is left, and no letter is dead.
+
+local word, idle = 'ok', -1
+local workers, letters = call('ZCOUNT', WORKERS, now, '+inf'), call('LLEN', DEAD)
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
   call('HSETNX', TOTALS, 'idle', now)
   idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
-  if a.leaves and a.flushes then call('HSET', TOTALS, 'spent', 1) end
+  if a.leaves and seeds_left == 0 then
+    local is_over = a.flushes and letters == 0
+    call('HSET', TOTALS, 'ended', is_over and 'clear' or 'keep')
+    call('HDEL', TOTALS, 'only_letters')
+    if is_over and workers == 0 then
+      word = 'flush'
+      call('SET', P .. 'flushing', me, 'PX', 10000)
+    end
+  end
 else
-  call('HDEL', TOTALS, 'idle')
+  call('HDEL', TOTALS, 'idle', 'ended')
 end
 
 return cmsgpack.pack({
-  'ok', epoch, number(call('GET', P .. 'ids')), n, fly, idle, call('ZCARD', WORKERS),
+  word, epoch, number(call('GET', P .. 'ids')), n, fly, idle, workers,
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  is_last, turns, told, is_mender and 1 or 0, is_full and 1 or 0
+  letters, turns, told, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0
 })

@@ -1,0 +1,80 @@
+"""A crawl at ordinary work: stopped, restarted, deployed to, and its letters put back."""
+
+from __future__ import annotations
+
+import signal
+import time
+
+import pytest
+
+from tests.fleet.crews import Crew
+from tests.fleet.test_crawls import assert_nothing_left
+from tests.fleet.test_failures import assert_whole, crew_of, site, until
+from tests.redis_server import RedisServer, needs_redis
+from tests.servers.handle import Site
+
+__all__ = ["site"]
+
+pytestmark = [needs_redis, pytest.mark.slow]
+STAYS = "The crawl stays in Redis: "
+
+
+def reason_of(crew: Crew, number: int) -> str:
+    return str(crew.result(number)["finish_reason"])
+
+
+class TestStopped:
+    """A stop keeps the queue, and the next run fetches exactly the rest."""
+
+    def test_all_workers(self, site: Site, redis_server: RedisServer) -> None:
+        with crew_of(redis_server.url, 2, site) as crew:
+            until(site, 60)
+            for number in range(2):
+                crew.signal(number, signal.SIGTERM)
+            crew.wait()
+            assert [reason_of(crew, number) for number in range(2)] == ["shutdown"] * 2
+            (log,) = [log for log in map(crew.log, range(2)) if STAYS in log]
+            assert "run the spider again" in log.splitlines()[-1]
+            crew.add()
+            crew.wait()
+            assert (crew.errors, reason_of(crew, 2)) == ("", "finished")
+        assert_whole(site, 0)
+        assert_nothing_left(redis_server)
+
+    def test_the_last_leaves_before_the_first_is_back(
+        self, site: Site, redis_server: RedisServer
+    ) -> None:
+        with crew_of(redis_server.url, 2, site) as crew:
+            until(site, 60)
+            crew.signal(0, signal.SIGTERM)
+            crew.wait(without=(1,))
+            crew.signal(1, signal.SIGTERM)
+            crew.wait()
+            crew.add(), crew.add()
+            crew.wait()
+            assert crew.errors == ""
+        assert_whole(site, 0)
+
+    def test_by_its_settings(self, site: Site, redis_server: RedisServer) -> None:
+        with crew_of(redis_server.url, 1, site, settings={"CLOSESPIDER_PAGECOUNT": 50}) as crew:
+            crew.wait()
+            assert reason_of(crew, 0) == "closespider_pagecount"
+            assert STAYS in crew.log(0)
+        with crew_of(redis_server.url, 1, site) as crew:
+            crew.wait()
+        assert_whole(site, 0)
+
+    def test_one_is_frozen_and_the_other_stopped(
+        self, site: Site, redis_server: RedisServer
+    ) -> None:
+        with crew_of(redis_server.url, 2, site) as crew:
+            until(site, 60)
+            crew.signal(0, signal.SIGSTOP)
+            time.sleep(0.5)
+            crew.signal(1, signal.SIGTERM)
+            crew.wait(without=(0,))
+            crew.signal(0, signal.SIGCONT)
+            crew.wait()
+            assert reason_of(crew, 0) == "finished"
+        assert_whole(site, 0)
+        assert_nothing_left(redis_server)
