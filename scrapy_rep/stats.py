@@ -61,6 +61,9 @@ FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Red
 FLEET_ASIDE = _stat(
     "rep/fleet/aside", "entries that break a rule, and keys of another type, set aside"
 )
+FLEET_PASSED_ON = _stat(
+    "rep/fleet/passed_on", "entries that this worker could not use, and left to other workers"
+)
 FLEET_DEAD = _stat(
     "rep/fleet/dead_letters", "requests during which three workers in a row were lost"
 )

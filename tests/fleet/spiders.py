@@ -42,6 +42,20 @@ class TreeSpider(Spider):
                 yield Request(f"{root}/{child}")
 
 
+class NewTreeSpider(TreeSpider):
+    """The same, deployed later: half of its requests have a callback that the other lacks."""
+
+    name = "tree"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for one in super().parse(response):
+            is_new = isinstance(one, Request) and one.url[-1] in "13579"
+            yield one.replace(callback=self.parse_new) if is_new else one
+
+    def parse_new(self, response: Response) -> Iterator[Any]:
+        yield from self.parse(response)
+
+
 class SlowTreeSpider(TreeSpider):
     """The same, and its callbacks wait between what they yield."""
 

@@ -243,7 +243,7 @@ def evict(fleet: Fleet, name: str) -> None:
     fleet.client.delete(fleet.key(name))
 
 
-_SINGLE = ("due", "new", "lines", "t", "w", "dying", "busy", "starts", "seeds")
+_SINGLE = ("due", "new", "lines", "t", "w", "dying", "busy", "starts", "seeds", "refused")
 _SINGLE_AND_OWN = (*_SINGLE, "df", "m:one", "f:one", "epoch", "ids")
 
 

@@ -7,16 +7,19 @@ import time
 
 import pytest
 
+from tests.commands.test_fleet import shown
 from tests.fleet.crews import Crew
 from tests.fleet.test_crawls import assert_nothing_left
-from tests.fleet.test_failures import assert_whole, crew_of, site, until
+from tests.fleet.test_failures import HOSTS, assert_whole, crew_of, site, until
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Site
 
 __all__ = ["site"]
 
 pytestmark = [needs_redis, pytest.mark.slow]
+NEW = "tests.fleet.spiders:NewTreeSpider"
 STAYS = "The crawl stays in Redis: "
+DEAD = "rep:{tree:requests}:dead"
 
 
 def reason_of(crew: Crew, number: int) -> str:
@@ -77,4 +80,48 @@ class TestStopped:
             crew.wait()
             assert reason_of(crew, 0) == "finished"
         assert_whole(site, 0)
+        assert_nothing_left(redis_server)
+
+
+class TestDeployed:
+    """Some workers have a new callback."""
+
+    def test_some_workers(self, site: Site, redis_server: RedisServer) -> None:
+        with (
+            crew_of(redis_server.url, 1, site) as old,
+            crew_of(redis_server.url, 1, site, NEW) as new,
+            redis_server.client() as client,
+        ):
+            old.wait()
+            new.wait()
+            assert [reason_of(old, 0), reason_of(new, 0)] == ["finished"] * 2
+            assert client.llen(DEAD) == 0
+            assert old.stat("rep/fleet/passed_on") > 0
+            words = "differs: spider is 'tests.fleet.spiders."
+            assert sum(words in crew.log(0) for crew in (old, new)) == 1
+        assert_whole(site, 0)
+        assert_nothing_left(redis_server)
+
+    @pytest.mark.parametrize("options", [[], ["--only-letters"]])
+    def test_only_old_workers_and_letters_are_put_back(
+        self, site: Site, redis_server: RedisServer, options: list[str]
+    ) -> None:
+        with crew_of(redis_server.url, 1, site, NEW, settings={"CLOSESPIDER_PAGECOUNT": 20}) as new:
+            new.wait()
+        with (
+            crew_of(redis_server.url, 2, site) as old,
+            redis_server.client() as client,
+        ):
+            old.wait()
+            assert {reason_of(old, number) for number in range(2)} == {"dead_letters"}
+            count = client.llen(DEAD)
+            assert count == old.stat("rep/fleet/aside") > 0
+            assert any(f"and {count} dead letters" in old.log(number) for number in range(2))
+        settings = {"REP_REDIS_URL": redis_server.url}
+        done = shown("requeue", "--spider", "tree", *options, settings=settings)
+        assert done.out == f"tree: {count} dead letters put back\n"
+        with crew_of(redis_server.url, 2, site, NEW) as new:
+            new.wait()
+            assert (new.errors, reason_of(new, 0)) == ("", "finished")
+        assert_whole(site, 0 if options else HOSTS)
         assert_nothing_left(redis_server)

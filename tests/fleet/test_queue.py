@@ -473,6 +473,84 @@ class TestLeases:
         assert (fleet.total("done"), one.reply.queued) == (1, 2 * PUSHES)
 
 
+class TestRefused:
+    """What one worker cannot use goes to the others, once to each."""
+
+    def refused(self, worker: Worker, *others: str) -> HeldRequest:
+        worker.push("new", *others)
+        worker.settle()
+        (held,) = worker.talk(1) or worker.talk(1)
+        worker.ledger.set_aside(held, "no such callback")
+        worker.talk()
+        return held
+
+    def test_by_one(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        two.talk()
+        self.refused(one, "old")
+        got = drained(one)
+        assert urls(got) == ["old"]
+        (held,) = two.talk(9) or two.talk(9)
+        two.finish(held)
+        two.talk()
+        assert (held.payload, held.deliveries) == (b"new", 1)
+        assert (two.reply.letters, two.reply.queued, two.reply.flying) == (0, 0, 0)
+        assert "refused" not in fleet.all_keys()
+
+    def test_by_all(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        two.talk()
+        self.refused(one)
+        (held,) = two.talk(9)
+        two.ledger.set_aside(held, "no callback either")
+        two.talk()
+        assert (two.reply.letters, two.reply.queued) == (1, 0)
+        assert two.reply.aside == ((f"An entry of {A}", "no such callback"),)
+        assert "refused" not in fleet.all_keys()
+
+    def test_by_all_that_are_left(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        two.talk()
+        self.refused(one)
+        assert drained(one) == []
+        two.talk(leaves=True)
+        assert drained(one) == []
+        assert (one.reply.letters, one.reply.queued) == (1, 0)
+
+    def test_a_worker_that_comes_later_has_it(self, one: Worker, two: Worker) -> None:
+        two.talk()
+        self.refused(one)
+        one.talk(leaves=True)
+        two.talk(leaves=True)
+        assert urls(drained(one.fleet.worker("three"))) == ["new"]
+
+
+class TestSuspects:
+    def test_come_after_a_hundred_others(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """Whatever is queued at their origin."""
+        one.push("a", "b")
+        one.settle()
+        assert len(one.talk(9) or one.talk(9)) == 2
+        fleet.now += LEASE_MS / 1000 + 1
+        two.push(*(f"{number}" for number in range(400)))
+        for _ in range(10):
+            two.talk()
+        got = drained(two, 30)
+        places = [place for place, held in enumerate(got) if held.deliveries == 2]
+        assert len(places) == 2
+        assert 90 < places[0] <= 110
+        assert places[1] <= 130
+
+
+class TestAbout:
+    def test_a_difference(self, one: Worker, two: Worker, fleet: Fleet) -> None:
+        one.talk(about="a")
+        two.talk(about="a")
+        assert two.reply.about == ""
+        three = fleet.worker("three")
+        three.talk(about="b")
+        assert three.reply.about == "a"
+        three.talk()
+        assert three.reply.about == ""
+
+
 class TestLostReplies:
     """An exchange may have been carried out, or not, or late."""
 

@@ -123,14 +123,15 @@ class Inbox:
             self.lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
 
     def _receive(self, held: HeldRequest, now: float) -> None:
-        """Make a request of an entry; an entry that breaks a rule is set aside, never executed."""
+        """Make a request of an entry; an entry that breaks a rule here is left to other workers."""
         self.ledger.hold(held, now)
         if held.deliveries > 1:
             self._count(stats.FLEET_AGAIN)
         try:
             held.request = self.entries.read(held.payload)
         except EntryRefused as error:
-            self._set_aside(held, f"it is not executed: {error}")
+            self._count(stats.FLEET_PASSED_ON)
+            self.ledger.set_aside(held, f"it is not executed: {error}")
 
     def _begin(self, held: HeldRequest) -> None:
         """Queue the requests that the spider makes of a start URL; then the URL is done."""
@@ -144,13 +145,9 @@ class Inbox:
         except Exception as error:
             spider = self.crawler.spider
             logger.exception("No request was made from a start URL", extra={"spider": spider})
-            self._set_aside(held, f"no request was made from it: {error}")
+            self.ledger.set_aside(held, f"no request was made from it: {error}")
         else:
             self.ledger.done(held)
-
-    def _set_aside(self, held: HeldRequest, reason: str) -> None:
-        self.ledger.set_aside(held, reason)
-        self.complaints.tell_of_aside(f"An entry of {held.lane}", reason)
 
     def _sample(self, payload: bytes) -> Request | None:
         with suppress(EntryRefused):

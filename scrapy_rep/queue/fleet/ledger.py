@@ -151,7 +151,7 @@ class Ledger:
             self._end(held, held.has_reached and not held.has_left, *unknown)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
-        """Note that a request can't be executed."""
+        """Note that this worker can't execute a request: another may, or it is set aside."""
         with suppress(ValueError):  # a start URL is not there
             self.buffer.remove(held)
         self._end(held, reason[:500])

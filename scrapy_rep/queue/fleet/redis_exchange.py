@@ -35,6 +35,7 @@ class Wants:
         leaves: whether the worker ends.
         flushes: whether to clear the crawl if this is the last worker and nothing is left.
         host: the host on which it runs, for users.
+        about: what matters of its settings and its spider, while it joins.
         longest: how many octets an entry may take; longer entries are set aside unread.
         ahead_ms: how long before a request is due the worker may get it, to keep it until then.
     """
@@ -49,6 +50,7 @@ class Wants:
     leaves: bool = False
     flushes: bool = False
     host: str = ""
+    about: str = ""
     longest: int = 1 << 20
     ahead_ms: int = 0
 
@@ -82,6 +84,7 @@ class Reply:
         aside: entries and keys that the script set aside, and the reasons.
         is_full: whether Redis has no memory left.
         only_letters: whether start requests are left out in this run.
+        about: what matters of a worker that differs from this one, which has joined.
     """
 
     word: str
@@ -105,6 +108,7 @@ class Reply:
     aside: tuple[tuple[str, str], ...] = ()
     is_full: bool = False
     only_letters: bool = False
+    about: str = ""
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -217,7 +221,7 @@ def _reply_of(octets: bytes) -> Reply:
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, *flags = rest[6:]
+    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, about, *flags = rest[6:]
     is_mender, is_full, only_letters = map(bool, flags)
     return Reply(
         word.decode(),
@@ -245,6 +249,7 @@ def _reply_of(octets: bytes) -> Reply:
         _told(told),
         is_full,
         only_letters,
+        _text(about),
     )
 
 

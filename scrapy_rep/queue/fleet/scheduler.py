@@ -39,6 +39,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import STARTED
 
+from .about import about, differences
 from .batch import Push, PushKind
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
@@ -354,6 +355,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             is_busy=not self._is_over and is_starting(self._crawler),
             is_fresh=self.flush_on_start,
             host=self._host,
+            about="" if self._ledger.epoch else about(self._crawler),
             longest=ENTRY_OCTETS,
             ahead_ms=round(1000 * _AHEAD_SECONDS),
             **fields,
@@ -375,6 +377,15 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._inbox.take(reply)
         if reply.popped or reply.seeds or reply.idle_ms is not None:
             wake(self._crawler)
+        if reply.about:
+            words = "; ".join(differences(about(self._crawler), reply.about))
+            logger.warning(
+                "Another worker of the crawl %s differs: %s. If it is another project, give it "
+                "another SCHEDULER_QUEUE_KEY",
+                self._talk.prefix,
+                words,
+                extra=self._extra,
+            )
         self._watch(reply)
 
     def _watch(self, reply: Reply) -> None:

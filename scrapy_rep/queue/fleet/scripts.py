@@ -14,7 +14,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `p:<lane>`     sorted set: its priorities other than 0 that have requests
 `w`            sorted set: worker -> when its lease ends, in ms
 `f:<worker>`   hash: id -> a request that the worker got and has not done
-`m:<worker>`   hash: the number of its last batch and attempt, and facts for users
+`m:<worker>`   hash: the number of its last batch and attempt, and facts for users and workers
 `dying`        set: taken-over workers with requests that are being handed on
 `busy`         set: workers with a spider that still yields start requests
 `df`           set: fingerprints of queued requests
@@ -28,6 +28,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
                `version` of the keys, entries and exchanges
+`refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
 `renewed`      when a worker found Redis emptied or older last, in ms

@@ -23,7 +23,9 @@
 local a = cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
 local DEAD, SEEDS = P .. 'dead', P .. 'seeds'
-local LAST = -999999999999999  -- the lowest priority (`request_codec.PRIORITY`): of suspects
+-- The lowest priority (`request_codec.PRIORITY`): of suspects, and of requests that a worker refused
+local LAST = -999999999999999
+local PATIENCE = 100  -- so many other requests of its origin come before such a request
 local told = {}  -- what the script itself set aside, and why
 local is_full = false  -- whether Redis has no memory left
 local recount
@@ -104,10 +106,10 @@ end
 -- requests; `delay` in ms; `limit` of requests at a time; `valid`: when these two expire; requests
 -- `out` with workers; the id that closes it (`closer`), the id that was `sent` last; due `at`;
 -- whether it has `others` than priority 0; `why` it waits; the id that closes it next; the recount
--- (`gen`) that includes it.
+-- (`gen`) that includes it; how many requests `passed` those of the lowest priority, plus 1.
 local FIELDS = {'place', 'queued', 'delay', 'limit', 'valid', 'out', 'closer', 'sent', 'at', 'others',
-                'why', 'next_closer', 'gen'}
-local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, '', '', 0}
+                'why', 'next_closer', 'gen', 'passed'}
+local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, '', '', 0, 0}
 
 -- Unpack a value whose parts have the types of `like`; nil for a value that no worker wrote.
 local function unpacked(packed, like)
@@ -151,7 +153,7 @@ local function get(lane)
   r = {}
   for number, field in ipairs(FIELDS) do r[field] = (values or LANE)[number] end
   if not values then
-    r.queued, r.others = count(lane), 1
+    r.queued, r.others, r.passed = count(lane), 1, 1
     if packed or r.queued > 0 then recount() end
   end
   if r.gen ~= gen then r.gen, queued = gen, queued + r.queued end
@@ -177,6 +179,7 @@ local function enqueue(lane, priority, entry, is_first)
   call(is_first and 'LPUSH' or 'RPUSH', list_of(lane, priority), entry)
   if priority ~= 0 then
     r.others = 1
+    if priority == LAST then r.passed = math.max(1, r.passed) end
     call('ZADD', P .. 'p:' .. lane, -priority, string.format('%.0f', priority))
   end
   r.queued = r.queued + 1
@@ -197,13 +200,14 @@ local function best_priority(lane, r)
   return priority
 end
 
-local function dequeue(lane, r)
-  local priority = best_priority(lane, r)
+local function dequeue(lane, r, priority)
   local list = list_of(lane, priority)
   local entry = call('LPOP', list)
   if priority ~= 0 and call('EXISTS', list) == 0 then
     call('ZREM', P .. 'p:' .. lane, string.format('%.0f', priority))
+    if priority == LAST then r.passed = 0 end
   end
+  if priority ~= LAST and r.passed > 0 then r.passed = r.passed + 1 end
   if entry then
     r.queued = r.queued - 1
     queued = queued - 1
@@ -213,7 +217,7 @@ local function dequeue(lane, r)
     r.queued = left
     recount()
   end
-  return entry, priority
+  return entry
 end
 
 -- Open a lane when the request that closed it is gone, or close it for the next turn.
@@ -246,13 +250,14 @@ end
 local REQUEST = {'', 0, 0, ''}
 
 local function bury(lane, reason, payload, is_cut)
-  if is_cut then
-    aside_count = aside_count + 1
-    told[#told + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
-    payload = string.sub(payload, 1, 1000)
-  end
   call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now, not is_cut}))
   call('LTRIM', DEAD, -10000, -1)
+end
+
+local function set_aside(lane, reason, payload, is_cut)
+  aside_count = aside_count + 1
+  told[#told + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
+  bury(lane, reason, is_cut and string.sub(payload, 1, 1000) or payload, is_cut)
 end
 
 local function taken(owner, id)
@@ -267,7 +272,7 @@ local function taken(owner, id)
     e[3] = math.max(0, math.min(255, math.floor(e[3])))
     return letter, e
   end
-  bury('', 'it was changed while a worker had it', packed, true)
+  set_aside('', 'it was changed while a worker had it', packed, true)
   recount()  -- it may have closed its lane
 end
 

@@ -63,6 +63,14 @@ if a.last_id > 0 and heard_at > 0 and silence > a.lease_ms / 2 then  -- Redis wa
   for _, name in ipairs(call('ZRANGE', WORKERS, 0, -1)) do call('ZINCRBY', WORKERS, silence, name) end
 end
 call('ZADD', WORKERS, now + a.lease_ms, me)
+local about = ''  -- of a worker that differs from this one, when it joins
+if not a.is_joined then
+  call('HSET', M, 'about', a.about)
+  for _, name in ipairs(call('ZRANGEBYSCORE', WORKERS, now, '+inf', 'LIMIT', 0, 50)) do
+    local other = call('HGET', P .. 'm:' .. name, 'about')
+    if other and other ~= a.about then about = other end
+  end
+end
 local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters')
 gen = gen or tonumber(known[1] or '')
 if not gen and was_there() then recount() end
@@ -159,8 +167,38 @@ for _, told in ipairs(a.left) do  -- id, lane, how long ago in ms
   place(lane, r)
 end
 
+-- Requests that some workers refused, because they do not know the callback, say: each worker gets
+-- such a request once. `refused`: SHA-1 of the entry -> why, and the workers that refused it.
+local REFUSED = P .. 'refused'
+local has_refused = call('EXISTS', REFUSED) == 1
+
+local function refusal(payload)
+  local digest = redis.sha1hex(payload)
+  return digest, unpacked(call('HGET', REFUSED, digest) or '', {'', {}})
+end
+
+-- Set a request aside that all workers have refused; return whether it was set aside.
+local function give_up(lane, payload, digest, found)
+  for _, name in ipairs(call('ZRANGEBYSCORE', WORKERS, now, '+inf')) do
+    if not found[2][name] then return false end
+  end
+  call('HDEL', REFUSED, digest)
+  set_aside(lane, found[1], payload)
+  return true
+end
+
+local function refuse(e, why)
+  local digest, found = refusal(e[4])
+  found = found or {why, {}}
+  found[2][me] = true
+  if give_up(e[1], e[4], digest, found) then return end
+  has_refused = true
+  call('HSET', REFUSED, digest, cmsgpack.pack(found))
+  enqueue(e[1], LAST, string.char(math.max(0, e[3] - 1)) .. e[4], false)
+end
+
 for _, told in ipairs(a.ended) do
-  local id, how = told[1], told[2]  -- whether the site may have seen it; or why it is set aside
+  local id, how = told[1], told[2]  -- whether the site may have seen it; or why it is refused
   if how == nil then
     give_back(me, id, false)
   else
@@ -168,10 +206,10 @@ for _, told in ipairs(a.ended) do
     if letter then
       release(letter, e, id, how == true)
       if type(how) == 'string' then
-        aside_count = aside_count + 1
-        bury(e[1], how, e[4])
+        if letter == 'S' then set_aside('', how, e[4]) else refuse(e, how) end
       elseif letter ~= 'T' then
         done = done + 1
+        if has_refused then call('HDEL', REFUSED, redis.sha1hex(e[4])) end
       end
     end
   end
@@ -238,9 +276,21 @@ end
 -- that harmless requests do not become dead letters together with the one that kills workers.
 local suspect = call('HGET', M, 'suspect')
 local has_suspect = suspect and call('HEXISTS', F, suspect) == 1
-local function is_suspect_first(lane, r)
-  local first = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
-  return first and (string.byte(first, 1) or 0) > 0
+
+-- Whether this worker may get the first request of the lowest priority. If all refused it, it goes.
+local function may_try(lane, r, priority)
+  local first = call('LINDEX', list_of(lane, LAST), 0)
+  if not first then
+    r.passed = 0
+    return priority == LAST  -- another program changed the list
+  end
+  if has_suspect and (string.byte(first, 1) or 0) > 0 then return false end
+  if not has_refused then return true end
+  local payload = string.sub(first, 2)
+  local digest, found = refusal(payload)
+  if not found or not found[2][me] then return true end
+  if give_up(lane, payload, digest, found) then dequeue(lane, r, LAST) end
+  return false
 end
 
 local function give(letter, lane, priority, entry)
@@ -254,10 +304,10 @@ end
 
 -- A request is given out `a.ahead_ms` before it is due, with the time that its worker must keep it,
 -- so that the exchange does not delay it. Its lane is closed until then.
-local function pop(lane, r)
-  local entry, priority = dequeue(lane, r)
+local function pop(lane, r, priority)
+  local entry = dequeue(lane, r, priority)
   if entry and #entry > a.longest + 1 then  -- not written by a worker
-    bury(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
+    set_aside(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
   elseif entry then
     local id, deliveries, payload = give('F', lane, priority, entry)
     r.out = r.out + 1
@@ -284,12 +334,16 @@ for _ = 1, 4 * a.requests do
   elseif r.delay > 0 and now < renewed + r.delay then
     r.at = renewed + r.delay
     place(lane, r)
-  elseif has_suspect and is_suspect_first(lane, r) then
-    r.at = now + 100  -- another worker may take it first
-    place(lane, r)
   else
-    pops[#pops + 1] = pop(lane, r)
-    r.at = math.max(r.at, now + #pops * 0.001)  -- after the other lanes
+    local priority = best_priority(lane, r)
+    local is_turn = priority == LAST or r.passed > PATIENCE
+    local may = is_turn and may_try(lane, r, priority)
+    if priority == LAST and not may then
+      r.at = now + 100  -- another worker may take it first
+    else
+      pops[#pops + 1] = pop(lane, r, may and LAST or priority)
+      r.at = math.max(r.at, now + #pops * 0.001)  -- after the other lanes
+    end
     place(lane, r)
   end
 end
@@ -389,5 +443,5 @@ end
 return cmsgpack.pack({
   word, epoch, number(call('GET', P .. 'ids')), n, fly, idle, workers,
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  letters, turns, told, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0
+  letters, turns, told, about, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0
 })

@@ -50,7 +50,7 @@ local function look_at(lane)
   local r = get(lane)
   local left = count(lane)
   queued, r.queued = queued + left - r.queued, left
-  r.others = call('EXISTS', P .. 'p:' .. lane)
+  r.others, r.passed = call('EXISTS', P .. 'p:' .. lane), math.max(1, r.passed)
   r.out = out[lane] or 0
   if r.next_closer ~= '' and not has[r.next_closer] then r.next_closer = '' end
   if r.closer ~= '' and not has[r.closer] then
