@@ -84,6 +84,8 @@ def _check(options: argparse.Namespace) -> None:
         if len(options.origins) > 1 or options.watch:
             raise CommandError("requeue takes no origins and no --watch: it takes all dead letters")
         return
+    if options.only_letters:
+        raise CommandError("--only-letters belongs to requeue")
     options.origins = [str(named_origin(text)) for text in options.origins]
     if not 0 <= options.dead <= _LETTERS_MOST:
         raise CommandError(f"--dead {options.dead}: give a number up to {_LETTERS_MOST}")

@@ -228,6 +228,7 @@ class TestDeadLetters:
         worker.ledger.push(Push(B, 0, PushKind.FILTERED, b"bad", b"bad"))
         worker.talk(), worker.talk()
         got = worker.talk(9)
+        fleet.client.zrem(fleet.key("w"), "box1:17:abcd", "box2:18:cdef")  # they would try, too
         for held in got:
             worker.ledger.set_aside(held, "no method of that name")
         worker.talk()
@@ -246,6 +247,7 @@ class TestDeadLetters:
     ) -> None:
         one = fleet.worker("box3:1:0")
         (held,) = one.talk(1)
+        fleet.client.zrem(fleet.key("w"), "box1:17:abcd", "box2:18:cdef")  # they would try, too
         one.ledger.set_aside(held, "why")
         one.talk()
         others = fleet.all_keys() - {"dead"}
@@ -259,6 +261,16 @@ class TestDeadLetters:
         for lane, _ in two.reply.asked:
             two.settle(lane)
         assert [one.payload for one in drained(two)] == [held.payload]
+
+    def test_alone_only_if_nothing_else_waits(
+        self, dead: None, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        done = shown("requeue", "--only-letters", "--spider", "x", settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert "x has workers or waiting requests" in done.err
+        assert fleet.client.llen(fleet.key("dead")) == 7
+        done = shown("--only-letters", "--spider", "x", settings=settings)
+        assert (done.status, "belongs to requeue" in done.err) == (2, True)
 
     def test_not_of_another_release(
         self, dead: None, fleet: Fleet, settings: dict[str, Any]
