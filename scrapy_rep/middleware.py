@@ -17,12 +17,12 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
-from scrapy_rep.engine.state import is_closing
+from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
-from scrapy_rep.pace.pacing import Pacing, keeps_own_gate, shares_pace, waits_in_queue
+from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
 from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pace.waits import Waits
@@ -102,10 +102,6 @@ class RepMiddleware:
         self.policies = Policies(crawler, settings, self._identity, exits)
         link = link_of(crawler, settings) if shares_pace(settings) else None
         self.pacing = Pacing(crawler, settings, exits, link)
-        if link is not None and keeps_own_gate(crawler.settings):
-            from scrapy_rep.pace.redis_gate import RedisGate  # few crawls need it
-
-            self.pacing.gate = RedisGate(crawler, link)
         self.waits = Waits(crawler, settings, self.policies, self.pacing)
         self._standstill = Standstill(crawler, self.waits, self.pacing)  # signals need it alive
         self._reservations: Reservations | None = None
@@ -136,6 +132,14 @@ class RepMiddleware:
             self._journal.warning(
                 "This DOWNLOADER hides its middlewares, so a User-Agent that a middleware sets "
                 "after RepMiddleware is not judged. Set ROBOTSTXT_USER_AGENT"
+            )
+        is_alone = shares_pace(self.settings) and not keeps_pace_over_fleet(self.crawler.settings)
+        if is_alone and not is_by_hand(self.crawler):
+            self._journal.warning(
+                "Workers with the same REP_REDIS_URL share robots.txt files only: each keeps the "
+                "pace and the rests of sites for itself. To share those too, set SCHEDULER = "
+                '"scrapy_rep.RepRedisScheduler". If each site has only one worker, set '
+                'REP_PACE_SCOPE = "process"'
             )
 
     async def _spider_closed(self, reason: str = "") -> None:

@@ -336,8 +336,6 @@ process.start()
         *(
             "scrapy_rep.pages.browsers.judge",
             "scrapy_rep.pages.browsers.browser_pages",
-            "scrapy_rep.pace.redis_gate",
-            "scrapy_rep.pace.redis_rests",
         ),
         *("scrapy_rep.cache.link", "scrapy_rep.cache.sqlite", "scrapy_rep.protocol.fields"),
         *("scrapy_rep.protocol.usage.preference", "scrapy_rep.protocol.usage.robots"),

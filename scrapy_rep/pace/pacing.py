@@ -55,10 +55,6 @@ _WORDS = {
 class Gate(Protocol):
     """Where a request waits for its turn among those that other processes send to its site."""
 
-    @property
-    def factor(self) -> int:
-        """By how much this process is to be slower than the site allows."""
-
     def may_go(
         self,
         origin: Origin,
@@ -148,11 +144,10 @@ class Pacing:
         """
         found, now = self.of(policy, tokens), time.time()
         is_free = found.is_skipped and not self._settings.dry_run
-        factor = 1 if self.gate is None else self.gate.factor
         monotonic = time.monotonic()
         return Ask(
             policy.origin,
-            0.0 if is_free else found.delay_seconds * factor,
+            0.0 if is_free else found.delay_seconds,
             monotonic + found.holds_until - now,
             last_at=monotonic - max(0.0, now - policy.asked_at),  # a fetch was a visit too
         )
@@ -343,11 +338,16 @@ class Pacing:
         )
 
 
+def keeps_pace_over_fleet(settings: BaseSettings) -> bool:
+    """Whether the scheduler of a crawl shares the pace of origins with other workers."""
+    return getattr(load_object(settings["SCHEDULER"]), "keeps_pace_over_fleet", False)
+
+
 def waits_in_queue(settings: BaseSettings) -> bool:
     """Whether the queue of a crawl keeps the requests of an origin while it rests."""
-    scheduler = load_object(settings["SCHEDULER"])
-    if getattr(scheduler, "keeps_pace_over_fleet", False):
+    if keeps_pace_over_fleet(settings):
         return True
+    scheduler = load_object(settings["SCHEDULER"])
     queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
     return issubclass(scheduler, Scheduler) and getattr(queue, "keeps_resting", False)
 
@@ -355,8 +355,3 @@ def waits_in_queue(settings: BaseSettings) -> bool:
 def shares_pace(settings: RepSettings) -> bool:
     """Whether a crawl shares its pace, and the rests of origins, by Redis."""
     return bool(settings.redis_url) and settings.pace_scope == "fleet"
-
-
-def keeps_own_gate(settings: BaseSettings) -> bool:
-    """Whether the scheduler of a crawl that shares its pace leaves that to the middleware."""
-    return not getattr(load_object(settings["SCHEDULER"]), "keeps_pace_over_fleet", False)

@@ -157,29 +157,6 @@ class DeadlySpider(TreeSpider):
         yield from super().parse(response)
 
 
-class Dawdler:
-    """A downloader middleware that keeps every other page for a while."""
-
-    def __init__(self) -> None:
-        self._count = 0
-
-    async def process_request(self, request: Request) -> None:
-        from scrapy_rep.engine.loops import sleep
-
-        self._count += not request.url.endswith("/robots.txt")
-        if self._count % 2:
-            await sleep(0.4)
-
-
-class Replier:
-    """A downloader middleware that answers pages from a cache."""
-
-    def process_request(self, request: Request) -> Response | None:
-        if request.url.endswith("/robots.txt"):
-            return None
-        return Response(request.url, body=b"page", flags=["cached"])
-
-
 class LoopWatch:
     """Measures how long the event loop stood still at most, by what its own process did."""
 

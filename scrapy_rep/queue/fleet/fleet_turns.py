@@ -162,13 +162,7 @@ class FleetLinks:
 
 
 class FleetTurns:
-    """The turns of one worker: the `Gate` of a crawl with `RepRedisScheduler`.
-
-    Attributes:
-        factor: how many times slower than the site allows the worker must be.
-    """
-
-    factor = 1
+    """The turns of one worker: the `Gate` of a crawl with `RepRedisScheduler`."""
 
     def __init__(self, ledger: Ledger, talk: Talk, lanes: FleetLanes, out: Out) -> None:
         self._ledger = ledger
