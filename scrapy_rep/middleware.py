@@ -18,7 +18,6 @@ from scrapy_rep import stats
 from scrapy_rep.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.state import is_by_hand, is_closing
-from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
@@ -100,8 +99,7 @@ class RepMiddleware:
         # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
-        link = link_of(crawler, settings) if shares_pace(settings) else None
-        self.pacing = Pacing(crawler, settings, exits, link)
+        self.pacing = Pacing(crawler, settings, exits)
         self.waits = Waits(crawler, settings, self.policies, self.pacing)
         self._standstill = Standstill(crawler, self.waits, self.pacing)  # signals need it alive
         self._reservations: Reservations | None = None

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import time
+from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -69,6 +70,7 @@ class Backoff:
         self._challenged: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._passes_challenges = settings.challenges == "pass"
         self._told: set[Origin | None] = set()
+        self._listeners: list[Callable[[Origin, Rest | None, float], None]] = []
         self._is_on = settings.backoff
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
@@ -77,9 +79,29 @@ class Backoff:
         """Whether a request may be sent now; the first after a rest goes alone."""
         return self.rests.go(origin, request, self._has_ended)
 
-    async def may_probe(self, origin: Origin, request: Request) -> bool:  # noqa: ARG002
-        """Whether no other process sends a request first, where that is known."""
-        return True
+    def goes_first(self, origin: Origin, request: Request) -> bool:
+        """Whether a request goes first after a rest, and has not ended."""
+        return self.rests.is_probe(origin, request) and not self._has_ended(request)
+
+    def listen(self, rested: Callable[[Origin, Rest | None, float], None]) -> None:
+        """Call a function with each rest that an answer changed, and when its request was sent."""
+        self._listeners.append(rested)
+
+    def take_over(self, origin: Origin, rest: Rest | None) -> None:
+        """Take over a rest of another process, or its end."""
+        before, now = self.rests.of(origin), time.monotonic()
+        was_resting = before is not None and before.seconds > 0
+        if rest is None:
+            self.rests.put(origin, None)
+            if was_resting:
+                self._log(origin, "%s answers another worker well: its rest is over", origin)
+            return
+        # Requests that left before it was heard of say nothing of how the site is after it.
+        self.rests.put(origin, replace(rest, began_at=now))
+        self._downloader.recall(partial(self._is_page_of, origin))
+        if not was_resting:
+            words = "%s has another worker wait: no request goes to it for %.1f s"
+            self._log(origin, words, origin, max(0.0, rest.until_at - now))
 
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
@@ -238,9 +260,13 @@ class Backoff:
             count = self._downloader.recall(partial(self._is_page_of, origin))
             self._journal.count(stats.BACKOFF_PUT_BACK, count)
 
-    def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:  # noqa: ARG002
+    def _put(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:
         """Note the rest of an origin after the answer to a request that was sent then."""
+        known = [one for one in (self.rests.of(origin), rest) if one is not None]
         self.rests.put(origin, rest)
+        if any(one.seconds or one.given_up_until for one in known):
+            for tell in self._listeners:
+                tell(origin, rest, sent_at)
 
     def _is_page_of(self, origin: Origin, request: Request) -> bool:
         return request in self._sent_at and origin_of(request.url) == origin

@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
-    from scrapy_rep.cache.link import Link
     from scrapy_rep.settings import RepSettings
 
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
@@ -73,6 +72,9 @@ class Gate(Protocol):
     ) -> None:
         """Wait for the turn of a request; `is_awaited` tells if another waits for its answer."""
 
+    def may_probe(self, origin: Origin, request: Request) -> bool:
+        """Whether a request may go first after a rest; False, too, while that is not known."""
+
     def end(self, request: Request) -> None:
         """A request that had its turn has ended, or is not sent."""
 
@@ -87,21 +89,13 @@ class Pacing:
         left_at: when a page's request left the downloader last, or the crawl began; monotonic.
     """
 
-    def __init__(
-        self, crawler: Crawler, settings: RepSettings, decisions: Decisions, link: Link | None
-    ) -> None:
-        """Begin; with a `link`, rests are shared by all workers that use the same Redis."""
+    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
         self._crawler = crawler
         self._journal = Journal(crawler, __name__)
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
-        if link is None or not settings.backoff:
-            self.backoff = Backoff(crawler, settings, decisions, self.downloader)
-        else:
-            from .redis_rests import SharedBackoff  # few crawls share their rests
-
-            self.backoff = SharedBackoff(crawler, settings, decisions, self.downloader, link)
+        self.backoff = Backoff(crawler, settings, decisions, self.downloader)
         self.gate: Gate | None = None
         self.left_at = time.monotonic()
         self._lent: set[Hashable] = set()
@@ -246,14 +240,18 @@ class Pacing:
         backoff = self.backoff
         while True:
             own_left = refused_until(request) - time.time()
-            may_go = own_left <= 0 and backoff.go(origin, request)
-            if may_go and await backoff.may_probe(origin, request):
+            if own_left <= 0 and backoff.go(origin, request) and self._may_probe(origin, request):
                 return True
             if is_closing(self._crawler):
                 return False
             left = max(own_left, backoff.rests.ready_at(origin) - time.monotonic())
             with self._room_for_others(request, is_needed=True):
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
+
+    def _may_probe(self, origin: Origin, request: Request) -> bool:
+        """Whether no other process sends its request first after a rest."""
+        is_first = self.backoff.rests.is_probe(origin, request)
+        return not is_first or self.gate is None or self.gate.may_probe(origin, request)
 
     @contextmanager
     def _room_for_others(self, waiting: Hashable, *, is_needed: bool) -> Iterator[None]:
@@ -353,5 +351,5 @@ def waits_in_queue(settings: BaseSettings) -> bool:
 
 
 def shares_pace(settings: RepSettings) -> bool:
-    """Whether a crawl shares its pace, and the rests of origins, by Redis."""
+    """Whether a crawl is to share its pace, and the rests of origins, by Redis."""
     return bool(settings.redis_url) and settings.pace_scope == "fleet"

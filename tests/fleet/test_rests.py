@@ -11,7 +11,6 @@ from typing import Any
 import pytest
 
 from tests.commands.test_fleet import shown
-from tests.crawls.settings import WITH_SCRAPYS_QUEUE
 from tests.crawls.test_backoff import ROBOTS, busy, rounds
 from tests.fleet.crews import Crew, Loop
 from tests.fleet.test_crawls import FLAT
@@ -20,13 +19,7 @@ from tests.redis_server import RedisServer, SlowLine, needs_redis
 from tests.servers.handle import Answer, Site
 
 pytestmark = [needs_redis, pytest.mark.slow, pytest.mark.timed]
-PLAIN = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "REP_STORE": "memory"}
-# With the last two, the spider of every worker sends all requests itself.
-QUEUES: dict[str, dict[str, Any]] = {
-    "fleet": {"REP_FLEET_LEASE_SECONDS": 3, "SCHEDULER_IDLE_BEFORE_CLOSE": 1},
-    "ours": PLAIN,
-    "scrapy's": {**PLAIN, **WITH_SCRAPYS_QUEUE},
-}
+SETTINGS = {"REP_FLEET_LEASE_SECONDS": 3, "SCHEDULER_IDLE_BEFORE_CLOSE": 1}
 PAGES = 24
 
 
@@ -47,11 +40,8 @@ def assert_rests(site: Site, lasts_seconds: float = 8.0) -> None:
 
 
 @pytest.mark.every_loop
-@pytest.mark.parametrize(
-    ("loop", "queue"),
-    [*itertools.product(["asyncio"], QUEUES), ("reactorless", "fleet")],
-)
-def test_three_workers(redis_server: RedisServer, loop: Loop, queue: str) -> None:
+@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+def test_three_workers(redis_server: RedisServer, loop: Loop) -> None:
     with (
         Site(limited()) as site,
         Crew(
@@ -59,36 +49,35 @@ def test_three_workers(redis_server: RedisServer, loop: Loop, queue: str) -> Non
             FLAT,
             3,
             loop=loop,
-            settings=QUEUES[queue],
+            settings=SETTINGS,
             roots=[site.url("/")],
             pages=PAGES,
         ) as crew,
     ):
         crew.wait()
         assert crew.errors == ""
-        times = 1 if queue == "fleet" else 3
-        assert sorted(crew.scraped) == sorted(times * [site.url(f"/{n}") for n in range(PAGES)])
+        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(PAGES))
         assert_rests(site)
 
 
-@pytest.mark.parametrize("queue", ["fleet", "ours"])
-def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer, queue: str) -> None:
-    """Another worker probes later, and every page comes."""
+def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer) -> None:
+    """Another worker sends a first request five seconds later, long before the lease ends."""
     # The answer to the first probe takes long.
     slow = Answer(body="page", delay_seconds=2.0)
     routes = {**ROBOTS, "/*": [busy(429, 2.0, "3"), slow]}
+    settings = {**SETTINGS, "REP_FLEET_LEASE_SECONDS": 20}
     with (
         Site(routes) as site,
         Crew(
-            redis_server.url, FLAT, 3, settings=QUEUES[queue], roots=[site.url("/")], pages=PAGES
+            redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=PAGES
         ) as crew,
         redis_server.client() as client,
     ):
         patience = time.monotonic() + 30
-        while not (keys := client.keys("rep:{pace}:probe:*")):
+        while not (holders := client.hvals("rep:{flat:requests}:first")):
             assert time.monotonic() < patience
             time.sleep(0.01)
-        killed = crew.number_of(int(client.get(keys[0]).partition(b":")[0]))
+        killed = crew.number_of(int(holders[0].split(b":")[1]))
         time.sleep(0.3)
         probed = rounds(site.requests())
         assert len(probed) == 2
@@ -96,41 +85,34 @@ def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer, queu
         crew.signal(killed, signal.SIGKILL)
         crew.wait(without=(killed,))
         assert crew.errors == ""
-        urls = [site.url(f"/{n}") for n in range(PAGES)]
-        assert set(crew.scraped) == set(urls)
-        assert len(crew.scraped) == (len(urls) if queue == "fleet" else 2 * len(urls))
-        assert rounds(site.requests())[2][0] - probed[1][0] >= 3
+        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(PAGES))
+        assert 4 < rounds(site.requests())[2][0] - probed[1][0] < 9
 
 
-@pytest.mark.parametrize("queue", ["fleet", "ours"])
-def test_redis_is_out_amid_a_rest(redis_server: RedisServer, queue: str) -> None:
+def test_redis_is_out_amid_a_rest(redis_server: RedisServer) -> None:
     """Each worker is by itself then; nothing is lost."""
     with (
         Site(limited(4.0)) as site,
         SlowLine(redis_server.port) as line,
-        Crew(line.url, FLAT, 2, settings=QUEUES[queue], roots=[site.url("/")], pages=12) as crew,
+        Crew(line.url, FLAT, 2, settings=SETTINGS, roots=[site.url("/")], pages=12) as crew,
     ):
         until(site, 6)
         time.sleep(1)
         line.refuses = True
         line.cut()
         time.sleep(6)
-        if queue == "fleet":  # its queue is in Redis
-            line.refuses = False
+        line.refuses = False
         crew.wait()
         assert crew.errors == ""
-        times = 1 if queue == "fleet" else 2
-        assert set(crew.scraped) == {site.url(f"/{n}") for n in range(12)}
-        assert len(crew.scraped) == times * 12
+        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(12))
 
 
-@pytest.mark.parametrize("queue", ["fleet", "ours"])
-def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer, queue: str) -> None:
+def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer) -> None:
     """Whichever worker probes, the next rest is twice as long."""
     with (
         Site({**ROBOTS, "/*": [busy(429, 8.0), Answer(body="page")]}) as site,
         Crew(
-            redis_server.url, FLAT, 3, settings=QUEUES[queue], roots=[site.url("/")], pages=PAGES
+            redis_server.url, FLAT, 3, settings=SETTINGS, roots=[site.url("/")], pages=PAGES
         ) as crew,
     ):
         crew.wait()
@@ -143,10 +125,9 @@ def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer, queue
     assert fourth[0] - third[0] >= 8
 
 
-@pytest.mark.parametrize("queue", ["fleet", "ours"])
-def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: str) -> None:
+def test_an_origin_is_given_up_over_workers(redis_server: RedisServer) -> None:
     """Every worker drops its requests; to the site go the first burst and the probes."""
-    settings = {**QUEUES[queue], "REP_BACKOFF_GIVE_UP_SECONDS": 4}
+    settings = {**SETTINGS, "REP_BACKOFF_GIVE_UP_SECONDS": 4}
     with (
         Site({**ROBOTS, "/*": busy(429, 0, "2")}) as site,
         Crew(
@@ -157,7 +138,7 @@ def test_an_origin_is_given_up_over_workers(redis_server: RedisServer, queue: st
         assert crew.errors == ""
         assert crew.scraped == []
         assert crew.stat("rep/backoff/given_up") == 1
-        assert crew.stat("rep/backoff/dropped") == (1 if queue == "fleet" else 3) * PAGES
+        assert crew.stat("rep/backoff/dropped") == PAGES
         assert all(len(one) == 1 for one in rounds(site.requests())[1:])
 
 
@@ -165,7 +146,7 @@ def test_it_is_shown(redis_server: RedisServer) -> None:
     """`scrapy rep fleet` says that the lane rests, and until when."""
     with (
         Site({**ROBOTS, "/*": [busy(429, 2.0, "9"), Answer(body="page")]}) as site,
-        Crew(redis_server.url, FLAT, 2, settings=QUEUES["fleet"], roots=[site.url("/")]) as crew,
+        Crew(redis_server.url, FLAT, 2, settings=SETTINGS, roots=[site.url("/")]) as crew,
     ):
         until(site, 4)
         time.sleep(1.5)
@@ -179,14 +160,15 @@ def test_it_is_shown(redis_server: RedisServer) -> None:
 
 
 def test_each_for_itself(redis_server: RedisServer) -> None:
-    """REP_PACE_SCOPE = "process": nothing is shared, and each worker probes."""
-    settings = {**PLAIN, "REP_PACE_SCOPE": "process"}
+    """REP_PACE_SCOPE = "process": nothing is shared, and each worker sends a first request."""
+    settings = {**SETTINGS, "REP_PACE_SCOPE": "process"}
     with (
         Site(limited(2.0)) as site,
-        Crew(redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=4) as crew,
+        Crew(redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=9) as crew,
         redis_server.client() as client,
     ):
+        until(site, 4)
+        assert not client.exists("rep:{flat:requests}:rests")
         crew.wait()
         assert crew.errors == ""
-        assert len(crew.scraped) == 12
-        assert client.keys("rep:{pace}:*") == []
+        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(9))

@@ -94,6 +94,7 @@ class Worker:
         self.ledger.is_full = reply.is_full or reply.word == "full"
         if reply.word == "ok":
             self.ledger.confirmed(batch, reply.epoch, reply.last_id)
+            self.ledger.rests_seen = reply.rests_seen
             for held in (*reply.popped, *reply.seeds):
                 self.ledger.hold(held)
         elif reply.word == "gone":

@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from enum import IntEnum
 from typing import Any, NamedTuple
 
+from scrapy_rep.protocol.extensions.rest import Rest
+
 
 class PushKind(IntEnum):
     """How a push is filtered."""
@@ -90,9 +92,26 @@ class Settled:
     reason: str = ""
 
 
+class Rested(NamedTuple):
+    """The rest of a lane's origin, or None at its end; times are monotonic seconds.
+
+    Attributes:
+        lane: the name of the lane.
+        sent_at: when the request was sent that brought the answer.
+        rest: the rest after that answer.
+    """
+
+    lane: str
+    sent_at: float
+    rest: Rest | None
+
+
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The content of one exchange, with the script's names; times are monotonic seconds."""
+    """The content of one exchange, with the script's names; times are monotonic seconds.
+
+    `probes` says of each lane whether this worker has, or wants, the first request after a rest.
+    """
 
     worker: str
     number: int
@@ -107,3 +126,6 @@ class Batch:
     settled: tuple[Settled, ...]
     is_unsure: bool
     turns: tuple[tuple[int, Wish], ...]
+    rests: tuple[Rested, ...]
+    rests_seen: int
+    probes: tuple[tuple[str, bool], ...]

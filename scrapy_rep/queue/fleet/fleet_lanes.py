@@ -7,7 +7,9 @@ reports the delay. All workers then judge requests by their own copy of the poli
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from contextlib import suppress
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from scrapy import Request
@@ -18,9 +20,10 @@ from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.queue.targets import target_of
 
-from .batch import Settled
+from .batch import Rested, Settled
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
 _VALID_SECONDS = 3600.0  # reports expire after this, so that a changed delay is noticed
 _AT_A_TIME = 16
+_TIMES = ("since_at", "until_at", "given_up_until")  # of a rest
 _WAITS = {Why.HELD, Why.SHUT, Why.RESTING}
 
 
@@ -63,6 +67,8 @@ class FleetLanes:
         self._is_fleet_wide = is_fleet_wide
         self._asked: dict[Origin, str] = {}
         self._free: set[Origin] = set()
+        self._first: dict[str, tuple[Origin, Request]] = {}  # after a rest
+        self._granted: frozenset[str] = frozenset()
 
     @property
     def free_places(self) -> int:
@@ -85,6 +91,39 @@ class FleetLanes:
         if is_free:
             self._free.add(origin)
         self._waits.ask(origin, request)
+
+    def rested(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:
+        """Report a rest that an answer changed, or its end."""
+        self._ledger.rested(Rested(str(origin), sent_at, rest))
+        self.queues_again(str(origin))
+
+    def take_over(self, rests: Iterable[tuple[str, Rest | None]]) -> None:
+        """Take over the rests that other workers reported, unless this worker has later news."""
+        now = time.monotonic()
+        for lane, rest in rests:
+            origin = _origin_of(lane)
+            if origin is None or self._pacing is None or self._ledger.has_later_news(lane):
+                continue
+            times = {} if rest is None else {name: getattr(rest, name) for name in _TIMES}
+            moved = {name: at and at + now for name, at in times.items()}
+            self._pacing.backoff.take_over(origin, rest and replace(rest, **moved))
+
+    def may_probe(self, origin: Origin, request: Request) -> bool:
+        """Whether a request may go first after a rest, as far as the last exchange tells."""
+        if not self._is_fleet_wide:
+            return True
+        lane = str(origin)
+        self._first[lane] = origin, request
+        self._ledger.probes[lane] = True
+        return lane in self._granted
+
+    def heed_probes(self, granted: frozenset[str]) -> None:
+        """Note where this worker has the first request after a rest; give up what has ended."""
+        self._granted = granted
+        for lane, (origin, request) in list(self._first.items()):
+            if self._pacing is None or not self._pacing.backoff.goes_first(origin, request):
+                del self._first[lane]
+                self._ledger.probes[lane] = False
 
     def queues_again(self, lane: str) -> None:
         """A request of a lane is queued, perhaps because its origin rests: say until when."""

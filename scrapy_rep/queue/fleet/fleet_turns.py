@@ -249,6 +249,12 @@ class FleetTurns:
             if waiter is not None and not waiter.done():
                 waiter.set_result(turn)
 
+    def may_probe(self, origin: Origin, request: Request) -> bool:
+        """Whether a request may go first after a rest; otherwise the next exchange requests it."""
+        may_go = self._lanes.may_probe(origin, request)
+        self._talk.wake()
+        return may_go
+
     def end(self, request: Request) -> None:
         """Give up a turn that a request got by a wish; it keeps its turn from the queue."""
         self._out.give_up(request)

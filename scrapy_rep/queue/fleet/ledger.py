@@ -41,7 +41,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from itertools import islice
 
-from .batch import Batch, HeldRequest, Push, PushKind, Settled, Wish
+from .batch import Batch, HeldRequest, Push, PushKind, Rested, Settled, Wish
 
 PUSHES = 50
 """The most requests that one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
@@ -80,6 +80,9 @@ class Ledger:
         buffer: the held requests that the engine has not taken yet, in order.
         unsent_count: the number of pushes that Redis has not confirmed.
         is_full: whether Redis has no memory for pushes.
+        probes: lanes where this worker has, or wants, the first request after a rest; False when
+            that has ended.
+        rests_seen: the version of the rests in Redis that this worker knows.
     """
 
     def __init__(self, name: str) -> None:
@@ -89,6 +92,8 @@ class Ledger:
         self.buffer: deque[HeldRequest] = deque()
         self.unsent_count = 0
         self.is_full = False
+        self.probes: dict[str, bool] = {}
+        self.rests_seen = 0
         self._generation = 0
         self._base = name
         self._unsent: dict[str, deque[Push]] = {}  # by the request that caused them
@@ -102,6 +107,7 @@ class Ledger:
         self._left: dict[str, tuple[str, float]] = {}
         self._ended: dict[str, _End] = {}
         self._settled: dict[str, Settled] = {}
+        self._rests: dict[str, Rested] = {}
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
 
@@ -170,6 +176,14 @@ class Ledger:
         """Report the state of a lane; the last call counts."""
         self._settled[settled.lane] = settled
 
+    def rested(self, rested: Rested) -> None:
+        """Report a rest that an answer changed; the last call counts."""
+        self._rests[rested.lane] = rested
+
+    def has_later_news(self, lane: str) -> bool:
+        """Whether Redis does not know the last report on the rest of a lane."""
+        return lane in self._rests
+
     def wish(self, wish: Wish) -> int:
         """Start to request a turn; return a key for the wish."""
         self._wish_count += 1
@@ -192,13 +206,14 @@ class Ledger:
 
     @property
     def has_wishes(self) -> bool:
-        """Whether any request waits for a turn."""
-        return bool(self._wishes)
+        """Whether any request waits for a turn, or goes first after a rest."""
+        return bool(self._wishes or self.probes)
 
     @property
     def has_news(self) -> bool:
         """Whether there is anything that Redis should get soon."""
-        return bool(self.unsent_count or self.has_reports or self._settled or self._is_unsure)
+        has_states = self._settled or self._rests
+        return bool(self.unsent_count or self.has_reports or has_states or self._is_unsure)
 
     @property
     def has_reports(self) -> bool:
@@ -234,6 +249,9 @@ class Ledger:
             tuple(islice(self._settled.values(), REPORTS)),
             self._is_unsure,
             tuple(islice(self._wishes.items(), WISHES)),
+            tuple(islice(self._rests.values(), REPORTS)),
+            self.rests_seen,
+            tuple(islice(self.probes.items(), WISHES)),
         )
 
     def _next_pushes(self) -> Iterator[tuple[str, Push]]:
@@ -264,9 +282,18 @@ class Ledger:
                 del self._left[id_]
         for id_ in batch.ended:
             self._ended.pop(id_, None)
+        self._lanes_confirmed(batch)
+
+    def _lanes_confirmed(self, batch: Batch) -> None:
         for settled in batch.settled:
             if self._settled.get(settled.lane) is settled:
                 del self._settled[settled.lane]
+        for rested in batch.rests:
+            if self._rests.get(rested.lane) is rested:
+                del self._rests[rested.lane]
+        for lane, is_wanted in batch.probes:
+            if not (is_wanted or self.probes.get(lane)):
+                self.probes.pop(lane, None)
 
     def failed(self) -> None:
         """Note that the last batch may or may not have been carried out."""
@@ -292,6 +319,7 @@ class Ledger:
     def began_anew(self) -> None:
         """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
         self.epoch = ""
+        self.rests_seen = 0
         self._is_joined = False
         self._give_up_batch()
         self.held = {id_: held for id_, held in self.held.items() if not held.is_turn}

@@ -9,8 +9,9 @@ from typing import Any
 import msgpack
 
 from scrapy_rep.cache.base import StoreError
+from scrapy_rep.protocol.extensions.rest import Rest
 
-from .batch import Batch, HeldRequest, Push, Settled
+from .batch import Batch, HeldRequest, Push, Rested, Settled
 from .ledger import PUSH_OCTETS
 from .scripts import VERSION
 
@@ -85,6 +86,10 @@ class Reply:
         is_full: whether Redis has no memory left.
         only_letters: whether start requests are left out in this run.
         about: what matters of a worker that differs from this one, which has joined.
+        rests: the rests that have changed since the last exchange, or None at their ends, by lane;
+            times are seconds from now.
+        rests_seen: the version of the rests that this worker knows now.
+        probes: the lanes where this worker has the first request after a rest.
     """
 
     word: str
@@ -109,6 +114,9 @@ class Reply:
     is_full: bool = False
     only_letters: bool = False
     about: str = ""
+    rests: tuple[tuple[str, Rest | None], ...] = ()
+    rests_seen: int = 0
+    probes: frozenset[str] = frozenset()
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -128,6 +136,7 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         "left": [(id_, lane, age(at)) for id_, (lane, at) in batch.left.items()],
         "ended": [(id_, _plain(how)) for id_, how in batch.ended.items()],
         "settled": [_settled(one, age) for one in batch.settled],
+        "rests": [_rested(one, age) for one in batch.rests],
         "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
         **others,
     }
@@ -169,6 +178,36 @@ def _settled(one: Settled, age: Callable[[float], int]) -> tuple[Any, ...]:
         max(0, -age(one.valid_until)),
         -1 if one.visited_at is None else max(0, age(one.visited_at)),
         one.reason,
+    )
+
+
+def _rested(one: Rested, age: Callable[[float], int]) -> tuple[Any, ...]:
+    rest = one.rest
+    if rest is None:
+        return one.lane, age(one.sent_at), False
+    given_up_ms = rest.given_up_until and -age(rest.given_up_until)
+    times = [-age(rest.until_at), -age(rest.since_at), given_up_ms]
+    values: list[Any] = [*times, rest.doublings, rest.seconds]
+    values += [rest.asked_seconds or 0, rest.url, rest.status, rest.count]
+    return one.lane, age(one.sent_at), [*values, rest.service, rest.challenges]
+
+
+def _rest(row: list[Any]) -> Rest:
+    until, since, given_up, doublings, seconds, asked, url, status, *others = row
+    count, service, challenges = others
+    return Rest(
+        since / 1000,
+        since / 1000,
+        until / 1000,
+        seconds,
+        asked or None,
+        doublings,
+        given_up / 1000,
+        _text(url),
+        status,
+        count,
+        _text(service),
+        challenges,
     )
 
 
@@ -221,8 +260,8 @@ def _reply_of(octets: bytes) -> Reply:
     if not all(isinstance(rest[place], int) for place in _NUMBERS):
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, about, *flags = rest[6:]
-    is_mender, is_full, only_letters = map(bool, flags)
+    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, about, *others = rest[6:]
+    is_mender, is_full, only_letters, rests, rests_seen, probes = others
     return Reply(
         word.decode(),
         epoch.decode(),
@@ -245,11 +284,14 @@ def _reply_of(octets: bytes) -> Reply:
             for key, id_, lane, wait, delay in turns
             if wait >= 0
         },
-        is_mender,
+        bool(is_mender),
         _told(told),
-        is_full,
-        only_letters,
+        bool(is_full),
+        bool(only_letters),
         _text(about),
+        tuple((_text(lane), _rest(row) if row else None) for lane, row in rests),
+        int(rests_seen),
+        frozenset(map(_text, probes)),
     )
 
 

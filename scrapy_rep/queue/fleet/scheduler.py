@@ -193,6 +193,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         crawler.signals.connect(self._tell_of_rest, signal=signals.engine_stopped)
         if middleware is not None:
             middleware.pacing.gate = self._turns
+            if settings.pace_scope == "fleet":
+                middleware.pacing.backoff.listen(self._lanes.rested)
             middleware.policies.listen(self._lanes.settled)
             middleware.policies.listen(lambda _: self._talk.wake())
         self._link.open()
@@ -373,9 +375,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self.flush_on_start = False
         self._count(stats.FLEET_EXCHANGES)
         self._count(_DUPLICATES, len(reply.filtered))
+        if self._settings.pace_scope == "fleet":
+            self._lanes.take_over(reply.rests)
+        self._lanes.heed_probes(reply.probes)
         self._turns.heed(reply.turns)
         self._inbox.take(reply)
-        if reply.popped or reply.seeds or reply.idle_ms is not None:
+        if reply.popped or reply.seeds or reply.rests or reply.idle_ms is not None:
             wake(self._crawler)
         if reply.about:
             words = "; ".join(differences(about(self._crawler), reply.about))

@@ -31,6 +31,10 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
+`rests`        hash: lane -> the rest of its origin after a 429 or 503 (see `REST` in
+               `lua/exchange.lua`); `rested`: sorted set: lane -> the version of its last change
+`first`        hash: lane -> the worker that has the first request after a rest;
+               `first_until`: sorted set: lane -> when another one may go first, in ms
 `renewed`      when a worker found Redis emptied or older last, in ms
 `flushing`     whether a worker is clearing the crawl
 `mend`         the id of the recount under way; `mending`: the worker that runs it

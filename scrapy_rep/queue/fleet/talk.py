@@ -159,7 +159,8 @@ class Talk:
         if self._ledger.has_news or (self._is_hungry and has_place):
             return soon
         renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
-        at = min(self._next_at, renewal) if has_place else renewal
+        # A worker without a free place hears of rests all the same.
+        at = min(self._next_at if has_place else self._last_at + _POLL_SECONDS, renewal)
         if self._ledger.has_wishes:
             at = min(at, self._last_at + _TURN_SECONDS)
         return max(at, soon)
@@ -212,6 +213,7 @@ class Talk:
             self._plan(wants, reply)
             self.reply = reply
             self._ledger.confirmed(batch, reply.epoch, reply.last_id)
+            self._ledger.rests_seen = reply.rests_seen
             self._owner.got(reply)
             if reply.is_mender and not self._is_stopping:
                 self._mending = asyncio.create_task(self._mend())

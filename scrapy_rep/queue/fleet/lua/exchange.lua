@@ -230,6 +230,87 @@ for _, told in ipairs(a.settled) do
   end
 end
 
+-- Rests after refusals. After a rest, one worker at a time has the first request of its lane, as long
+-- as it says so; 5 s after its last word, another request may go first.
+
+local RESTS, RESTED = P .. 'rests', P .. 'rested'
+local FIRST, FIRST_UNTIL = P .. 'first', P .. 'first_until'
+-- 1 until, 2 since, 3 given up until, 4 doublings, 5 seconds, 6 seconds that the site named, 7 URL,
+-- 8 status, 9 number in a row, 10 service, 11 challenges
+local REST = {0, 0, 0, 0, 0, 0, '', 0, 0, '', 0}
+
+local function rest_of(lane)  -- nil if it ended so long ago that it says nothing
+  local packed = call('HGET', RESTS, lane)
+  local rest = packed and unpacked(packed, REST)
+  return rest and math.max(rest[1], rest[3]) + 1000 * rest[5] >= now and rest or nil
+end
+local function forget_first(lane)
+  call('HDEL', FIRST, lane)
+  call('ZREM', FIRST_UNTIL, lane)
+end
+
+for _, told in ipairs(a.rests) do  -- lane, how long ago its request was sent, a rest or false
+  local lane, sent, rest = told[1], now - told[2], told[3]
+  local known, is_news = rest_of(lane), true
+  if rest then
+    rest[1], rest[2] = rest[1] + now, rest[2] + now
+    rest[3] = rest[3] ~= 0 and rest[3] + now or 0
+  end
+  -- Only the first request after a rest can end it; others can only make it longer.
+  if known and sent < known[1] and call('HGET', FIRST, lane) ~= me then
+    is_news = rest and rest[1] > known[1]
+    if is_news then rest[2], rest[4] = known[2], known[4] end
+  end
+  if is_news then
+    local last = call('ZREVRANGE', RESTED, 0, 0, 'WITHSCORES')[2]
+    call('ZADD', RESTED, math.max(now, number(last) + 1), lane)
+    if rest then call('HSET', RESTS, lane, cmsgpack.pack(rest)) else call('HDEL', RESTS, lane) end
+    forget_first(lane)
+    for _, old in ipairs(call('ZRANGEBYSCORE', RESTED, '-inf', now - 86400000, 'LIMIT', 0, 100)) do
+      call('HDEL', RESTS, old)
+      call('ZREM', RESTED, old)
+    end
+  end
+end
+
+local silent = call('ZRANGEBYSCORE', FIRST_UNTIL, '-inf', '(' .. now, 'LIMIT', 0, 1)[1]
+if silent then
+  forget_first(silent)
+  local r = get(silent)
+  r.out = 0
+  if r.closer ~= '' then
+    open(r)
+    r.not_before = math.max(r.not_before, now + r.delay)
+  end
+  place(silent, r)
+end
+
+local probes = {}
+for _, told in ipairs(a.probes) do  -- lane, whether the worker has or wants its first request
+  local lane, is_wanted = told[1], told[2]
+  local holder, rest = call('HGET', FIRST, lane), rest_of(lane)
+  if not is_wanted then
+    if holder == me then forget_first(lane) end
+  elseif holder == me or not holder and not (rest and math.max(rest[1], rest[3]) > now) then
+    call('HSET', FIRST, lane, me)
+    call('ZADD', FIRST_UNTIL, now + 5000, lane)
+    probes[#probes + 1] = lane
+  end
+end
+
+local rests, rests_seen = {}, a.rests_seen
+local news = call('ZRANGEBYSCORE', RESTED, '(' .. string.format('%.0f', rests_seen), '+inf',
+  'WITHSCORES', 'LIMIT', 0, 50)
+for place = 1, #news, 2 do
+  local rest = rest_of(news[place])
+  if rest then
+    rest[1], rest[2] = rest[1] - now, rest[2] - now
+    rest[3] = rest[3] ~= 0 and rest[3] - now or 0
+  end
+  rests[#rests + 1] = {news[place], rest or false}
+  rests_seen = number(news[place + 1])
+end
+
 -- The reply for the worker
 
 -- One second is added for workers that come back late with their requests.
@@ -311,6 +392,7 @@ local function pop(lane, r, priority)
   elseif entry then
     local id, deliveries, payload = give('F', lane, priority, entry)
     r.out = r.out + 1
+    if rest_of(lane) then call('ZADD', FIRST_UNTIL, 'NX', now + 5000, lane) end
     if r.delay > 0 then r.closer = id end
     if deliveries > 1 then
       has_suspect = true
@@ -443,5 +525,6 @@ end
 return cmsgpack.pack({
   word, epoch, number(call('GET', P .. 'ids')), n, fly, idle, workers,
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  letters, turns, told, about, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0
+  letters, turns, told, about, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0, rests,
+  rests_seen, probes
 })
