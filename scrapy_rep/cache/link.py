@@ -27,6 +27,7 @@ import random
 import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import Any, TypeVar
 
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -73,19 +74,25 @@ class Link:
     """
 
     def __init__(
-        self, url: str, reply_seconds: float = 2.0, *, extra: Mapping[str, Any] | None = None
+        self,
+        url: str,
+        reply_seconds: float = 2.0,
+        *,
+        name: str = "scrapy-rep",
+        extra: Mapping[str, Any] | None = None,
     ) -> None:
         """Prepare the connections; the first call connects.
 
         Args:
             url: redis://, rediss:// or unix://, as redis-py reads it.
             reply_seconds: how long Redis may take for a reply (REP_REDIS_TIMEOUT_SECONDS).
+            name: the name in CLIENT LIST, unless the URL has one (`?client_name=`).
             extra: the `extra` of every log record.
 
         Raises:
             ConfigurationError: redis-py is not installed, or the URL is wrong.
         """
-        self._pool = _pool(url)
+        self._pool = _pool(url, re.sub(r"[^!-~]", "_", name))
         self._reply_seconds = reply_seconds
         self._has_tls = url.startswith("rediss:")
         self._free = asyncio.Semaphore(_CONNECTIONS)
@@ -162,12 +169,19 @@ class Link:
                     await self._reply("SCRIPT", "LOAD", script.text)
                     return await self._reply("EVALSHA", script.digest, *values)
             except ResponseError as error:
-                words = f"{type(error).__name__}: {error}"
+                words = f"{type(error).__name__}: {error}{_command_in(script, error)}"
                 self._tell_once(type(error), words)
                 raise StoreError(f"Redis at {self.address}: {words}") from error
             except Exception as error:  # of redis-py, of sockets, of a bad URL
                 self._go_down(error)
                 raise self._down() from error
+
+    async def memory_policy(self) -> str:
+        """The maxmemory-policy of the server; empty if it does not tell."""
+        with suppress(Exception):  # a user may have no right to read it
+            found = re.search(rb"maxmemory_policy:([\w-]+)", await self._reply("INFO", "memory"))
+            return "" if found is None else found[1].decode()
+        return ""
 
     def _check(self) -> None:
         if self._is_closed or not self.is_up:
@@ -280,7 +294,7 @@ async def _patiently(work: Awaitable[Value], seconds: float, what: str = "reply"
             await asyncio.wait([task])
 
 
-def _pool(url: str) -> Any:
+def _pool(url: str, name: str) -> Any:
     """Connections of redis-py, which leave time limits and retries to us.
 
     Raises:
@@ -302,6 +316,7 @@ def _pool(url: str) -> Any:
             retry=Retry(NoBackoff(), 0),
             socket_timeout=None,
             socket_connect_timeout=None,
+            redis_connect_func=partial(_introduce, name),
         )
         pool.connection_class(**pool.connection_kwargs)  # reads the options
     except (TypeError, ValueError) as error:
@@ -312,20 +327,47 @@ def _pool(url: str) -> Any:
     return pool
 
 
+async def _introduce(name: str, connection: Any) -> None:
+    """Begin a connection, and set its name, if the user of Redis may do that."""
+    from redis.exceptions import ResponseError
+
+    await connection.on_connect()
+    if not connection.client_name:
+        await connection.send_command("CLIENT", "SETNAME", name)
+        with suppress(ResponseError):
+            await connection.read_response()
+
+
+def _command_in(script: Script, error: Exception) -> str:
+    """The command that a user of Redis may not run, if only its line in a script is known."""
+    line = re.search(r"can't run this command.*user_script:(\d+)", str(error))
+    command = line and re.search(r"call\('(\w+)'", script.text.splitlines()[int(line[1]) - 1])
+    return f" ('{command[1].lower()}' command)" if command else ""
+
+
 def _address(options: Mapping[str, Any]) -> str:
     place = options.get("path") or f"{options.get('host', 'localhost')}:{options.get('port', 6379)}"
     return f"{place}/{options.get('db') or 0}"
 
 
+_RIGHTS = "~rep:* +@read +@write +evalsha +script|load +ping +select +time"
 # The advice on an error, by words in it.
 _ADVICE = (
     (r"password|Authentication|NOAUTH", "correct the user name and the password in REP_REDIS_URL"),
     (r"DB index|Invalid Database", "give the number of a database that the server has, such as /0"),
+    (r"mismatch", "use a host in REP_REDIS_URL that its certificate names"),
+    (
+        r"CERTIFICATE",
+        "name the certificate of its authority: add ?ssl_ca_certs=/path/to/ca.pem to REP_REDIS_URL",
+    ),
     (r"SSL|TLS", "start it, correct the address, or use redis:// for a server without TLS"),
     (r"closed by|reset by", "it may expect TLS: use rediss:// for it, or correct the address"),
     (r"no reply", f"start it, correct the address, or raise {_TIMEOUT}"),
     (r"MOVED|MovedError", "give the address of the node that it names: the crawl's keys are there"),
-    (r"NOPERM|NoPermission|permission", "let it run scripts for this user"),
+    (
+        r"NOPERM|NoPermission|permission|can't run this command",
+        f"give its user at least these rights: {_RIGHTS} (ACL SETUSER), and ~<key> for start URLs",
+    ),
     (r"OOM|OutOfMemory", "raise maxmemory, or delete other keys"),
     (r"", "start it, or correct the address in REP_REDIS_URL"),
 )

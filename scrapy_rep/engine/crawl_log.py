@@ -147,8 +147,8 @@ class CrawlLog:
         if policy.meaning is not Meaning.DISALLOW or not hold_seconds:
             return words
         return (
-            f"{words}. With RepPriorityQueue, its requests wait for a retry that is due in the "
-            f"first {hold_seconds:g} s (REP_UNREACHABLE_HOLD_SECONDS)"
+            f"{words}. With RepPriorityQueue or RepRedisScheduler, its requests wait for a "
+            f"retry that is due in the first {hold_seconds:g} s (REP_UNREACHABLE_HOLD_SECONDS)"
         )
 
     def rested(self, origin: Origin) -> None:

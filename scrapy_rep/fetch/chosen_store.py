@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 import logging
 import os
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -104,7 +105,9 @@ def link_of(crawler: Crawler, settings: RepSettings) -> Link:
     link = known() if known is not None else None
     if link is None:
         extra = {"spider": crawler.spider}
-        link = Link(settings.redis_url, settings.redis_timeout_seconds, extra=extra)
+        spider = getattr(crawler.spider, "name", "")
+        name = f"scrapy-rep:{spider}:{socket.gethostname()}:{os.getpid()}"
+        link = Link(settings.redis_url, settings.redis_timeout_seconds, name=name, extra=extra)
         _links[crawler] = ref(link)
     return link
 

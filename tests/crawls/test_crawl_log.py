@@ -125,7 +125,8 @@ def test_a_start_url_that_is_down_is_explained() -> None:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
     first, *_, last = said(result, "WARNING")
     assert (
-        "With RepPriorityQueue, its requests wait for a retry that is due in the first 2 s" in first
+        "With RepPriorityQueue or RepRedisScheduler, its requests wait for a retry that is due in "
+        "the first 2 s" in first
     )
     assert "REP_UNREACHABLE_HOLD_SECONDS" in first
     assert "REP_POLICY decides what an unreachable robots.txt means" in last

@@ -910,6 +910,7 @@ class TestSeeds:
         one.finish(seed)
         one.talk()
         assert (one.reply.queued, one.reply.flying) == (1, 0)
+        assert fleet.total("done") == 0, "it is no request"
 
     def test_a_dead_worker_loses_none(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         fleet.client.rpush("urls", "x", "y")

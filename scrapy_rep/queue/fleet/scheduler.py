@@ -160,6 +160,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._complaints = Complaints(crawler)
         self._is_over = False
         self._refused_count = 0
+        self._was_emptied = False
+        self._memory_policy = ""
         self._told_at: dict[str, float] = {}
         self._rest: Reply | None = None  # what it leaves as the last worker
         self._counts, self._changed_at = (0, 0, 0), 0.0
@@ -217,7 +219,21 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             await sleep(0.1)
         if reply.queued:
             logger.info("Resuming crawl (%d requests queued)", reply.queued, extra=self._extra)
+        self._memory_policy = await self._link.memory_policy()
+        if self._deletes_keys:
+            logger.warning(
+                "The maxmemory-policy of Redis at %s is %s: without free memory, it deletes keys "
+                "that this crawl needs. Set it to noeviction",
+                self._link.address,
+                self._memory_policy,
+                extra=self._extra,
+            )
         self._talk.begin()
+
+    @property
+    def _deletes_keys(self) -> bool:
+        """Whether Redis, without free memory, deletes keys that have no expiry."""
+        return self._memory_policy.startswith("allkeys-")
 
     def _no_redis(self) -> ConfigurationError:
         """The error that says why Redis can't be used, and how to fix it."""
@@ -236,9 +252,17 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 self._refused_count,
                 extra=self._extra,
             )
+        if self._was_emptied:
+            logger.error(
+                "Redis was emptied or restored during this crawl: requests that only Redis knew "
+                "are lost, and were not fetched. Run the crawl again to find them",
+                extra=self._extra,
+            )
         return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
+        if self._was_emptied:
+            raise CloseSpider("queue_lost")
         if self._refused_count:
             raise CloseSpider("requests_refused")
         if self._talk.reply is not None and self._talk.reply.letters:
@@ -451,11 +475,15 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             if held.request is not None and not held.request.dont_filter:
                 held.fingerprint = self._filter.fingerprint(held.request)
         self._count(stats.FLEET_EMPTIED)
-        logger.warning(
-            "Redis was emptied or restored from an older copy: the requests of this worker are "
-            "written again",
-            extra=self._extra,
-        )
+        self._was_emptied = True
+        if self._is_time("emptied", _ALARM_SECONDS):
+            policy = f" (its maxmemory-policy is {self._memory_policy}: set it to noeviction)"
+            logger.warning(
+                "Redis was emptied or restored from an older copy%s: the requests of this worker "
+                "are written again",
+                policy if self._deletes_keys else "",
+                extra=self._extra,
+            )
 
     def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
         """Log what a script set aside, and the reasons."""

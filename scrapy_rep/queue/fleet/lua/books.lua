@@ -49,6 +49,8 @@ local function call(command, key, ...)
   elseif string.find(problem, 'OOM', 1, true) then
     is_full = true
     redis.call('DEL', P .. 'none')
+  elseif string.find(problem, 'permission', 1, true) or string.find(problem, "can't run", 1, true) then
+    error(string.format("%s ('%s' command)", problem, string.lower(command)))
   end
   return redis.call(command, key, ...)
 end

@@ -207,7 +207,7 @@ for _, told in ipairs(a.ended) do
       release(letter, e, id, how == true)
       if type(how) == 'string' then
         if letter == 'S' then set_aside('', how, e[4]) else refuse(e, how) end
-      elseif letter ~= 'T' then
+      elseif letter ~= 'T' and letter ~= 'S' then
         done = done + 1
         if has_refused then call('HDEL', REFUSED, redis.sha1hex(e[4])) end
       end
@@ -280,7 +280,7 @@ if silent then
   r.out = 0
   if r.closer ~= '' then
     open(r)
-    r.not_before = math.max(r.not_before, now + r.delay)
+    r.at = math.max(r.at, now + r.delay)
   end
   place(silent, r)
 end
