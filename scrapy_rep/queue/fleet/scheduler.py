@@ -67,6 +67,7 @@ _POPS = 32  # the most requests that one exchange brings: each costs Redis 40 us
 _UNSENT = 2000  # a worker that has so many unsent requests gets no others
 _ALARM_SECONDS = 60.0  # after this, an error is repeated
 _STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
+_ENDS = {"finished", "queue_lost"}  # the reasons of a crawl that ended by itself
 _ELSEWHERE = {
     "SCHEDULER_QUEUE_CLASS": "it has its own queue",
     "SCHEDULER_SERIALIZER": "requests are queued as msgpack, never as pickle",
@@ -274,7 +275,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 return  # it has never joined
             await self._talk.stop()
             self._ledger.give_back()
-            flushes = reason == "finished" and not self.persist
+            flushes = reason in _ENDS and not self.persist
             patience = time.monotonic() + _CLOSE_SECONDS
             while time.monotonic() < patience:
                 is_all = not (self._ledger.unsent_count or self._ledger.has_reports)
@@ -286,7 +287,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                     await sleep(0.1)
                 elif is_all:
                     has_rest = reply.queued + reply.flying + reply.seeds_left + reply.letters > 0
-                    if not reply.workers and (has_rest or reason != "finished"):
+                    if not reply.workers and (has_rest or reason not in _ENDS):
                         self._rest = reply
                     return
             logger.warning(
