@@ -5,14 +5,16 @@ from __future__ import annotations
 import datetime as dt
 import os
 import pickle
-from collections import OrderedDict, defaultdict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from decimal import Decimal
 from enum import Enum, IntEnum
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
+from uuid import UUID
 
+import attrs
 import msgpack
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -26,12 +28,21 @@ from scrapy_rep.protocol.page.rules import PageRules
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.queue.fleet.batch import Push, PushKind
-from scrapy_rep.queue.fleet.packed_values import DEPTH
-from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries, EntryRefused
+from scrapy_rep.queue.fleet.packed_values import DEPTH, EntryRefused
+from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries
 from scrapy_rep.sitemaps.entry_dates import values_of
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 from tests.fleet.workers import LEASE_MS, Fleet, drained
 from tests.redis_server import needs_redis
+
+
+def undocumented(method: Callable[..., Any]) -> Callable[..., Any]:
+    """A decorator that does not use functools.wraps."""
+
+    def wrapper(self: Any, response: Response) -> Any:
+        return method(self, response)
+
+    return wrapper
 
 
 class Mixin:
@@ -44,6 +55,15 @@ class SomeSpider(Mixin, Spider):
     def parse(self, response: Response) -> None: ...
 
     def parse_item(self, response: Response, number: int = 0) -> None: ...
+
+    @undocumented
+    def parse_decorated(self, response: Response) -> None: ...
+
+    def __parse_mangled(self, response: Response) -> None: ...
+
+    @property
+    def mangled(self) -> Any:
+        return self.__parse_mangled
 
     async def parse_later(self, response: Response) -> None: ...
 
@@ -90,9 +110,53 @@ class Needy(Request):
         super().__init__(url, **fields)
 
 
+class Tagged(Request):
+    """Scrapy's documented way to add an attribute, which here is a required argument."""
+
+    attributes = (*Request.attributes, "tag")
+
+    def __init__(self, url: str, *, tag: Any, method: str = "POST", **fields: Any) -> None:
+        super().__init__(url, method=method, **fields)
+        self.tag = tag
+
+
 @dataclass
 class Data:
+    x: Any = 1
+    made: list[int] = field(default_factory=list, init=False)
+
+    def __post_init__(self) -> None:
+        self.made.append(1)
+
+
+@dataclass(frozen=True)
+class Frozen:
+    __slots__ = ("x",)
+    x: int
+
+
+@attrs.define
+class OfAttrs:
+    x: int
+
+
+class Pair(NamedTuple):
+    x: int
+    y: Any
+
+
+class Plain:
+    """A class of which no instance is queued."""
+
+
+@dataclass
+class Deleting:
+    """A class that acts when it is deleted, such as those of temporary files."""
+
     x: int = 1
+
+    def __del__(self) -> None:
+        raise AssertionError
 
 
 @pytest.fixture
@@ -151,6 +215,10 @@ class TestKept:
             *[Decimal("1.50"), Decimal("-1E+400"), Decimal("Infinity"), dt.date(2026, 1, 1)],
             *[OrderedDict(b=1, a=2), {"x": OrderedDict(y=(1,))}, Thing(name="x", parts=[{1, 2}])],
             *[defaultdict(int, x=1), defaultdict(list, x=[(2,)]), defaultdict(None, x=3)],
+            *[frozenset({1}), deque([1, 2], 3), Counter("aab"), Path("/x")],
+            *[dt.time(1, 2), dt.timedelta(-1, 2, 3), UUID(int=5)],
+            *[Other.ONE, Colour.RED, Count.TWO, Pair(1, (2,)), {Pair(1, 2): {Other.ONE}}],
+            *[Data(), Data([Data()]), Frozen(1), OfAttrs(1)],
         ],
     )
     def test_values(self, entries: Entries, value: Any) -> None:
@@ -163,7 +231,7 @@ class TestKept:
 
     @pytest.mark.parametrize(
         ("value", "plain"),
-        [(Text("x"), "x"), (Colour.RED, "red"), ({Text("x"): Count.TWO}, {"x": 2})],
+        [(Text("x"), "x"), ({Text("x"): Text("y")}, {"x": "y"}), (bytearray(b"x"), b"x")],
     )
     def test_subclasses_of_plain_values(self, entries: Entries, value: Any, plain: Any) -> None:
         again = entries.read(entries.write(Request("http://a.example/", meta={"v": value})))
@@ -175,7 +243,11 @@ class TestKept:
         assert (again.priority, again.dont_filter) == (1, True)
 
     @pytest.mark.parametrize(
-        "name", ["parse", "parse_item", "parse_later", "parse_of_mixin", "_private"]
+        "name",
+        [
+            *["parse", "parse_item", "parse_later", "parse_of_mixin", "_private"],
+            *["parse_decorated", "mangled"],
+        ],
     )
     def test_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
         request = Request("http://a.example/", getattr(spider, name), errback=spider.failed)
@@ -199,6 +271,14 @@ class TestKept:
     def test_a_class_of_the_user_s(self, entries: Entries) -> None:
         assert type(entries.read(entries.write(OwnRequest("http://a.example/")))) is OwnRequest
 
+    @pytest.mark.parametrize("method", ["GET", "POST"])
+    @pytest.mark.parametrize("tag", [None, "x", Pair(1, 2)])
+    def test_attributes_of_a_class_of_the_user_s(
+        self, entries: Entries, method: str, tag: Any
+    ) -> None:
+        request = Tagged("http://a.example/", tag=tag, method=method, cb_kwargs={"number": 1})
+        assert told(entries.read(entries.write(request))) == told(request)
+
     def test_what_is_told_of_the_request_before_goes(self, entries: Entries) -> None:
         told = {"rep_page": PageRules(), "rep_usage": UsagePreferences()}
         meta = {"rep_verdict": Verdict(allowed=True, reason=Reason.RULE), **told, "depth": 1}
@@ -215,6 +295,11 @@ class TestKept:
     def test_small_requests_are_small(self, spider: SomeSpider, entries: Entries) -> None:
         request = Request("http://a.example/", spider.parse_item, meta={"depth": 1})
         assert len(entries.write(request)) < 70
+
+
+def with_more(data: Data) -> Data:
+    vars(data)["more"] = 1
+    return data
 
 
 def cycle() -> list[Any]:
@@ -242,24 +327,22 @@ class TestRefusedToQueue:
     @pytest.mark.parametrize(
         ("value", "words"),
         [
-            (Data(), "of type Data"),
-            (Other.ONE, "of type Other"),
-            (type("Local", (Item,), {})(), "at the top level of a module"),
-            (defaultdict(lambda: 1), "a defaultdict with a factory"),
-            ([dict.fromkeys(range(10_001))], "10001 keys, more than 10000"),
+            (Plain(), "of type Plain"),
+            (with_more(Data()), "attributes that are not fields"),
+            (type("Local", (Item,), {})(), "of type Local"),
+            (defaultdict(lambda: 1), "the factory of a defaultdict"),
+            ([dict.fromkeys(range(10_001))], "10000 keys"),
             (ValueError("x"), "of type ValueError"),
             (Response("http://a.example/"), "of type Response"),
-            (frozenset({1}), "of type frozenset"),
-            (deque(), "of type deque"),
             (lambda: 1, "of type function"),
-            (1 << 64, "more than 64 bits"),
-            ("\ud800", "lone surrogates"),
-            ({Data: 1}, "of type type"),
-            (cycle(), "holds itself"),
-            (twice_itself(), "holds itself"),
-            (nested(DEPTH + 1, lambda one: [one]), "nested deeper"),
-            (nested(DEPTH + 1, lambda one: (one,)), "nested deeper"),
-            (nested(2000, lambda one: {"x": one}), "nested deeper"),
+            (1 << 64, "of type int"),
+            ("\ud800", "surrogates not allowed"),
+            ({Data: 1}, "no values of this type"),
+            (cycle(), "more than 32 levels"),
+            (twice_itself(), "more than 32 levels"),
+            (nested(DEPTH + 1, lambda one: [one]), "more than 32 levels"),
+            (nested(DEPTH + 1, lambda one: (one,)), "more than 32 levels"),
+            (nested(2000, lambda one: {"x": one}), "more than 32 levels"),
         ],
     )
     def test_values(self, entries: Entries, value: Any, words: str) -> None:
@@ -269,7 +352,7 @@ class TestRefusedToQueue:
         assert str(caught.value).startswith("meta")
 
     def test_the_way_to_a_value_is_named(self, entries: Entries) -> None:
-        request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Data())}]})
+        request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Plain())}]})
         with pytest.raises(EntryRefused, match=r"^cb_kwargs\['a'\]\[0\]\['b'\]\[1\] is of type"):
             entries.write(request)
 
@@ -297,7 +380,7 @@ class TestRefusedToQueue:
 
     @pytest.mark.parametrize("priority", [PRIORITY + 1, -PRIORITY - 1, 1 << 70])
     def test_priorities(self, entries: Entries, priority: int) -> None:
-        with pytest.raises(EntryRefused, match=r"priority = .* can't be queued: use a number"):
+        with pytest.raises(EntryRefused, match="its priority is not from"):
             entries.write(Request("http://a.example/", priority=priority))
 
     def test_a_class_that_needs_more_than_an_entry_has(self, entries: Entries) -> None:
@@ -310,13 +393,18 @@ class TestRefusedToQueue:
             entries.write(Request(url))
 
     def test_size(self, entries: Entries) -> None:
-        with pytest.raises(EntryRefused, match="octets, more than"):
+        with pytest.raises(EntryRefused, match="more than 1048576 octets"):
             entries.write(Request("http://a.example/", body=b"x" * ENTRY_OCTETS))
 
 
 def packed(**values: Any) -> bytes:
     octets: bytes = msgpack.packb({"url": "http://a.example/", **values})
     return octets
+
+
+def instance(name: Any, state: Any = None) -> bytes:
+    """A request with an instance of a class in its meta."""
+    return packed(meta={"x": msgpack.ExtType(8, msgpack.packb([name, state or {}]))})
 
 
 class Bomb:
@@ -409,6 +497,8 @@ class TestRefusedToExecute:
             {"unknown": 1},
             {"_class": 1},
             {"dumps_kwargs": {}},
+            {"tag": 1},
+            {"_class": "tests.fleet.test_entries.Tagged"},
             {"self": 1},
             {"url": "http://[broken/"},
             {"__proto__": 1},
@@ -435,6 +525,12 @@ class TestRefusedToExecute:
             packed(meta={"x": msgpack.ExtType(7, msgpack.packb(["eval", {}]))}),
             packed(meta={"x": msgpack.ExtType(8, msgpack.packb(["scrapy.Request", {}]))}),
             packed(meta={"x": msgpack.ExtType(8, msgpack.packb(["scrapy.item.Item", {"x": 1}]))}),
+            *map(instance, ["tests.fleet.test_entries.Plain", "tests.fleet.test_entries.Deleting"]),
+            *map(instance, ["subprocess.Popen", "tempfile._TemporaryFileCloser", "x", 1, None]),
+            instance("tests.fleet.test_entries.Data", {"__class__": 1}),
+            instance("tests.fleet.test_entries.Data", [1]),
+            instance("tests.fleet.test_entries.Other", "__class__"),
+            instance("tests.fleet.test_entries.Pair", 5),
             packed(priority=PRIORITY + 1),
             packed(meta={n: n for n in range(20_000)}),
             b"\x82\xa3url\xb1http://a.example/\xa4meta\x81\x91\x01\x01",  # a list as a key

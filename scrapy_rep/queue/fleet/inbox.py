@@ -17,8 +17,9 @@ from scrapy_rep import stats
 from .batch import HeldRequest
 from .fleet_lanes import FleetLanes
 from .ledger import Ledger
+from .packed_values import EntryRefused
 from .redis_exchange import Reply
-from .request_codec import Entries, EntryRefused
+from .request_codec import Entries
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -1,28 +1,32 @@
-"""The encoding of entries: msgpack of plain values, and of a few types that Scrapy users need.
+"""The encoding of entries: msgpack of plain values, and of types that Scrapy users need.
 
-Reading costs O(octets), and memory of a small multiple of the octets. An entry holds no code:
-values of other types than those listed here are refused on writing and on reading.
+Reading costs O(octets), and memory of a small multiple of the octets. An entry holds no code. It
+may name classes, which must be loaded, and of which only fields are set (`_STATES`): no method of
+such a class runs, except the `__init__` of an item. A class with `__del__` is refused.
 """
 
 from __future__ import annotations
 
 import sys
-from collections import OrderedDict, defaultdict
-from collections.abc import Callable, Iterator
-from datetime import date, datetime
+from collections import Counter, OrderedDict, defaultdict, deque
+from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from datetime import date, datetime, time, timedelta
 from decimal import Decimal
+from enum import Enum
+from pathlib import Path
 from typing import Any, TypeVar
+from uuid import UUID
 
 import msgpack
 from scrapy import Item
 
 DEPTH = 32
-"""How deep containers may be nested."""
+"""How deep lists and dicts may be nested, and how deep other values."""
 
 _Loaded = TypeVar("_Loaded")
 
 _MAP_LENGTH = 10_000  # keys that collide cost the square of this
-_PLAIN = (str, int, float, bool, bytes, type(None))
 # A subclass of these is written as a plain value.
 _BASES: dict[type, Callable[[Any], Any]] = {
     str: str.__str__,
@@ -34,42 +38,41 @@ _FACTORIES: dict[str | None, type | None] = {
     None: None,
     **{kind.__name__: kind for kind in (int, float, str, list, dict, set)},
 }
+# Plain objects of Scrapy's plugins, whose attributes are written; subclasses, too.
+_PLUGINS = {
+    "scrapy_playwright.page.PageMethod",
+    "scrapypuppeteer.actions.PuppeteerServiceAction",
+}
 
 
-class ValueRefused(ValueError):  # noqa: N818 - as Scrapy's UsageError is one
-    """A value can't be in an entry; the message says where the value is."""
+class EntryRefused(ValueError):  # noqa: N818 - it is our answer, not a fault of ours
+    """A request can't be queued or an entry can't be executed; the message says why."""
 
 
 def dumps(value: dict[str, Any]) -> bytes:
     """A dict as octets.
 
     Raises:
-        ValueRefused: a value in it has an unsupported type, is nested too deep, or is too long.
+        EntryRefused: a value in it can't be written; the message says where it is.
     """
     try:
-        octets = _packed(value)
-    except (TypeError, ValueError, OverflowError, RecursionError) as error:
-        raise ValueRefused(_culprit(value) or str(error)) from None
-    _check(value)
-    return octets
+        return _packed(value, 0)
+    except _FAULTS as error:
+        raise EntryRefused(f"{_culprit(value)} and can't be queued ({error})") from None
 
 
 def loads(octets: bytes) -> Any:
     """Decode the octets of `dumps`.
 
     Raises:
-        ValueRefused: the octets do not hold a value that `dumps` accepts.
+        EntryRefused: the octets do not hold a value that `dumps` accepts.
     """
     if not octets or octets[0] not in _MAPS:
-        raise ValueRefused("it is not msgpack of a dict")
+        raise EntryRefused("it is not msgpack of a dict")
     try:
-        value = _unpacked(octets, 0)
-    except ValueRefused:
-        raise
+        return _unpacked(octets, 0)
     except Exception as error:  # noqa: BLE001 - msgpack has a dozen, and a bad octet may be any
-        raise ValueRefused(f"it can't be read ({type(error).__name__}: {error})") from None
-    _check(value)
-    return value
+        raise EntryRefused(f"it can't be read ({type(error).__name__}: {error})") from None
 
 
 def name_of(cls: type) -> str:
@@ -86,18 +89,42 @@ def loaded(name: str, base: type[_Loaded]) -> type[_Loaded] | None:
 
 
 _MAPS = frozenset({*range(0x80, 0x90), 0xDE, 0xDF})  # the first octet of a map in msgpack
+_FAULTS = (TypeError, ValueError, OverflowError, RecursionError)
+
+
+def _packed(value: Any, depth: int) -> bytes:
+    _check(value, depth)
+
+    def extension(part: Any) -> Any:
+        if (row := _TYPES.get(type(part))) is not None:
+            code, plain, _ = row
+            return msgpack.ExtType(code, _packed(plain(part), depth + 1))
+        if (state := _state_of(type(part))) is not None:
+            packed = _packed([name_of(type(part)), state[0](part)], depth + 1)
+            return msgpack.ExtType(_INSTANCE, packed)
+        for base, plain in _BASES.items():
+            if isinstance(part, base):
+                return plain(part)
+        raise TypeError("no values of this type are queued")
+
+    octets: bytes = msgpack.packb(value, strict_types=True, default=extension)
+    return octets
 
 
 def _unpacked(octets: bytes, depth: int) -> Any:
-    if depth > DEPTH:
-        raise ValueRefused(f"it is nested deeper than {DEPTH} levels")
+    _check(None, depth)  # before it uses more of the stack
 
     def extension(code: int, data: bytes) -> Any:
-        if code not in _READERS:
-            raise ValueRefused(f"it holds a value of an unknown type ({code})")
-        return _READERS[code](data, lambda part: _unpacked(part, depth + 1))
+        part = _unpacked(data, depth + 1)
+        if code != _INSTANCE:
+            return _READERS[code](part)
+        name, state = part
+        cls = loaded(name, object)
+        if cls is None or (how := _state_of(cls)) is None:
+            raise ValueError(f"{name[:100]!r} is not a loaded class of values")
+        return how[1](cls, state)
 
-    return msgpack.unpackb(
+    value = msgpack.unpackb(
         octets,
         ext_hook=extension,
         strict_map_key=False,
@@ -106,146 +133,138 @@ def _unpacked(octets: bytes, depth: int) -> Any:
         raw=False,
         timestamp=3,  # msgpack's own kind, as datetime
     )
+    _check(value, depth)
+    return value
 
 
-def _packed(value: Any) -> bytes:
-    octets: bytes = msgpack.packb(value, strict_types=True, default=_extended)
-    return octets
+def _check(value: Any, depth: int) -> None:
+    """Refuse values that are nested too deep or too long, in time bounded by their octets."""
+    if depth > DEPTH or not _fits(value, 0):
+        raise ValueError(f"more than {DEPTH} levels, or {_MAP_LENGTH} keys in a dict")
 
 
-def _named_factory(value: defaultdict[Any, Any]) -> bytes:
-    names = [name for name, factory in _FACTORIES.items() if factory is value.default_factory]
-    if not names:
-        raise TypeError("the factory of a defaultdict can't be queued")
-    return _packed([names[0], dict(value)])
+def _fits(value: Any, depth: int) -> bool:
+    if type(value) is dict:
+        parts: Any = value.values()
+    elif type(value) is list:
+        parts = value
+    else:
+        return True
+    is_short = type(value) is list or len(value) <= _MAP_LENGTH
+    return depth <= DEPTH and is_short and all(_fits(part, depth + 1) for part in parts)
 
 
-# Types that msgpack lacks: how they are written and read. Containers may hold more of them.
-_WRITERS: dict[type, tuple[int, Callable[[Any], bytes]]] = {
-    tuple: (1, lambda value: _packed([*value])),
-    set: (2, lambda value: _packed([*value])),
-    datetime: (3, lambda value: value.isoformat().encode("ascii")),
-    Decimal: (4, lambda value: str(value).encode("ascii")),
-    date: (5, lambda value: value.isoformat().encode("ascii")),
-    OrderedDict: (6, lambda value: _packed(dict(value))),
-    defaultdict: (7, _named_factory),
-    Item: (8, lambda value: _packed([name_of(type(value)), dict(value)])),
+# Types that msgpack lacks: code, how to write them as plain values, and how to read those.
+_TYPES: dict[type, tuple[int, Callable[[Any], Any], Callable[[Any], Any]]] = {
+    tuple: (1, list, tuple),
+    set: (2, list, set),
+    datetime: (3, datetime.isoformat, datetime.fromisoformat),
+    Decimal: (4, str, Decimal),
+    date: (5, date.isoformat, date.fromisoformat),
+    OrderedDict: (6, dict, OrderedDict),
+    defaultdict: (7, lambda one: [_factory(one), dict(one)], lambda of: _defaultdict(*of)),
+    time: (9, time.isoformat, time.fromisoformat),
+    timedelta: (
+        10,
+        lambda one: [one.days, one.seconds, one.microseconds],
+        lambda of: timedelta(*of),
+    ),
+    UUID: (11, lambda one: one.bytes, lambda octets: UUID(bytes=octets)),
+    frozenset: (12, list, frozenset),
+    deque: (13, lambda one: [[*one], one.maxlen], lambda of: deque(*of)),
+    Counter: (14, dict, Counter),
+    type(Path()): (15, str, Path),
 }
-_READERS: dict[int, Callable[[bytes, Callable[[bytes], Any]], Any]] = {
-    1: lambda data, read: tuple(read(data)),
-    2: lambda data, read: set(read(data)),
-    3: lambda data, _: datetime.fromisoformat(data.decode("ascii")),
-    4: lambda data, _: Decimal(data.decode("ascii")),
-    5: lambda data, _: date.fromisoformat(data.decode("ascii")),
-    6: lambda data, read: OrderedDict(read(data)),
-    7: lambda data, read: _defaultdict(*read(data)),
-    8: lambda data, read: _item(*read(data)),
-}
+_READERS = {code: read for code, _, read in _TYPES.values()}
+_INSTANCE = 8
+
+
+def _factory(value: defaultdict[Any, Any]) -> str | None:
+    for name, factory in _FACTORIES.items():
+        if factory is value.default_factory:
+            return name
+    raise TypeError(f"the factory of a defaultdict must be one of {[*_FACTORIES]}")
 
 
 def _defaultdict(factory: str | None, values: dict[Any, Any]) -> defaultdict[Any, Any]:
     return defaultdict(_FACTORIES[factory], values)
 
 
-def _item(name: str, values: dict[str, Any]) -> Item:
-    cls = loaded(name, Item)
-    if cls is None:
-        raise ValueRefused(f"{name[:100]!r} is not an item class that is loaded")
-    return cls(values)
+_State = tuple[Callable[[Any], Any], Callable[[type, Any], Any]]
 
 
-def _extended(value: Any) -> Any:
-    """Encode a type that msgpack lacks."""
-    for base, plain in _BASES.items():
-        if isinstance(value, base):
-            return plain(value)
-    if (kind := _kind_of(value)) not in _WRITERS:
-        raise TypeError(f"{type(value).__name__} can't be queued")
-    code, write = _WRITERS[kind]
-    return msgpack.ExtType(code, write(value))
+def _state_of(cls: type) -> _State | None:
+    """How to write an instance of a class, and how to make one; None for other classes."""
+    if loaded(name_of(cls), object) is not cls or hasattr(cls, "__del__"):
+        return None
+    return next((state for is_one, *state in _STATES if is_one(cls)), None)  # type: ignore[return-value]
 
 
-def _kind_of(value: Any) -> type:
-    """The type of a value; `Item` for an item of a class that another worker finds."""
-    kind = type(value)
-    is_item = isinstance(value, Item) and loaded(name_of(kind), Item) is kind
-    return Item if is_item else kind
+def _fields_of(cls: type) -> set[str] | None:
+    """The names of the fields of a dataclass, or of a class of attrs or Pydantic."""
+    if is_dataclass(cls):
+        return {one.name for one in fields(cls)}
+    if (of_attrs := getattr(cls, "__attrs_attrs__", None)) is not None:
+        return {one.name for one in of_attrs}
+    of_pydantic: Any = getattr(cls, "__pydantic_fields__", None)
+    return None if of_pydantic is None else {*of_pydantic}
 
 
-_MAPPINGS = (dict, OrderedDict, defaultdict, Item)
+def _fields_in(value: Any) -> dict[str, Any]:
+    names = _fields_of(type(value)) or set()
+    rest = (getattr(value, f"__pydantic_{name}__", None) for name in ("extra", "private"))
+    if getattr(value, "__dict__", {}).keys() - names or any(part is not None for part in rest):
+        raise TypeError("it has attributes that are not fields")
+    return {name: getattr(value, name) for name in names if hasattr(value, name)}
 
 
-def _check(value: Any) -> None:
-    """Refuse values that are nested too deep or too long, in time bounded by their octets."""
-    if not _fits(value, 0):
-        raise ValueRefused(_culprit(value) or f"a key is nested deeper than {DEPTH} levels")
+def _with_fields(cls: type, values: dict[str, Any]) -> Any:
+    if not values.keys() <= (_fields_of(cls) or set()):
+        raise ValueError("it has an unknown field")
+    one: Any = object.__new__(cls)
+    if hasattr(cls, "__pydantic_private__"):
+        internal = {"fields_set": {*values}, "extra": None, "private": None}
+        for name, value in internal.items():
+            object.__setattr__(one, f"__pydantic_{name}__", value)
+    for name, value in values.items():
+        object.__setattr__(one, name, value)
+    return one
 
 
-def _fits(value: Any, depth: int) -> bool:
-    parts: Any = ()
-    if isinstance(value, _MAPPINGS):
-        parts = [*value, *value.values()]
-        if len(value) > _MAP_LENGTH:
-            return False
-    elif isinstance(value, (list, tuple, set)):
-        parts = value
-    else:
-        return True
-    return depth <= DEPTH and all(type(part) in _PLAIN or _fits(part, depth + 1) for part in parts)
+def _plugin(cls: type, values: dict[str, Any]) -> Any:
+    one: Any = object.__new__(cls)
+    vars(one).update(values)
+    return one
 
 
-def _culprit(value: Any) -> str | None:
-    """The message about the first part of a dict that can't be written, with its path."""
-    names = value.items() if isinstance(value, dict) else ()
-    return next((words for name, part in names for words in _culprits(part, name)), None)
+# Which classes have instances in entries, how they are written, and how they are made again.
+_STATES: tuple[
+    tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], Any]], ...
+] = (
+    (lambda cls: issubclass(cls, Enum), lambda one: one.name, lambda cls, of: cls.__members__[of]),
+    (lambda cls: issubclass(cls, Item), dict, lambda cls, of: cls(of)),
+    (lambda cls: issubclass(cls, tuple) and hasattr(cls, "_make"), list, tuple.__new__),
+    (lambda cls: _fields_of(cls) is not None, _fields_in, _with_fields),
+    (lambda cls: any(name_of(one) in _PLUGINS for one in cls.__mro__), vars, _plugin),
+)
 
 
-def _children(value: Any) -> Iterator[tuple[str, Any]]:
-    """The parts of a container, each with its index or key as text."""
-    kind = _kind_of(value)
-    if kind in _MAPPINGS:
-        for key, part in value.items():
-            yield f" (the key {str(key)[:50]!r})", key
-            yield f"[{str(key)[:50]!r}]", part
-    elif kind in (list, tuple):
-        for number, part in enumerate(value):
-            yield f"[{number}]", part
-    elif kind is set:
-        for part in value:
-            yield " (a member)", part
+def _culprit(value: Any) -> str:
+    """The path to the first part that can't be written, and its type."""
+    steps: list[Any] = []
+    while len(steps) <= DEPTH and (bad := _bad_child(value)) is not None:
+        step, value = bad
+        steps.append(step)
+    path = "".join(f"[{step!r:.50}]" if number else str(step) for number, step in enumerate(steps))
+    return f"{path or 'it'} is of type {type(value).__name__}"
 
 
-def _culprits(value: Any, name: str, depth: int = 0) -> Iterator[str]:
-    """The messages about parts that can't be written, with their paths."""
-    kind = _kind_of(value)
-    if depth > DEPTH:
-        yield f"{name[:50]} is nested deeper than {DEPTH} levels, or holds itself"
-    elif words := _fault(value, kind):
-        yield f"{name} {words}"
-    else:
-        for step, part in _children(value):
-            yield from _culprits(part, name + step, depth + 1)
-
-
-def _fault(value: Any, kind: type) -> str | None:
-    """The reason why a value can't be written, apart from its parts."""
-    if kind in _MAPPINGS and len(value) > _MAP_LENGTH:
-        return f"has {len(value)} keys, more than {_MAP_LENGTH}: use a list of pairs"
-    if kind is defaultdict and value.default_factory not in _FACTORIES.values():
-        names = ", ".join(filter(None, _FACTORIES))
-        return f"is a defaultdict with a factory that can't be queued: use {names} or None"
-    if isinstance(value, int) and not -(1 << 63) <= value < 1 << 64:
-        return "is a number of more than 64 bits, which can't be queued: write it as str"
-    if isinstance(value, str) and any("\ud800" <= char <= "\udfff" for char in value):
-        return "is text with lone surrogates, which can't be queued: write it as bytes"
-    if isinstance(value, Item) and kind is not Item:
-        return f"is an item of {name_of(kind)}: define that class at the top level of a module"
-    is_known = kind in (*_PLAIN, *_WRITERS, dict, list) or isinstance(value, tuple(_BASES))
-    return (
-        None
-        if is_known
-        else (
-            f"is of type {kind.__name__}, which can't be queued: use str, bytes, int, float, bool, "
-            "None, list, tuple, dict, set, date, datetime, Decimal or a Scrapy item"
-        )
-    )
+def _bad_child(value: Any) -> tuple[Any, Any] | None:
+    is_mapping = isinstance(value, (dict, Item))
+    is_list = isinstance(value, (list, tuple, set, frozenset, deque))
+    for step, part in value.items() if is_mapping else enumerate(value if is_list else ()):
+        try:
+            _packed(part, 0)
+        except _FAULTS:  # noqa: PERF203 - one of them is searched
+            return step, part
+    return None

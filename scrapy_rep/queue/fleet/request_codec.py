@@ -1,7 +1,7 @@
-"""Encodes requests as octets for the queue of a fleet, and decodes them.
+"""Encodes requests as octets for the queue of a fleet: the attributes that `to_dict` writes.
 
 An entry is as trustworthy as everyone with write access to Redis. So an entry can't run other code:
-it has only known keys, the worker has loaded its class and those of its items, its callbacks are
+it has only known keys, the worker has loaded its class and those of its values, its callbacks are
 methods of the spider's own classes, and its URL is http or https. `write` and `read` check the same
 rules (`_check`, `dumps`, `loads`), so each written entry can be read. An entry that breaks a rule
 raises, and the caller sets it aside.
@@ -23,7 +23,7 @@ from scrapy.spiders import CrawlSpider, SitemapSpider
 from scrapy_rep.signals import PAGE, USAGE, VERDICT
 from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 
-from .packed_values import ValueRefused, dumps, loaded, loads, name_of
+from .packed_values import EntryRefused, dumps, loaded, loads, name_of
 
 ENTRY_OCTETS = 1 << 20
 """The most octets of an entry."""
@@ -34,32 +34,24 @@ PRIORITY = 10**15 - 1
 _WEB = ("http:", "https:")
 _NO_CALLBACK = False  # replaces a name; no method has this name
 
-# The keys of an entry, with the types that each value may have.
-_KINDS: dict[str, tuple[type, ...]] = {
-    "url": (str,),
+# The keys of every entry, with the type that each value has; a class may have more attributes.
+_KINDS: dict[str, Any] = {
+    "url": str,
     "callback": (str, bool),
-    "errback": (str,),
-    "method": (str,),
-    "headers": (dict,),
-    "body": (bytes,),
+    "errback": str,
+    "method": str,
+    "headers": dict,
+    "body": bytes,
     "cookies": (dict, list),
-    "meta": (dict,),
-    "encoding": (str,),
-    "priority": (int,),
-    "dont_filter": (bool,),
-    "flags": (list,),
-    "cb_kwargs": (dict,),
-    "dumps_kwargs": (dict,),
-    "_class": (str,),
+    "meta": dict,
+    "encoding": str,
+    "priority": int,
+    "dont_filter": bool,
+    "flags": list,
+    "cb_kwargs": dict,
+    "_class": str,
 }
-_DEFAULTS: dict[str, Any] = {
-    "method": "GET",
-    "body": b"",
-    "encoding": "utf-8",
-    "priority": 0,
-    "dont_filter": False,
-}
-_CONTAINERS = ("headers", "cookies", "flags", "cb_kwargs", "dumps_kwargs")
+_DEFAULTS = {"method": "GET", "encoding": "utf-8"}  # Scrapy's; the others are false
 # In meta: of the request before, or of this process
 _TRANSIENT = (VERDICT, PAGE, USAGE, "download_latency")
 
@@ -72,10 +64,6 @@ _FRAMEWORK: dict[type, tuple[str, ...]] = {
 _NOT_OF_USERS = ("scrapy.", "scrapy_redis.", "scrapy_rep.")  # what `spider_idle` does, say
 
 
-class EntryRefused(ValueError):  # noqa: N818 - it is our answer, not a fault of ours
-    """A request can't be queued or an entry can't be executed; the message says why."""
-
-
 class Entries:
     """Writes and reads the entries of one spider's requests.
 
@@ -85,72 +73,59 @@ class Entries:
 
     def __init__(self, spider: Spider) -> None:
         self._spider = spider
-        self._callbacks_known: dict[str, bool] = {}
-        self._classes_known: set[type] = {Request}
+        self._names: dict[Any, str] = {}
 
     def write(self, request: Request) -> bytes:
         """A request as an entry.
 
         Raises:
-            EntryRefused: it could not be read again; the message says why and how to fix it.
+            EntryRefused: it could not be read again; the message says why.
         """
         cls = type(request)
         if loaded(name_of(cls), Request) is not cls:
-            raise EntryRefused(
-                f"{name_of(cls)} is not a request class that can be queued: define it at the top "
-                "level of a module"
-            )
+            raise EntryRefused(f"{name_of(cls)} is not at the top level of a module")
         values = self._values(request)
         _check(values)
-        try:
-            octets = dumps(values)
-        except ValueRefused as error:
-            raise EntryRefused(str(error)) from None
+        octets = dumps(values)
         _check_size(octets)
-        if cls not in self._classes_known:  # a class of the user's may need other arguments
+        if not cls.__module__.startswith("scrapy."):  # a class of the user's may do anything
             self.read(octets)
-            self._classes_known.add(cls)
         return octets
 
     def _values(self, request: Request) -> dict[str, Any]:
-        values: dict[str, Any] = {"url": request.url, **self._callbacks(request)}
-        if type(request) is not Request:
-            values["_class"] = name_of(type(request))
-        for name, default in _DEFAULTS.items():
-            # Scrapy takes True for a priority, and any value for `dont_filter`.
-            if (value := type(default)(getattr(request, name))) != default:
-                values[name] = value
-        for name in _CONTAINERS:
-            if value := getattr(request, name, None):
-                values[name] = dict(value) if name == "headers" else value
-        meta = {key: value for key, value in request.meta.items() if key not in _TRANSIENT}
-        if meta:
-            values["meta"] = meta
-        return values
+        cls = type(request)
+        values: dict[str, Any] = {name: getattr(request, name, None) for name in cls.attributes}
+        values["headers"] = dict(request.headers)
+        values["meta"] = {k: v for k, v in request.meta.items() if k not in _TRANSIENT}
+        # Scrapy takes True for a priority, and any value for `dont_filter`.
+        values["priority"], values["dont_filter"] = int(request.priority), bool(request.dont_filter)
+        for key in ("callback", "errback"):
+            if values.get(key) is not None:
+                values[key] = self._name_of(key, values[key])
+        if cls is not Request:
+            values["_class"] = name_of(cls)
+            # None may be a value of an attribute that only this class has.
+            return {n: v for n, v in values.items() if v is not None or n not in _KINDS}
+        return {
+            name: value
+            for name, value in values.items()
+            if (value or name == "callback") and value not in (None, _DEFAULTS.get(name))
+        }
 
-    def _callbacks(self, request: Request) -> dict[str, Any]:
-        names: dict[str, Any] = {}
-        if request.callback is NO_CALLBACK:
-            names["callback"] = _NO_CALLBACK
-        elif request.callback is not None:
-            names["callback"] = self._name_of("callback", request.callback)
-        if request.errback is not None:
-            names["errback"] = self._name_of("errback", request.errback)
-        return names
-
-    def _name_of(self, key: str, function: Callable[..., Any]) -> str:
-        name = getattr(function, "__name__", "")
-        owner = getattr(function, "__self__", None)
-        if owner is not self._spider or getattr(self._spider, name, None) != function:
-            raise EntryRefused(
-                f"{key} is not a method of the spider, so another worker would not find it: write "
-                "it as a method"
-            )
-        if not self._is_callback(name):
-            raise EntryRefused(
-                f"{key} = {name!r} is not a method that the spider's own classes define, so "
-                "it would not be called: rename it"
-            )
+    def _name_of(self, key: str, method: Callable[..., Any]) -> str | bool:
+        """The name of a callback, as Scrapy's `to_dict` finds it: any name of the same function."""
+        if method is NO_CALLBACK:
+            return _NO_CALLBACK
+        function = getattr(method, "__func__", None)
+        name = self._names.get(function)
+        if name is None and getattr(method, "__self__", None) is self._spider:
+            cls = type(self._spider)
+            all_of = ((name, part) for one in cls.__mro__ for name, part in vars(one).items())
+            names = (name for name, part in all_of if part is function)
+            name = next((name for name in names if is_callback(cls, name)), None)
+        if name is None or getattr(self._spider, name) != method:
+            raise EntryRefused(f"{key} is not a method that the spider's own classes define")
+        self._names[function] = name
         return name
 
     def read(self, octets: bytes) -> Request:
@@ -160,10 +135,7 @@ class Entries:
             EntryRefused: the entry breaks a rule.
         """
         _check_size(octets)
-        try:
-            values = loads(octets)
-        except ValueRefused as error:
-            raise EntryRefused(str(error)) from None
+        values = loads(octets)
         _check(values)
         for key in ("callback", "errback"):
             if key in values:
@@ -183,18 +155,10 @@ class Entries:
     def _method(self, key: str, name: str | bool) -> Callable[..., Any]:
         if name is _NO_CALLBACK:
             return NO_CALLBACK
-        if not isinstance(name, str) or not self._is_callback(name):
+        if not isinstance(name, str) or not is_callback(type(self._spider), name):
             raise EntryRefused(f"{key} = {str(name)[:100]!r} is not a callback of the spider")
         method: Callable[..., Any] = getattr(self._spider, name)
         return method
-
-    def _is_callback(self, name: str) -> bool:
-        known = self._callbacks_known.get(name)
-        if known is None:
-            known = is_callback(type(self._spider), name)
-            if known:
-                self._callbacks_known[name] = known
-        return known
 
 
 def is_callback(spider_class: type, name: str) -> bool:
@@ -216,34 +180,25 @@ def is_callback(spider_class: type, name: str) -> bool:
 
 def _check_size(octets: bytes) -> None:
     if len(octets) > ENTRY_OCTETS:
-        raise EntryRefused(f"it takes {len(octets)} octets, more than {ENTRY_OCTETS}")
-
-
-def _check_kind(key: Any, value: Any) -> None:
-    kinds = _KINDS.get(key) if isinstance(key, str) else None
-    if kinds is None:
-        raise EntryRefused(f"it has an unknown key ({str(key)[:50]!r})")
-    if not isinstance(value, kinds) or (type(value) is bool and bool not in kinds):
-        raise EntryRefused(f"{key} is of type {type(value).__name__}")
+        raise EntryRefused(f"it takes more than {ENTRY_OCTETS} octets")
 
 
 def _check(values: Any) -> None:
     """Check the values of an entry, before it is written and after it was read."""
-    if not isinstance(values, dict) or "url" not in values:
+    if not isinstance(values, dict) or not isinstance(values.get("url"), str):
         raise EntryRefused("it is not a request")
     for key, value in values.items():
-        _check_kind(key, value)
+        kinds = _KINDS.get(key, object)
+        if not isinstance(value, kinds) or (value is True and kinds is int):
+            raise EntryRefused(f"{str(key)[:50]} is of type {type(value).__name__}")
     if not values["url"].lower().startswith(_WEB):
-        start = values["url"][:20]
+        start = values["url"].partition(":")[0][:20]
         raise EntryRefused(f"its URL begins with {start!r}, and only http and https are queued")
     if abs(values.get("priority", 0)) > PRIORITY:
-        raise EntryRefused(
-            f"priority = {values['priority']} can't be queued: use a number from {-PRIORITY} to "
-            f"{PRIORITY}"
-        )
+        raise EntryRefused(f"its priority is not from {-PRIORITY} to {PRIORITY}")
     for name, lines in values.get("headers", {}).items():
         if [type(name), type(lines), *map(type, lines)] != [bytes, list, *[bytes] * len(lines)]:
             raise EntryRefused("its headers are not lists of octets by name")
-    for key in ("cb_kwargs", "dumps_kwargs"):
-        if not all(isinstance(name, str) for name in values.get(key, ())):
-            raise EntryRefused(f"a name in {key} is not text")
+    for names in (values, values.get("cb_kwargs", ())):
+        if not all(isinstance(name, str) for name in names):
+            raise EntryRefused("a name in it is not text")

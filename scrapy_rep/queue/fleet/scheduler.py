@@ -45,8 +45,9 @@ from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
+from .packed_values import EntryRefused
 from .redis_exchange import Reply, VersionError, Wants
-from .request_codec import ENTRY_OCTETS, Entries, EntryRefused
+from .request_codec import ENTRY_OCTETS, Entries
 from .scripts import prefix_of
 from .talk import Talk
 
