@@ -57,7 +57,10 @@ PUT_BACK = _stat(
 STALLED = _stat("rep/stalled", "origins that the queue forgot and found again (a bug: see the log)")
 FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redis")
 FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
-FLEET_REFUSED = _stat("rep/fleet/refused", "requests that can't be queued in Redis (see the log)")
+FLEET_IN_MEMORY = _stat(
+    "rep/fleet/in_memory",
+    "requests that can't be written to Redis, so their worker keeps them (see the log)",
+)
 FLEET_ASIDE = _stat(
     "rep/fleet/aside", "entries that break a rule, and keys of another type, set aside"
 )

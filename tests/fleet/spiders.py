@@ -7,6 +7,7 @@ import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -125,16 +126,26 @@ class SeededSpider(RedisSpider):
 
 
 class OddSpider(TreeSpider):
-    """Finds requests that can't be queued."""
+    """Its first pages, and their links up to `pages`, can't be written; each leads to another."""
 
     name = "odd"
 
+    async def start(self) -> AsyncIterator[Any]:
+        for root in self.roots:
+            yield Request(f"{root}0", dont_filter=True, meta={"thing": object()})
+
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url}
-        yield response.follow("1", meta={"thing": object()})
-        yield response.follow("2", meta={"thing": object()})
-        yield response.follow("3", callback=str)
-        yield Request("file:///etc/hostname")
+        if response.url.endswith("/0"):
+            for number in range(1, self.pages):
+                again = response.follow(f"{number}", meta={"thing": object()})
+                yield from (again, again)
+            yield response.follow("x", callback=partial(self.parse))
+            yield Request("data:,y", meta={"root": response.url})
+        elif response.url.startswith("data:"):
+            yield Request(response.meta["root"].replace("/0", "/y"))
+        elif response.url[-1] != "+":
+            yield response.follow(f"{response.url}+")
 
 
 class MapSpider(RobotsSitemapSpider):

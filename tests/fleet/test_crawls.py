@@ -344,22 +344,6 @@ class TestEntries:
         assert len(letters) == len(hostile)
         assert max(map(len, letters)) < 2000
 
-    @pytest.mark.slow
-    def test_what_can_not_be_queued_is_told_of(self, site: Site, redis_server: RedisServer) -> None:
-        with Crew(
-            redis_server.url, "tests.fleet.spiders:OddSpider", 1, roots=roots(site, 1)
-        ) as crew:
-            crew.wait()
-            assert crew.stat("rep/fleet/refused") == 4
-            log = crew.log(0)
-            assert "meta['thing'] is of type object" in log
-            assert "callback is not a method of the spider" in log
-            assert "only http and https are queued" in log
-            assert "4 requests could not be queued and were not fetched" in log
-            assert crew.result(0)["finish_reason"] == "requests_refused"
-            assert log.count("more errors for this reason are only counted") == 3
-        assert {path for _, path in asked(site)} == {"/robots.txt", "/0"}
-
 
 @pytest.mark.slow
 class TestStartUrls:

@@ -93,7 +93,7 @@ class Worker:
         self.reply = reply = self.carry_out(octets, seeds_key)
         self.ledger.is_full = reply.is_full or reply.word == "full"
         if reply.word == "ok":
-            self.ledger.confirmed(batch, reply.epoch, reply.last_id)
+            self.ledger.confirmed(batch, reply.epoch, reply.last_id, reply.filtered)
             self.ledger.rests_seen = reply.rests_seen
             for held in (*reply.popped, *reply.seeds):
                 self.ledger.hold(held)

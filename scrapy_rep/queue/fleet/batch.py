@@ -34,6 +34,7 @@ class HeldRequest:
         has_reached: whether it has come to the downloader.
         has_left: whether it has left the downloader.
         is_turn: whether it is only a turn, for a request that was not queued.
+        is_kept: whether only this worker can fetch it, because it could not be written.
     """
 
     id: str
@@ -48,10 +49,11 @@ class HeldRequest:
     has_reached: bool = False
     has_left: bool = False
     is_turn: bool = False
+    is_kept: bool = False
 
 
 class Push(NamedTuple):
-    """A request to be queued, or (`held`) a request of the worker that Redis has lost."""
+    """A request to be queued, or (`held`) one that the worker has: it is kept, or Redis lost it."""
 
     lane: str
     priority: int

@@ -83,6 +83,11 @@ class Out:
         """Whether a request of this lane has its turn but has not come to its slot. O(out)."""
         return any(one.lane == lane and not one.has_reached for one in self._held.values())
 
+    @property
+    def kept_count(self) -> int:
+        """The number of requests that only this worker can fetch. O(out)."""
+        return sum(one.is_kept for one in self._held.values())
+
     def clear(self) -> None:
         """Forget all requests, because other workers got them."""
         self._held.clear()

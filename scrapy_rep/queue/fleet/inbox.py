@@ -31,19 +31,19 @@ _SEEDS = 50
 
 
 class Complaints:
-    """Logs one error for each reason, up to a number of reasons; the stats count all errors."""
+    """Logs one line for each reason, up to a number of reasons; the stats count all cases."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._crawler = crawler
         self._told: set[str] = set()
 
-    def tell(self, reason: str, words: str, *values: Any) -> None:
-        """Log an error, unless one was logged for the same reason."""
+    def tell(self, reason: str, words: str, *values: Any, level: int = logging.ERROR) -> None:
+        """Log an error, or a warning, unless one was logged for the same reason."""
         if reason in self._told or len(self._told) >= _TOLD:
             return
         self._told.add(reason)
-        words += " (more errors for this reason are only counted)"
-        logger.error(words, *values, extra={"spider": self._crawler.spider})
+        words += " (more cases of this reason are only counted)"
+        logger.log(level, words, *values, extra={"spider": self._crawler.spider})
 
     def tell_of_aside(self, what: str, reason: str) -> None:
         """Count something in Redis that is set aside, and log the reason."""

@@ -14,6 +14,9 @@ popped    in a worker, leased with the worker: in its     it is sent to the site
 departed  in a worker: the site may have seen it          it leaves the engine, after the
                                                           requests it caused were enqueued; or
                                                           the lease ends: queued again
+kept      in the memory of a worker, because it could     it leaves the engine; or the lease
+          not be written. Redis knows that the worker     ends: its fingerprint is forgotten,
+          has it                                          and its page is fetched again
 done      nowhere: only its fingerprint is left           the end of the crawl
 dead      in the list of dead letters                     a user looks at it
 ========  ==============================================  ===================================
@@ -31,11 +34,13 @@ Rules for the next author:
 5. A worker that was taken over reports nothing more: other workers have its requests now.
 6. If Redis has lost the requests that a worker has, the worker pushes them again, with their ids.
    Such a push counts as caused by its own request, so it comes before the report of the end.
+7. A request is reported as done after the kept requests that it led to. If the worker stops first,
+   it is queued again, and the kept requests are found there.
 """
 
 from __future__ import annotations
 
-from collections import deque
+from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
 from dataclasses import dataclass
@@ -78,6 +83,7 @@ class Ledger:
         epoch: the epoch of the Redis that it has joined; empty before.
         held: the requests that it got and that are not done, by id.
         buffer: the held requests that the engine has not taken yet, in order.
+        kept: the kept requests that the engine has not taken yet, in order.
         unsent_count: the number of pushes that Redis has not confirmed.
         is_full: whether Redis has no memory for pushes.
         probes: lanes where this worker has, or wants, the first request after a rest; False when
@@ -90,6 +96,7 @@ class Ledger:
         self.epoch = ""
         self.held: dict[str, HeldRequest] = {}
         self.buffer: deque[HeldRequest] = deque()
+        self.kept: deque[HeldRequest] = deque()
         self.unsent_count = 0
         self.is_full = False
         self.probes: dict[str, bool] = {}
@@ -110,6 +117,11 @@ class Ledger:
         self._rests: dict[str, Rested] = {}
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
+        self._claims: dict[str, HeldRequest] = {}  # kept requests that Redis has not confirmed
+        self._parents: dict[str, str] = {}  # from a kept request to the one that led to it
+        self._kept_count: Counter[str] = Counter()  # by that request, of those that are not done
+        self._orphans: set[str] = set()  # kept requests of unknown causes that were not handed out
+        self._blocked: dict[str, _End] = {}  # the ends of requests with kept ones that are not done
 
     # What happens in the worker
 
@@ -119,8 +131,21 @@ class Ledger:
             cause = _START
         elif cause not in self.held:
             cause = self._unknown
+        if push.held is not None:
+            self._keep(push.held, cause)
         self._unsent.setdefault(cause, deque()).append(push)
         self.unsent_count += 1
+
+    def _keep(self, held: HeldRequest, cause: str) -> None:
+        self._claims[held.id] = held
+        if cause in self.held:
+            self._adopt(held.id, cause)
+        elif cause != _START:
+            self._orphans.add(held.id)
+
+    def _adopt(self, kept_id: str, parent: str) -> None:
+        self._parents[kept_id] = parent
+        self._kept_count[parent] += 1
 
     @property
     def _unknown(self) -> str:
@@ -137,14 +162,17 @@ class Ledger:
         if held.lane:
             self.buffer.append(held)
 
-    def take(self) -> HeldRequest | None:
-        """The next request for the engine; its slot keeps it until it is due."""
-        return self.buffer.popleft() if self.buffer else None
+    def take(self, *, may_be_kept: bool = False) -> HeldRequest | None:
+        """The next request for the engine, a kept one first; its slot keeps it until it is due."""
+        if not (may_be_kept and self.kept):
+            return self.buffer.popleft() if self.buffer else None
+        self._orphans.discard(self.kept[0].id)
+        return self.kept.popleft()
 
     def left(self, held: HeldRequest, at: float) -> None:
         """Note when a request has left the downloader; monotonic seconds. The last call counts."""
         held.has_left = True
-        if held.id in self.held:
+        if held.id in self.held and not held.is_kept:
             self._left[held.id] = (held.lane, at)
 
     def done(self, held: HeldRequest) -> None:
@@ -154,6 +182,10 @@ class Ledger:
             unknown = [cause for cause in causes if cause.startswith(_UNKNOWN)]
             if self._unknown in self._unsent:
                 self._unknown_count += 1  # later pushes have other causes
+            if not held.is_turn:  # one of unknown cause may be its retry
+                for kept_id in self._orphans:
+                    self._adopt(kept_id, held.id)
+                self._orphans.clear()
             self._end(held, held.has_reached and not held.has_left, *unknown)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
@@ -163,14 +195,18 @@ class Ledger:
         self._end(held, reason[:500])
 
     def give_back(self) -> None:
-        """Give the requests in the buffer back to Redis."""
-        for held in self.buffer:
+        """Give the requests in the buffer back to Redis, and those that led to kept ones."""
+        for held in (*self.buffer, *self.kept):
             self._end(held, None)
-        self.buffer.clear()
+        for id_, end in self._blocked.items():
+            self._ended[id_] = _End(end.after, None)
+        for books in (self.buffer, self.kept, self._blocked, self._parents, self._kept_count):
+            books.clear()
 
     def _end(self, held: HeldRequest, how: bool | str | None, *causes: str) -> None:
         if self.held.pop(held.id, None) is not None:
-            self._ended[held.id] = _End(frozenset({held.id, *causes}), how)
+            ends = self._blocked if self._kept_count[held.id] else self._ended
+            ends[held.id] = _End(frozenset({held.id, *causes}), how)
 
     def settle(self, settled: Settled) -> None:
         """Report the state of a lane; the last call counts."""
@@ -242,7 +278,7 @@ class Ledger:
             self._is_joined,
             self.epoch,
             self._last_id,
-            () if self._is_joined else (*self.held, *self._ended),
+            () if self._is_joined else (*self.held, *self._blocked, *self._ended),
             () if self.is_full else tuple(push for _, push in self._in_batch),
             left,
             dict(islice(ended, REPORTS)),
@@ -269,19 +305,29 @@ class Ledger:
             if pushes:
                 self._unsent[cause] = pushes
 
-    def confirmed(self, batch: Batch, epoch: str, last_id: int) -> None:
-        """Note that Redis has carried out a batch."""
+    def confirmed(
+        self, batch: Batch, epoch: str, last_id: int, filtered: tuple[int, ...] = ()
+    ) -> None:
+        """Note that Redis has carried out a batch; `filtered` are the indexes of duplicates."""
         self.epoch, self._last_id = epoch, last_id
         self._is_joined, self._is_unsure = True, False
         if batch.pushes:
             self.unsent_count -= len(batch.pushes)
             self._in_batch = []
             self._batch += 1
+        for number, push in enumerate(batch.pushes):
+            kept = push.held and self._claims.pop(push.held.id, None)
+            if kept is not None and number in filtered:
+                self._is_over(kept.id)
+            elif kept is not None:
+                self.held[kept.id] = kept
+                self.kept.append(kept)
         for id_, told in batch.left.items():
             if self._left.get(id_) == told:
                 del self._left[id_]
         for id_ in batch.ended:
             self._ended.pop(id_, None)
+            self._is_over(id_)
         self._lanes_confirmed(batch)
 
     def _lanes_confirmed(self, batch: Batch) -> None:
@@ -294,6 +340,17 @@ class Ledger:
         for lane, is_wanted in batch.probes:
             if not (is_wanted or self.probes.get(lane)):
                 self.probes.pop(lane, None)
+
+    def _is_over(self, kept_id: str) -> None:
+        """Note the end of a kept request; the request that led to it may be reported after it."""
+        self._orphans.discard(kept_id)
+        parent = self._parents.pop(kept_id, None)
+        if parent is not None:
+            self._kept_count[parent] -= 1
+            if not self._kept_count[parent]:
+                del self._kept_count[parent]
+                if parent in self._blocked:
+                    self._ended[parent] = self._blocked.pop(parent)
 
     def failed(self) -> None:
         """Note that the last batch may or may not have been carried out."""
@@ -311,10 +368,16 @@ class Ledger:
         self._is_joined = self._is_unsure = False
         self._last_id = self._attempt = 0
         self._give_up_batch()
-        self._unsent = {cause: some for cause, some in self._unsent.items() if cause == _START}
-        self.unsent_count = self.unsent_of(_START)
-        for books in (self.held, self.buffer, self._left, self._ended):
+        starts = self._unsent.get(_START, deque())
+        kept = (one for one in self.kept if one.id not in self._parents.keys() | self._orphans)
+        starts.extend(_again(one) for one in kept)
+        self._unsent = {_START: starts} if starts else {}
+        self.unsent_count = len(starts)
+        for books in (self.held, self.buffer, self._left, self._ended, self.kept, self._blocked):
             books.clear()
+        for of_kept in (self._claims, self._parents, self._kept_count, self._orphans):
+            of_kept.clear()
+        self._claims = {push.held.id: push.held for push in starts if push.held is not None}
 
     def began_anew(self) -> None:
         """Bring this worker's requests back to a Redis that was emptied or is an older copy."""
@@ -324,8 +387,7 @@ class Ledger:
         self._give_up_batch()
         self.held = {id_: held for id_, held in self.held.items() if not held.is_turn}
         for id_, held in self.held.items():
-            push = Push(held.lane, 0, PushKind.UNFILTERED, b"", held.payload, held)
-            self._unsent.setdefault(id_, deque()).appendleft(push)
+            self._unsent.setdefault(id_, deque()).appendleft(_again(held))
             self.unsent_count += 1
 
     def _give_up_batch(self) -> None:
@@ -333,3 +395,8 @@ class Ledger:
             self._unsent.setdefault(cause, deque()).appendleft(push)
         self._in_batch = []
         self._batch += 1
+
+
+def _again(held: HeldRequest) -> Push:
+    """The push of a request that the worker has, and that Redis does not know any more."""
+    return Push(held.lane, 0, PushKind.UNFILTERED, b"", held.payload, held)

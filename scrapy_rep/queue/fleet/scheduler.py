@@ -14,11 +14,11 @@ import time
 from collections import Counter
 from collections.abc import Iterable
 from contextlib import suppress
+from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.dupefilters import RFPDupeFilter
-from scrapy.exceptions import CloseSpider
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
@@ -40,7 +40,7 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import STARTED
 
 from .about import about, differences
-from .batch import Push, PushKind
+from .batch import HeldRequest, Push, PushKind
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
@@ -161,9 +161,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._filter = Filter(crawler)
         self._complaints = Complaints(crawler)
         self._is_over = False
-        self._refused_count = 0
         self._was_emptied = False
         self._memory_policy = ""
+        self._kept_count = 0
+        self._most_kept = max(1, settings.getint("CONCURRENT_REQUESTS") // 2)
         self._told_at: dict[str, float] = {}
         self._rest: Reply | None = None  # what it leaves as the last worker
         self._counts, self._changed_at = (0, 0, 0), 0.0
@@ -247,11 +248,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def close(self, reason: str) -> Deferred[None]:
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
-        if self._refused_count:
-            logger.error(
-                "%d requests could not be queued and were not fetched (rep/fleet/refused); the "
-                "errors above name the reasons",
-                self._refused_count,
+        if self._ledger.kept:
+            logger.warning(
+                "%d requests could not be written to Redis and were not fetched before this worker "
+                "stopped (rep/fleet/in_memory). The pages that led to them go back to the queue; "
+                "start requests among them come again when the spider starts",
+                len(self._ledger.kept),
                 extra=self._extra,
             )
         if self._was_emptied:
@@ -265,8 +267,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def _idle(self) -> None:
         if self._was_emptied:
             raise CloseSpider("queue_lost")
-        if self._refused_count:
-            raise CloseSpider("requests_refused")
         if self._talk.reply is not None and self._talk.reply.letters:
             raise CloseSpider("dead_letters")
 
@@ -322,7 +322,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return self._talk.reply.queued if self._talk.reply is not None else 0
 
     def enqueue_request(self, request: Request) -> bool:
-        """Queue a request; return False for a known duplicate, or if it can't be queued."""
+        """Queue a request, or keep it if it can't be written; return False for a duplicate."""
         leave_inherited_slot(request)
         cause = self._out.cause_of(request)
         kind, fingerprint = self._filter.of(request)
@@ -333,23 +333,33 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         try:
             payload = self._entries.write(request)
         except EntryRefused as error:
-            self._count(stats.FLEET_REFUSED)
-            self._refused_count += 1
-            self._complaints.tell(str(error), "%s can't be queued: %s", request, error)
-            return False
-        if kind is PushKind.FILTERED:
-            self._filter.seen[fingerprint] = None
-        lane = lane_of(request)
-        push = Push(lane, request.priority, kind, fingerprint, payload)
+            push = self._kept(request, kind, fingerprint, str(error))
+        else:
+            if kind is PushKind.FILTERED:
+                self._filter.seen[fingerprint] = None
+            lane = lane_of(request)
+            push = Push(lane, request.priority, kind, fingerprint, payload)
+            self._lanes.queues_again(lane)
+            self._count(_ENQUEUED)
         self._ledger.push(push, cause, is_start=is_start(request))
-        self._lanes.queues_again(lane)
-        self._count(_ENQUEUED)
         self._talk.wake()
         return True
 
+    def _kept(self, request: Request, kind: PushKind, fingerprint: bytes, reason: str) -> Push:
+        """The push of a request that stays here: Redis filters it, and knows who has it."""
+        self._count(stats.FLEET_IN_MEMORY)
+        words = "%s stays in the memory of this worker, because it can't be written to Redis: %s"
+        self._complaints.tell(reason, words, request, reason, level=logging.WARNING)
+        self._kept_count += 1
+        id_ = f"{self._ledger.name}!{self._kept_count}"
+        held = HeldRequest(id_, "", 0.0, 1, b"", fingerprint=fingerprint, is_kept=True)
+        held.request = copy(request)  # a spider may yield one request twice
+        return Push("", 0, kind, fingerprint, b"", held)
+
     def next_request(self) -> Request | None:
         """The next request of the buffer, unless another worker may have it already."""
-        held = self._ledger.take() if self._talk.is_leased else None
+        may_be_kept = bool(self._ledger.kept) and self._out.kept_count < self._most_kept
+        held = self._ledger.take(may_be_kept=may_be_kept) if self._talk.is_leased else None
         if held is None:
             self._talk.hunger()
             return None
@@ -406,7 +416,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._lanes.heed_probes(reply.probes)
         self._turns.heed(reply.turns)
         self._inbox.take(reply)
-        if reply.popped or reply.seeds or reply.rests or reply.idle_ms is not None:
+        is_news = reply.popped or reply.seeds or reply.rests or self._ledger.kept
+        if is_news or reply.idle_ms is not None:
             wake(self._crawler)
         if reply.about:
             words = "; ".join(differences(about(self._crawler), reply.about))

@@ -212,7 +212,7 @@ class Talk:
             self._leased_until = sent_at + _LEASE_MARGIN * self._lease_seconds
             self._plan(wants, reply)
             self.reply = reply
-            self._ledger.confirmed(batch, reply.epoch, reply.last_id)
+            self._ledger.confirmed(batch, reply.epoch, reply.last_id, reply.filtered)
             self._ledger.rests_seen = reply.rests_seen
             self._owner.got(reply)
             if reply.is_mender and not self._is_stopping:

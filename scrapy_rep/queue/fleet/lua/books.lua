@@ -247,7 +247,8 @@ end
 
 -- Requests of workers: flags (letters), then lane, priority, deliveries, payload.
 -- F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
--- request that was not queued; it has no payload, and does not count as in flight.
+-- request that was not queued; it has no payload, and does not count as in flight. K: is kept by
+-- its worker, because it could not be written; its fingerprint replaces the payload.
 
 local REQUEST = {'', 0, 0, ''}
 
@@ -280,7 +281,7 @@ end
 
 -- End a request of a worker. `visited`: whether the site may have seen it.
 local function release(letter, e, id, visited)
-  if letter == 'S' then return end
+  if letter == 'S' or letter == 'K' then return end
   local r = get(e[1])
   if letter == 'F' then r.out = math.max(0, r.out - 1) end
   if r.next_closer == id then r.next_closer = '' end
@@ -296,6 +297,11 @@ local function give_back(owner, id, is_dead)  -- returns its octets
   if not letter then return 0 end
   release(letter, e, id, is_dead)
   if letter == 'T' then return 0 end
+  if letter == 'K' then  -- another worker may find it again
+    call('SREM', P .. 'df', e[4])
+    call('SREM', P .. 'starts', e[4])
+    return 0
+  end
   local deliveries = is_dead and e[3] or math.max(0, e[3] - 1)
   if deliveries >= a.deliveries then
     dead_count = dead_count + 1

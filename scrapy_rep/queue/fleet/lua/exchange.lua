@@ -131,11 +131,14 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
     local is_seen = false
     if kind == 0 then is_seen = call('SADD', P .. 'df', fingerprint) == 0
     elseif kind == 2 then is_seen = call('SADD', P .. 'starts', fingerprint) == 0 end
-    if id then  -- the worker has it, and Redis may have lost it
-      local packed = cmsgpack.pack({lane, priority, deliveries, payload})
-      if call('HSETNX', F, id, (lane == '' and 'S' or 'F') .. packed) == 1 then
+    if is_seen then
+      filtered[#filtered + 1] = number
+    elseif id then  -- the worker has it: it is kept, or Redis may have lost it
+      local letter = payload == '' and 'K' or lane == '' and 'S' or 'F'
+      local packed = cmsgpack.pack({lane, priority, deliveries, letter == 'K' and fingerprint or payload})
+      if call('HSETNX', F, id, letter .. packed) == 1 then
         flying = flying + 1
-        if fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
+        if kind == 1 and fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
         if lane ~= '' then
           local r = get(lane)
           r.out = r.out + 1
@@ -144,8 +147,6 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
           place(lane, r)
         end
       end
-    elseif is_seen then
-      filtered[#filtered + 1] = number
     else
       enqueue(lane, priority, '\0' .. payload, false)
     end
