@@ -17,8 +17,9 @@ from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
 from scrapy.dupefilters import RFPDupeFilter
+from scrapy.exceptions import CloseSpider
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
