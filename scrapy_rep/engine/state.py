@@ -57,10 +57,22 @@ def would_end_but_for(crawler: Crawler, own: Callable[[Request], bool]) -> bool:
 def is_by_hand(crawler: Crawler) -> bool:
     """Whether a user waits for single responses: `scrapy shell`, `fetch`, `view`, `parse`."""
     engine: Any = crawler.engine
+    slot = getattr(engine, "_slot", None)
+    return _has_start_of_command(crawler) or not getattr(slot, "close_if_idle", True)
+
+
+def is_command(crawler: Crawler) -> bool:
+    """Whether a command of Scrapy that does not crawl opens the spider of a crawler.
+
+    `scrapy shell` never starts its crawler.
+    """
+    return not crawler.crawling or _has_start_of_command(crawler)
+
+
+def _has_start_of_command(crawler: Crawler) -> bool:
+    """Whether the start of the spider is a command's, as with `fetch`, `parse` and `check`."""
     start = getattr(type(crawler.spider), "start", None)
-    if getattr(start, "__module__", "").startswith("scrapy.commands."):
-        return True
-    return not getattr(getattr(engine, "_slot", None), "close_if_idle", True)
+    return getattr(start, "__module__", "").startswith("scrapy.commands.")
 
 
 def queues_of(crawler: Crawler) -> list[Any]:

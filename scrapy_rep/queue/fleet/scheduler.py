@@ -18,6 +18,7 @@ from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
 
 from scrapy import Request, Spider, signals
+from scrapy.core.scheduler import Scheduler as OwnScheduler
 from scrapy.dupefilters import RFPDupeFilter
 from scrapy.exceptions import CloseSpider
 from scrapy.utils.datatypes import LocalCache
@@ -32,7 +33,7 @@ from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError, advice_on
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
-from scrapy_rep.engine.state import is_closing, wake
+from scrapy_rep.engine.state import is_closing, is_command, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
@@ -132,12 +133,17 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     spider_middleware = FleetLinks
 
     @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build from a crawler.
+    def from_crawler(cls, crawler: Crawler) -> Self | OwnScheduler:
+        """Build from a crawler; Scrapy's own scheduler for a command that does not crawl.
 
         Raises:
             ConfigurationError: a setting is wrong, or contradicts another.
         """
+        if is_command(crawler):
+            Seeds(crawler.spider)  # otherwise a RedisSpider would take start URLs
+            words = "A command that does not crawl uses Scrapy's own scheduler and duplicate filter"
+            logger.info("%s, not those of the fleet", words, extra={"spider": crawler.spider})
+            return OwnScheduler.from_crawler(crawler)
         try:
             return cls(crawler)
         except ConfigurationError as error:
