@@ -18,7 +18,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import msgpack
 
 from scrapy_rep.cache.link import Link
-from scrapy_rep.queue.fleet.looking import lane, letters, places, totals, workers
+from scrapy_rep.queue.fleet.looking import lane, letters, totals, workers
 from tests.redis_server import RedisServer
 
 PREFIX = "rep:{look}:"
@@ -50,14 +50,13 @@ def fill(client: Any, origins: int) -> None:
         pipe.execute()
 
 
-async def measure(url: str, client: Any, origins: int) -> None:
+async def measure(url: str, client: Any) -> None:
     """Each part, in turn."""
     link = Link(url)
     link.open()
     parts: dict[str, Any] = {
         "counts": lambda: totals(link, PREFIX),
         f"{WORKERS} workers": lambda: workers(link, PREFIX),
-        f"places of {origins:,} origins": lambda: places(link, PREFIX, origins),
         "one origin": lambda: lane(link, PREFIX, "http://host-1.example"),
         "100 dead letters": lambda: letters(link, PREFIX, 100),
     }
@@ -78,7 +77,7 @@ def main() -> None:
     origins = int(sys.argv[1]) if len(sys.argv) > 1 else 100_000
     with RedisServer() as server, server.client() as client:
         fill(client, origins)
-        asyncio.run(measure(server.url, client, origins))
+        asyncio.run(measure(server.url, client))
 
 
 if __name__ == "__main__":

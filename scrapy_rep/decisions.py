@@ -254,6 +254,21 @@ class Decisions:
         self._journal.count(stats.FILTERED)
         self._drop(request, verdict)
 
+    def refused(self, request: Request, verdict: Verdict) -> NoReturn:
+        """Drop a request to an origin that an operator dropped, also in a dry run.
+
+        Raises:
+            RobotsTxtDisallowed: always.
+        """
+        first = request.meta.get(VERDICT) if self.judged_by.get(request) else None
+        self.judged_by[request] = None  # the trail must not name a policy
+        by = _occasion(request) if first is None else AGAIN
+        self._decided(request.url, request, verdict, by, DROPPED)
+        if first is not None and first.allowed:
+            self._journal.count(stats.VERDICT_ALLOWED, -1)
+        self._journal.count(stats.VERDICT_DISALLOWED)
+        self._drop(request, verdict)
+
     def rate_limited(
         self, request: Request, origin: Origin, service: str = ""
     ) -> RateLimited | Challenged:

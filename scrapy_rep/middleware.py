@@ -11,7 +11,7 @@ from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
-from scrapy.exceptions import NotConfigured
+from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
@@ -21,6 +21,7 @@ from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
+from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
 from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import Ask
@@ -38,8 +39,6 @@ from scrapy_rep.signals import (
     QUEUE,
     REFUSED_UNTIL,
     VERDICT,
-    Challenged,
-    RateLimited,
     is_exempt,
 )
 from scrapy_rep.stats import Journal
@@ -99,6 +98,7 @@ class RepMiddleware:
         # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = Policies(crawler, settings, self._identity, exits)
+        self.drops = Drops(crawler, exits)
         self.pacing = Pacing(crawler, settings, exits)
         self.waits = Waits(crawler, settings, self.policies, self.pacing)
         self._standstill = Standstill(crawler, self.waits, self.pacing)  # signals need it alive
@@ -194,6 +194,7 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
+        self.drops.refuse(request)
         meta = request.meta
         if not _SAYS_MORE.isdisjoint(meta):
             if MARK in meta and is_own(request):
@@ -233,6 +234,11 @@ class RepMiddleware:
         is_awaited = partial(self._is_awaited, origin)
         with request.meta[MARK].in_line(ask.seconds):
             await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
+        try:
+            self.drops.refuse(request)  # while it waited
+        except IgnoreRequest:
+            self.pacing.give_up(request, origin)
+            raise
 
     async def _go_on(self, request: Request) -> Request | None:
         """Let a request pass; take the last look now if it is not taken later."""
@@ -254,6 +260,7 @@ class RepMiddleware:
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
         """Judge a request again if its User-Agent has changed; then wait for its turn."""
+        self.drops.refuse(request)
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
         self.pacing.backoff.sends(request)
@@ -316,7 +323,7 @@ class RepMiddleware:
         if await self.pacing.turn(request, ask):
             try:
                 self._drop_if_given_up(request, origin)  # while the request waited
-            except (RateLimited, Challenged):
+            except IgnoreRequest:
                 self.pacing.give_up(request, origin)
                 raise
             backoff.sends(request)
@@ -328,6 +335,7 @@ class RepMiddleware:
         raise self._decisions.rate_limited(request, origin)
 
     def _drop_if_given_up(self, request: Request, origin: Origin) -> None:
+        self.drops.refuse(request)
         if self.pacing.backoff.drops(origin):
             self._journal.count(stats.BACKOFF_DROPPED)
             service = self.pacing.backoff.service_of(origin)
@@ -436,6 +444,8 @@ class RepMiddleware:
         `tokens` are those of the User-Agent that is sent; None before that is known.
         """
         self._judged_by[request] = None  # no policy has judged it so far
+        if self.drops and (verdict := self.drops.verdict(request.url)) is not None:
+            return verdict
         try:
             origin = origin_of(request.url)
         except InvalidUri:

@@ -167,6 +167,8 @@ class Replayer:
         reason, url = record["reason"], record["url"]
         if reason == Reason.INVALID_URI.name:
             return _of_invalid(url)
+        if reason == Reason.DROPPED.name:
+            raise NotReplayableError("an operator dropped its origin")
         if "p" not in record:
             raise NotReplayableError("there was no policy")
         if told is None:

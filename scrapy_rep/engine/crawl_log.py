@@ -49,6 +49,7 @@ _FIXES = {
     ),
     Reason.VISIT_TIME: "REP_VISIT_TIME_OBEY decides whether Visit-time is obeyed",
     Reason.OVERRIDDEN: "REP_OVERRIDES or REP_POLICY_OVERRIDES says so",
+    Reason.DROPPED: "'scrapy rep fleet allow' takes back what an operator dropped",
 }
 _FIX = "If you may crawl these pages all the same, set REP_OVERRIDES for their host"
 
@@ -253,7 +254,7 @@ def _add(found: set[Named], one: Named) -> None:
 
 def _because(verdict: Verdict) -> str:
     if verdict.rule is None:
-        return verdict.robots_txt or verdict.reason.value
+        return verdict.why or verdict.robots_txt or verdict.reason.value
     return f"line {verdict.line} of {verdict.robots_txt}: {verdict.rule}"
 
 

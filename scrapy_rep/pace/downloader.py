@@ -144,10 +144,13 @@ class Downloader:
             if process is not None:
                 process(slot)
 
-    def recall(self, is_meant: Callable[[Request], bool]) -> int:
-        """Put requests that are queued in slots back into the queue; return their number.
+    def recall(
+        self, is_meant: Callable[[Request], bool], answer: Callable[[Request], Any] | None = None
+    ) -> int:
+        """Take requests that are queued in slots out of them; return their number.
 
-        The downloader answers with the request for the queue, so no middleware hears of it.
+        The downloader answers with what `answer` returns, such as a failure. By default, it is the
+        request for the queue, so no middleware hears of it.
         """
         count = 0
         slots = getattr(self._raw, "slots", None)
@@ -157,7 +160,7 @@ class Downloader:
                 continue
             for entry in [entry for entry in queue if is_meant(entry[0])]:
                 queue.remove(entry)
-                entry[1].callback(put_back(entry[0]))
+                entry[1].callback((answer or put_back)(entry[0]))
                 count += 1
         return count
 

@@ -188,6 +188,8 @@ class Trail(Witness):
         rest: dict[str, Any] = {}
         if decision.tokens and decision.tokens != self._identity.tokens:
             rest["tokens"] = decision.tokens
+        if verdict.why:
+            rest["why"] = verdict.why
         if decision.waited_seconds:
             rest["waited_seconds"] = rounded(decision.waited_seconds)
         url = self._url(decision.url)

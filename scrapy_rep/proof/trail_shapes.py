@@ -140,7 +140,9 @@ _ALLOWED_BY_OUTCOME = {
 }
 _ALLOWED_BY_REASON = {
     **dict.fromkeys(("EMPTY_RULE", "NO_RULE_MATCHES", "NO_GROUP", "IMPLICITLY_ALLOWED"), True),
-    **dict.fromkeys(("CRAWL_DELAY", "VISIT_TIME", "TOO_MUCH_WORK", "INVALID_URI"), False),
+    **dict.fromkeys(
+        ("CRAWL_DELAY", "VISIT_TIME", "TOO_MUCH_WORK", "INVALID_URI", "DROPPED"), False
+    ),
 }
 
 

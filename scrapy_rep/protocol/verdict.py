@@ -29,6 +29,7 @@ class Reason(Enum):
     PARSER_FAILED = "the parser of ROBOTSTXT_PARSER failed"
     NOT_JUDGED = "robots.txt does not govern this scheme"
     INVALID_URI = "the URI has no valid origin"
+    DROPPED = "an operator dropped this origin"
 
 
 def shown(octets: bytes) -> str:
@@ -120,6 +121,7 @@ class Verdict:
         product_token: the token of the group that decided, in lower case; ``*``; or empty.
         robots_txt: the URI of the robots.txt; empty if unknown.
         is_stale: whether an old copy decided because the file is unreachable.
+        why: the operator's words, if an operator dropped the origin; otherwise empty.
     """
 
     allowed: bool
@@ -128,6 +130,7 @@ class Verdict:
     product_token: str = ""
     robots_txt: str = ""
     is_stale: bool = False
+    why: str = ""
 
     @property
     def line(self) -> int:
@@ -140,7 +143,8 @@ class Verdict:
         where = f" of {self.robots_txt}" if self.robots_txt else ""
         where += " (a stale copy)" if self.is_stale else ""
         if self.rule is None:
-            return f"{answer}: {self.reason.value}{where and f',{where[3:]}'}"
+            why = f" ({self.why})" if self.why else ""
+            return f"{answer}: {self.reason.value}{why}{where and f',{where[3:]}'}"
         return f"{answer} by line {self.line}{where} (group {self.product_token}): {self.rule}"
 
 

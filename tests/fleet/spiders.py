@@ -240,3 +240,26 @@ class HubSpider(Spider):
         yield {"url": response.url}
         if response.url.endswith("/0"):
             yield from (response.follow(f"{number}") for number in range(1, self.pages))
+
+
+class AnxiousSpider(FlatSpider):
+    """Fetches a picture of each page, which is exempt, and tells what its errbacks got."""
+
+    name = "flat"
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            yield request.replace(errback=self.failed)
+
+    async def parse(self, response: Response) -> AsyncIterator[Any]:  # type: ignore[override]
+        engine = self.crawler.engine
+        assert engine is not None
+        yield {"url": response.url}
+        try:
+            exempt = {"dont_obey_robotstxt": True}
+            await engine.download_async(Request(f"{response.url}.png", meta=exempt))
+        except Exception as error:  # noqa: BLE001 - it is told
+            yield {"url": "", "error": str(error)}
+
+    def failed(self, failure: Any) -> Iterator[Any]:
+        yield {"url": "", "error": f"{type(failure.value).__name__}: {failure.value}"}

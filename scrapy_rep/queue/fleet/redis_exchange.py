@@ -39,6 +39,7 @@ class Wants:
         about: what matters of its settings and its spider, while it joins.
         longest: how many octets an entry may take; longer entries are set aside unread.
         ahead_ms: how long before a request is due the worker may get it, to keep it until then.
+        dropped_at: the `dropped_at` of the last reply that had one.
     """
 
     requests: int = 0
@@ -54,6 +55,7 @@ class Wants:
     about: str = ""
     longest: int = 1 << 20
     ahead_ms: int = 0
+    dropped_at: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,6 +92,9 @@ class Reply:
             times are seconds from now.
         rests_seen: the version of the rests that this worker knows now.
         probes: the lanes where this worker has the first request after a rest.
+        order: what an operator orders: `pause`, `stop`, or nothing.
+        dropped_at: the id of the last change of the dropped origins; empty without any.
+        dropped: why each dropped origin was dropped; None if the worker knows this change.
     """
 
     word: str
@@ -117,6 +122,9 @@ class Reply:
     rests: tuple[tuple[str, Rest | None], ...] = ()
     rests_seen: int = 0
     probes: frozenset[str] = frozenset()
+    order: str = ""
+    dropped_at: str = ""
+    dropped: dict[str, str] | None = None
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -261,7 +269,8 @@ def _reply_of(octets: bytes) -> Reply:
         raise TypeError("a value in it is not a number")
     last_id, queued, flying, idle, workers, next_ms = rest[:6]
     pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, about, *others = rest[6:]
-    is_mender, is_full, only_letters, rests, rests_seen, probes = others
+    is_mender, is_full, only_letters, rests, rests_seen, probes, orders = others
+    order, dropped_at, dropped = orders
     return Reply(
         word.decode(),
         epoch.decode(),
@@ -292,10 +301,19 @@ def _reply_of(octets: bytes) -> Reply:
         tuple((_text(lane), _rest(row) if row else None) for lane, row in rests),
         int(rests_seen),
         frozenset(map(_text, probes)),
+        _text(order),
+        _text(dropped_at),
+        _dropped(dropped) if dropped else None,
     )
 
 
 _NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # the indexes of numbers after word and epoch
+
+
+def _dropped(flat: list[bytes]) -> dict[str, str]:
+    """Why each origin was dropped; the empty name stands for the time of the change."""
+    pairs = zip(flat[::2], flat[1::2], strict=True)
+    return {_text(lane): why.decode("utf-8", "backslashreplace") for lane, why in pairs if lane}
 
 
 def _held(row: list[Any]) -> HeldRequest:

@@ -11,7 +11,7 @@ import os
 import secrets
 import socket
 import time
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
@@ -71,6 +71,10 @@ _UNSENT = 2000  # a worker that has so many unsent requests gets no others
 _ALARM_SECONDS = 60.0  # after this, an error is repeated
 _STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
 _ENDS = {"finished", "queue_lost"}  # the reasons of a crawl that ended by itself
+_ORDERS = {
+    "pause": "An operator paused this crawl; 'scrapy rep fleet resume' goes on",
+    "stop": "An operator stopped this crawl; its queue stays for the next run",
+}
 _ELSEWHERE = {
     "SCHEDULER_QUEUE_CLASS": "it has its own queue",
     "SCHEDULER_SERIALIZER": "requests are queued as msgpack, never as pickle",
@@ -140,7 +144,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             ConfigurationError: a setting is wrong, or contradicts another.
         """
         if is_command(crawler):
-            Seeds(crawler.spider)  # otherwise a RedisSpider would take start URLs
+            if crawler.spider is not None:
+                Seeds(crawler.spider)  # otherwise a RedisSpider would take start URLs
             words = "A command that does not crawl uses Scrapy's own scheduler and duplicate filter"
             logger.info("%s, not those of the fleet", words, extra={"spider": crawler.spider})
             return OwnScheduler.from_crawler(crawler)
@@ -172,6 +177,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._memory_policy = ""
         self._kept_count = 0
         self._most_kept = max(1, settings.getint("CONCURRENT_REQUESTS") // 2)
+        self._is_joined = False
+        self._order, self._dropped_at = "", ""
+        self._dropped: deque[Request] = deque()  # to a dropped origin: the middleware refuses them
         self._told_at: dict[str, float] = {}
         self._rest: Reply | None = None  # what it leaves as the last worker
         self._counts, self._changed_at = (0, 0, 0), 0.0
@@ -192,6 +200,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         prefix = prefix_of(self._queue_key, spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
         middleware = middleware_if_any(crawler)
+        self._drops = None if middleware is None else middleware.drops
         self._lanes = FleetLanes(
             self._ledger, crawler, middleware, is_fleet_wide=settings.pace_scope == "fleet"
         )
@@ -238,6 +247,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 self._memory_policy,
                 extra=self._extra,
             )
+        self._is_joined = True
         self._talk.begin()
 
     @property
@@ -332,6 +342,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """Queue a request, or keep it if it can't be written; return False for a duplicate."""
         leave_inherited_slot(request)
         cause = self._out.cause_of(request)
+        if self._drops and self._drops.verdict(request.url) is not None:
+            self._dropped.append(request)
+            return True
         kind, fingerprint = self._filter.of(request)
         is_left_out = is_start(request) and self._talk.reply and self._talk.reply.only_letters
         if is_left_out or (kind is PushKind.FILTERED and fingerprint in self._filter.seen):
@@ -365,8 +378,11 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     def next_request(self) -> Request | None:
         """The next request of the buffer, unless another worker may have it already."""
+        if self._dropped:
+            return self._dropped.popleft()
         may_be_kept = bool(self._ledger.kept) and self._out.kept_count < self._most_kept
-        held = self._ledger.take(may_be_kept=may_be_kept) if self._talk.is_leased else None
+        may_begin = self._talk.is_leased and not self._order
+        held = self._ledger.take(may_be_kept=may_be_kept) if may_begin else None
         if held is None:
             self._talk.hunger()
             return None
@@ -381,6 +397,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         reply = self._talk.reply
         if reply is None or reply.idle_ms is None or self._ledger.unsent_count:
             return True
+        if self._dropped or self._order:
+            return True
         return bool(self._ledger.held) or reply.idle_ms < 1000 * self.idle_before_close
 
     # What the exchanges bring
@@ -390,7 +408,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return self._wants(requests=self._free_places())
 
     def _wants(self, *, requests: int, **fields: Any) -> Wants:
-        is_open = not self._is_over and self._talk.reply is not None
+        is_open = not (self._is_over or self._order) and self._talk.reply is not None
         return Wants(
             requests=requests,
             lanes=self._lanes.free_places if is_open and not is_closing(self._crawler) else 0,
@@ -403,11 +421,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             about="" if self._ledger.epoch else about(self._crawler),
             longest=ENTRY_OCTETS,
             ahead_ms=round(1000 * _AHEAD_SECONDS),
+            dropped_at=self._dropped_at,
             **fields,
         )
 
     def _free_places(self) -> int:
-        if is_closing(self._crawler) or not can_take_more(self._crawler):
+        if self._order or is_closing(self._crawler) or not can_take_more(self._crawler):
             return 0
         if self._ledger.unsent_count >= _UNSENT:
             return 0
@@ -421,6 +440,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if self._settings.pace_scope == "fleet":
             self._lanes.take_over(reply.rests)
         self._lanes.heed_probes(reply.probes)
+        self._obey(reply)
         self._turns.heed(reply.turns)
         self._inbox.take(reply)
         is_news = reply.popped or reply.seeds or reply.rests or self._ledger.kept
@@ -437,10 +457,32 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             )
         self._watch(reply)
 
+    def _obey(self, reply: Reply) -> None:
+        """Follow the orders of an operator."""
+        if reply.dropped is not None:
+            self._dropped_at = reply.dropped_at
+            names = ", ".join(reply.dropped) or "none"
+            logger.warning("Origins that an operator dropped: %s", names, extra=self._extra)
+            if self._drops is None:
+                words = "Without ROBOTSTXT_OBEY, only their queued requests are dropped"
+                logger.error(words, extra=self._extra)
+            else:
+                self._drops.set(reply.dropped)
+        if reply.order != self._order:
+            words = _ORDERS.get(reply.order, "An operator lets this crawl go on")
+            logger.warning(words, extra=self._extra)
+            self._order = reply.order
+            if self._is_joined:
+                wake(self._crawler)
+        if reply.order == "stop" and self._is_joined and not is_closing(self._crawler):
+            engine = self._crawler.engine
+            assert engine is not None  # noqa: S101 - otherwise the crawl would be closing
+            deferred_from_coro(engine.close_spider_async(reason="fleet_stopped"))
+
     def _watch(self, reply: Reply) -> None:
         """Log a warning, again and again, while nothing changes in the whole fleet."""
         now, counts = time.monotonic(), (reply.queued, reply.flying, reply.last_id)
-        if counts != self._counts or not reply.queued + reply.flying:
+        if counts != self._counts or not reply.queued + reply.flying or reply.order:
             self._counts, self._changed_at = counts, now
         elif now > self._changed_at + _STALL_SECONDS and self._is_time("stall", _STALL_SECONDS):
             logger.warning(

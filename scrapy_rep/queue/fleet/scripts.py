@@ -1,6 +1,6 @@
 """The scripts that Redis runs for a fleet; each is a file in `lua/` that documents its arguments.
 
-Workers run `EXCHANGE`, `MEND` and `CLEAR`, and users run `REQUEUE`. The other
+Workers run `EXCHANGE`, `MEND` and `CLEAR`; users run `CONTROL`, `REQUEUE` and `CLEAR`. The other
 scripts show the state of a fleet to users, and write nothing. They cost O(log n) in the number of
 lanes plus the number of items that they read; `looking` documents their results.
 
@@ -27,8 +27,11 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                the time of the last change, `mended` when the last recount ended, `step` the next
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
-               `version` of the keys, entries and exchanges
+               `version` of the keys, entries and exchanges, `order` of an operator (`pause` or
+               `stop`), `dropped` requests that were deleted with their origins
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
+`dropped`      hash: origin that an operator dropped -> why; under the empty name, when the
+               hash changed last; it outlives the crawl
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
 `rests`        hash: lane -> the rest of its origin after a 429 or 503 (see `REST` in
@@ -73,8 +76,8 @@ EXCHANGE = _script("clock", "books", "exchange")
 MEND = _script("clock", "books", "mend")
 CLEAR = _script("clear")
 REQUEUE = _script("clock", "books", "requeue")
+CONTROL = _script("clock", "books", "control")
 LOOK_TOTALS = _script("clock", "look_totals")
 LOOK_WORKERS = _script("clock", "look_workers")
-LOOK_PLACES = _script("clock", "look_places")
 LOOK_LANE = _script("clock", "look_lane")
 LOOK_LETTERS = _script("look_letters")

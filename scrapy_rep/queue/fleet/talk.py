@@ -18,6 +18,7 @@ from typing import Protocol
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
 
+from . import control
 from .batch import Batch
 from .ledger import Ledger
 from .redis_exchange import (
@@ -30,7 +31,7 @@ from .redis_exchange import (
     mended,
     reply_of,
 )
-from .scripts import CLEAR, EXCHANGE, MEND
+from .scripts import EXCHANGE, MEND
 
 logger = logging.getLogger(__name__)
 
@@ -159,7 +160,7 @@ class Talk:
         if self._ledger.has_news or (self._is_hungry and has_place):
             return soon
         renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
-        # A worker without a free place hears of rests all the same.
+        # A worker without a free place looks for rests and for the orders of an operator.
         at = min(self._next_at if has_place else self._last_at + _POLL_SECONDS, renewal)
         if self._ledger.has_wishes:
             at = min(at, self._last_at + _TURN_SECONDS)
@@ -256,8 +257,4 @@ class Talk:
         Raises:
             StoreError: Redis can't be reached.
         """
-        cursor = b"0"
-        while True:
-            cursor = await self._link.run(CLEAR, [self.prefix], [cursor, self._ledger.name])
-            if cursor == b"0":
-                return
+        await control.clear(self._link, self.prefix, self._ledger.name)

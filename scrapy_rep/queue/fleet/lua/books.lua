@@ -22,7 +22,7 @@
 
 local a = cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
-local DEAD, SEEDS = P .. 'dead', P .. 'seeds'
+local DEAD, SEEDS, DROPPED = P .. 'dead', P .. 'seeds', P .. 'dropped'
 -- The lowest priority (`request_codec.PRIORITY`): of suspects, and of requests that a worker refused
 local LAST = -999999999999999
 local PATIENCE = 100  -- so many other requests of its origin come before such a request
@@ -176,7 +176,12 @@ local function place(lane, r)
   r.place = where
 end
 
+local has_dropped = call('EXISTS', DROPPED) == 1
 local function enqueue(lane, priority, entry, is_first)
+  if has_dropped and call('HEXISTS', DROPPED, lane) == 1 then
+    call('HINCRBY', TOTALS, 'dropped', 1)
+    return
+  end
   local r = get(lane)
   call(is_first and 'LPUSH' or 'RPUSH', list_of(lane, priority), entry)
   if priority ~= 0 then

@@ -9,11 +9,12 @@ elseif redis.call('GET', P .. 'flushing') ~= ARGV[2] then
   return '0'
 end
 redis.call('PEXPIRE', P .. 'flushing', 10000)
+local kept = {flushing = true, dropped = true}
 local pattern = string.gsub(P, '([%*%?%[%]\\])', '\\%1') .. '*'
 local found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 500)
 for _, key in ipairs(found[2]) do
   local name = string.sub(key, #P + 1)
-  if name ~= 'flushing' and string.sub(name, 1, 4) ~= 'odd:' then redis.call('UNLINK', key) end
+  if not kept[name] and string.sub(name, 1, 4) ~= 'odd:' then redis.call('UNLINK', key) end
 end
 if found[1] == '0' then redis.call('UNLINK', P .. 'flushing') end
 return found[1]

@@ -49,6 +49,7 @@ if is_new and not a.is_joined then
   if version and version ~= a.version then return answer('version', version) end
   if is_first then
     if ended then call('DEL', P .. 'starts') end  -- the next crawl begins with its start requests
+    if call('HGET', TOTALS, 'order') == 'stop' then call('HDEL', TOTALS, 'order') end
     if was_there() then recount() end
   end
   call('HDEL', TOTALS, 'ended')
@@ -523,9 +524,14 @@ else
   call('HDEL', TOTALS, 'idle', 'ended')
 end
 
+local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
+local is_new_to_it = changed_at ~= '' and changed_at ~= a.dropped_at
+local orders = {call('HGET', TOTALS, 'order') or '', changed_at,
+                is_new_to_it and call('HGETALL', DROPPED) or false}
+
 return cmsgpack.pack({
   word, epoch, number(call('GET', P .. 'ids')), n, fly, idle, workers,
   math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
   letters, turns, told, about, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0, rests,
-  rests_seen, probes
+  rests_seen, probes, orders
 })

@@ -1,9 +1,9 @@
 -- One lane. KEYS: prefix. ARGV: the lane, and the last indexes of priorities and workers to read.
 
 local lane, call, now = ARGV[1], redis.call, clock()
-local packed = call('HGET', P .. 'lines', lane)
-if not packed then return false end
-local is_read, r = pcall(cmsgpack.unpack, packed)
+local packed, why = call('HGET', P .. 'lines', lane), call('HGET', P .. 'dropped', lane)
+if not packed and not why then return false end
+local is_read, r = pcall(cmsgpack.unpack, packed or cmsgpack.pack({'i'}))
 if not is_read or type(r) ~= 'table' then return cmsgpack.pack({place = '?'}) end
 local priorities = {}
 for _, priority in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, ARGV[2])) do
@@ -19,5 +19,5 @@ return cmsgpack.pack({
   now = now, place = r[1], queued = r[2], delay = r[3], at_a_time = r[4], valid = r[5], out = r[6],
   id = r[7], reason = r[11], due = call('ZSCORE', P .. 'due', lane),
   ask = call('ZSCORE', P .. 'new', lane), usual = call('LLEN', P .. 'q:' .. lane),
-  priorities = priorities, holder = holder,
+  priorities = priorities, holder = holder, why = why or nil,
 })

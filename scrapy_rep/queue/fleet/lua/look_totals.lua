@@ -1,16 +1,21 @@
 -- The counts of a crawl. KEYS: prefix.
 
 local call, now = redis.call, clock()
-local t = call('HMGET', P .. 't', 'n', 'fly', 'done', 'aside', 'taken_over', 'idle', 'full')
+local t = call('HMGET', P .. 't', 'n', 'fly', 'done', 'aside', 'taken_over', 'idle', 'full', 'order',
+               'dropped')
 local first = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return cmsgpack.pack({
   now = now, epoch = call('GET', P .. 'epoch'), flushing = call('EXISTS', P .. 'flushing'),
-  queued = t[1], flying = t[2], done = t[3], aside = t[4], taken_over = t[5], idle = t[6], full = t[7],
-  lanes = call('HLEN', P .. 'lines'), seen = call('SCARD', P .. 'df'),
-  due = call('ZCOUNT', P .. 'due', '-inf', now), later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
-  next = first[2], unasked = call('ZCOUNT', P .. 'new', '-inf', now),
+  idle = t[6], full = t[7], next = first[2], order = t[8],
+  queued = t[1], in_flight = t[2], done = t[3], seen = call('SCARD', P .. 'df'), set_aside = t[4],
+  dead_letters = call('LLEN', P .. 'dead'), start_urls_given_back = call('LLEN', P .. 'seeds'),
+  dropped = t[9],
+  origins = call('HLEN', P .. 'lines'), due = call('ZCOUNT', P .. 'due', '-inf', now),
+  due_later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
+  unasked = call('ZCOUNT', P .. 'new', '-inf', now),
   waiting = call('ZCOUNT', P .. 'new', '(' .. now, '+inf'),
-  workers = call('ZCARD', P .. 'w'), alive = call('ZCOUNT', P .. 'w', now, '+inf'),
-  dying = call('SCARD', P .. 'dying'), letters = call('LLEN', P .. 'dead'),
-  seeds = call('LLEN', P .. 'seeds'),
+  origins_dropped = math.max(0, call('HLEN', P .. 'dropped') - 1),
+  workers = call('ZCOUNT', P .. 'w', now, '+inf'),
+  workers_late = call('ZCOUNT', P .. 'w', '-inf', '(' .. now) + call('SCARD', P .. 'dying'),
+  workers_taken_over = t[5],
 })

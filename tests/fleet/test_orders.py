@@ -1,0 +1,346 @@
+"""What an operator orders of running crawls: pause, resume, stop, clear, drop, allow."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.queue.fleet.batch import PushKind
+from tests.commands.calling import rep
+from tests.commands.test_fleet import shown
+from tests.fleet.crews import Crew
+from tests.fleet.workers import A, B, Fleet, drain
+from tests.redis_server import RedisServer, needs_redis
+from tests.servers.handle import Answer, Seen, Site
+
+pytestmark = needs_redis
+
+SOON_SECONDS = 1.0  # in which all workers know of an order
+FEW = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
+SLOW_PAGE = Answer(body="page", delay_seconds=0.1)
+FLAT, TREE = "tests.fleet.spiders:FlatSpider", "tests.fleet.spiders:TreeSpider"
+ANXIOUS = "tests.fleet.spiders:AnxiousSpider"
+
+
+def pages(site: Site) -> list[Seen]:
+    return [seen for seen in site.requests() if not seen.path.endswith("/robots.txt")]
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    patience = time.monotonic() + 30
+    while not is_so():
+        assert time.monotonic() < patience
+        time.sleep(0.02)
+
+
+@pytest.fixture
+def order(redis_server: RedisServer) -> Callable[..., dict[str, Any]]:
+    """Give an order with --yes; what it did."""
+
+    def given(*words: str, spider: str = "flat") -> dict[str, Any]:
+        settings = {"REP_REDIS_URL": redis_server.url}
+        done = shown(*words, "--spider", spider, "--json", "--yes", settings=settings)
+        assert (done.status, done.err) == (0, "")
+        row: dict[str, Any] = json.loads(done.out)
+        return row
+
+    return given
+
+
+class TestRunningCrawls:
+    """Of two workers."""
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+    def test_it_pauses_and_goes_on(
+        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], loop: Any
+    ) -> None:
+        with (
+            Site(default=SLOW_PAGE) as site,
+            Crew(
+                redis_server.url, TREE, 2, loop=loop, roots=[site.url("/")], pages=99, settings=FEW
+            ) as crew,
+        ):
+            until(lambda: len(pages(site)) > 10)
+            assert order("pause", spider="tree")["workers"] == 2
+            time.sleep(SOON_SECONDS)
+            count = len(site.requests())
+            late = crew.add()
+            time.sleep(3.0)
+            assert len(site.requests()) == count < 99
+            assert "An operator paused this crawl" in crew.log(late)
+            assert order("resume", spider="tree")["workers"] == 3
+            crew.wait()
+            assert crew.errors == ""
+            wanted = [site.url(f"/{number}") for number in range(99)]
+            assert sorted(crew.scraped) == sorted(wanted)
+
+    @pytest.mark.slow
+    def test_it_stops_and_the_next_run_goes_on(
+        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]]
+    ) -> None:
+        with Site(default=SLOW_PAGE) as site:
+            urls = {site.url(f"/{number}") for number in range(99)}
+            with Crew(
+                redis_server.url, TREE, 2, settings=FEW, roots=[site.url("/")], pages=99
+            ) as crew:
+                until(lambda: len(pages(site)) > 10)
+                assert order("stop", spider="tree")["workers"] == 2
+                crew.wait(10)
+                first = crew.scraped
+                reasons = [crew.result(number)["stats"]["finish_reason"] for number in (0, 1)]
+                assert reasons == ["fleet_stopped", "fleet_stopped"]
+                assert set(first) < urls
+            with Crew(
+                redis_server.url, TREE, 2, settings=FEW, roots=[site.url("/")], pages=99
+            ) as crew:
+                crew.wait()
+                assert crew.result(0)["stats"]["finish_reason"] == "finished"
+                assert {*first, *crew.scraped} == urls
+                again = set(first) & set(crew.scraped)
+                assert again <= {site.url("/0")}, "the run begins with its start requests"
+
+    @pytest.mark.slow
+    def test_a_dropped_origin_gets_no_request(
+        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], tmp_path: Path
+    ) -> None:
+        """Not of a worker that joins later either, and not for media; errbacks and trails know."""
+        settings = {"REP_AUDIT_DIR": str(tmp_path), "REP_FLEET_LEASE_SECONDS": 5}
+        with (
+            Site(default=SLOW_PAGE) as site,
+            Site(default=SLOW_PAGE) as other,
+            Crew(
+                redis_server.url,
+                ANXIOUS,
+                2,
+                settings=settings,
+                roots=[site.url("/"), other.url("/")],
+                pages=150,
+            ) as crew,
+        ):
+            until(lambda: len(pages(site)) > 30)
+            row = order("drop", site.url("/any"), "--why", "a mail of the owner")
+            assert row["origin"] == site.url("")
+            assert row["deleted"] > 0
+            time.sleep(SOON_SECONDS)
+            count = len(site.requests())
+            crew.add()
+            crew.wait()
+            assert len(site.requests()) == count < 200
+            assert crew.errors == ""
+            assert len([url for url in crew.scraped if url.startswith(other.url())]) == 150
+            errors = [
+                item["error"]
+                for number in range(3)
+                for item in crew.result(number)["items"]
+                if "error" in item
+            ]
+            words = "disallowed: an operator dropped this origin (a mail of the owner)"
+            assert errors
+            assert all(words in one for one in errors)
+            assert any(one.startswith("RobotsTxtDisallowed: ") for one in errors)
+            reasons = {crew.result(number)["stats"]["finish_reason"] for number in range(3)}
+            assert reasons == {"finished"}
+            runs = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
+            told = [row for run in runs for row in rep("audit", "export", run).rows]
+            dropped = [row for row in told if row.get("reason") == "DROPPED"]
+            assert {row["why"] for row in dropped} == {"a mail of the owner"}
+            assert {row["outcome"] for row in dropped} == {"dropped"}
+            assert [rep("audit", "verify", run).status for run in runs] == [0, 0, 0]
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        ("delay_seconds", "settings"),
+        [
+            (1, {"CONCURRENT_REQUESTS": 32}),
+            (0, {"DOWNLOAD_DELAY": 1.0, "REP_PACE_SCOPE": "process"}),
+        ],
+        ids=["turns", "slots"],
+    )
+    def test_what_waits_is_dropped(
+        self,
+        redis_server: RedisServer,
+        order: Callable[..., dict[str, Any]],
+        delay_seconds: int,
+        settings: dict[str, Any],
+    ) -> None:
+        """For its turn by a Crawl-delay; or in a slot, for a delay of the user."""
+        robots = Answer(body=f"User-agent: *\nCrawl-delay: {delay_seconds}\n")
+        with (
+            Site({"/robots.txt": robots}) as site,
+            Crew(
+                redis_server.url,
+                ANXIOUS,
+                2,
+                settings=settings,
+                roots=[site.url("/")],
+                pages=20,
+            ) as crew,
+        ):
+            until(lambda: len(pages(site)) > 3)
+            order("drop", site.url())
+            time.sleep(SOON_SECONDS)
+            count = len(site.requests())
+            crew.wait(10)
+            assert len(site.requests()) == count < 20
+            assert crew.errors == ""
+
+    @pytest.mark.slow
+    def test_robots_txt_is_not_fetched_again(
+        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]]
+    ) -> None:
+        """Nor is a page, in a dry run."""
+        robots = Answer(body="User-agent: *\n", headers=(("Cache-Control", "max-age=1"),))
+        settings = {"REP_CACHE_MIN_SECONDS": 1, "REP_DRY_RUN": True}
+        with (
+            Site({"/robots.txt": robots}, default=SLOW_PAGE) as site,
+            Site(default=SLOW_PAGE) as other,
+            Crew(
+                redis_server.url,
+                FLAT,
+                2,
+                settings={**FEW, **settings},
+                roots=[site.url("/"), other.url("/")],
+                pages=90,
+            ) as crew,
+        ):
+            until(lambda: site.paths().count("/robots.txt") > 1)
+            order("drop", site.url())
+            time.sleep(SOON_SECONDS)
+            count = len(site.requests())
+            crew.wait()
+            assert len(site.requests()) == count < 90
+            assert len([url for url in crew.scraped if url.startswith(other.url())]) == 90
+        assert order("allow", site.url())["was_dropped"] is True
+        assert order("allow", site.url())["was_dropped"] is False
+
+
+class TestKeys:
+    """With simulated workers."""
+
+    @pytest.fixture
+    def settings(self, redis_server: RedisServer) -> dict[str, Any]:
+        return {"REP_REDIS_URL": redis_server.url, "SCHEDULER_QUEUE_KEY": "test"}
+
+    @pytest.fixture
+    def crawl(self, fleet: Fleet) -> Fleet:
+        """Four requests that wait, of two origins, and a worker."""
+        fleet.now = time.time()
+        one = fleet.worker("one")
+        one.push("a1", "a2", lane=A)
+        one.push("a3", lane=A, priority=5)
+        one.push("b1", lane=B)
+        one.talk()
+        return fleet
+
+    def leave(self, crawl: Fleet) -> None:
+        crawl.client.delete(crawl.key("w"))
+
+    def test_clear_asks(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        call = ("clear", "--spider", "x")
+        done = shown(*call, "--yes", settings=settings)
+        assert done.status == 2
+        assert "1 worker of x would write the crawl again: use stop first" in done.err
+        self.leave(crawl)
+        done = shown(*call, settings=settings)
+        assert done.status == 2
+        assert "Delete the crawl of x, with 4 queued requests? Without a terminal" in done.err
+        assert "--yes" in done.err
+        done = shown(*call, settings=settings, is_terminal=True, stdin=b"n\n")
+        assert (done.status, "nothing was deleted" in done.err) == (2, True)
+        assert crawl.total("n") == 4
+        done = shown(*call, settings=settings, is_terminal=True, stdin=b"y\n")
+        assert done.status == 0
+        assert "x: 4 queued requests deleted; 0 dead letters kept for a week" in done.out
+        assert crawl.all_keys() == set()
+
+    def test_clear_without_a_question(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        self.leave(crawl)
+        done = shown("clear", "--yes", "--json", "--spider", "x", settings=settings)
+        assert done.rows == [{"crawl": "x", "deleted": 4, "dead_letters": 0}]
+        assert shown("clear", "--yes", "--spider", "x", settings=settings).status == 1
+
+    def test_drop_asks(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        done = shown("drop", A, "--spider", "x", settings=settings)
+        assert done.status == 2
+        assert f"Drop {A} in x, and delete 3 queued requests?" in done.err
+        assert "--yes" in done.err
+        assert crawl.total("n") == 4
+        done = shown("drop", A, "--spider", "x", "--yes", settings=settings)
+        assert done.out == f"x: {A} is dropped; 3 queued requests deleted\n"
+        assert crawl.total("n") == 1
+
+    def test_a_dropped_origin_is_not_queued(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        """Not as a link, not as what a lost worker had, not as a dead letter."""
+        one = crawl.worker("two")
+        one.settle(A)
+        one.talk()
+        (held,) = one.talk(1)
+        assert shown("drop", A, "--spider", "x", "--yes", settings=settings).status == 0
+        one.push("a4", lane=A, kind=PushKind.UNFILTERED)
+        one.push("b2", lane=B)
+        one.ledger.give_back()
+        one.talk()
+        assert one.reply.dropped == {A: "no reason was given"}
+        assert held.lane == A
+        for worker in (one, crawl.worker("three")):
+            worker.settle(A)
+        assert set(drain(one, times=5)) == {"b1", "b2"}
+        assert crawl.total("n") == 0
+
+    def test_it_is_shown(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        why = ("--why", "a mail\x1b of the owner")
+        assert shown("drop", A, "--spider", "x", "--yes", *why, settings=settings).status == 0
+        done = shown(A, "--spider", "x", settings=settings)
+        assert "dropped: an operator ended all requests to it" in done.out
+        assert "because: a mail\\x1b of the owner" in done.out
+        done = shown("--spider", "x", "--every", "0", settings=settings)
+        assert "by an operator, with 3 requests" in done.out
+        assert shown("pause", "--spider", "x", settings=settings).out == (
+            "x: 1 worker will pause within a second; 1 queued requests wait\n"
+        )
+        done = shown("--spider", "x", "--every", "0", settings=settings)
+        assert "paused by an operator: 'scrapy rep fleet resume' goes on" in done.out
+
+    def test_it_outlives_the_crawl(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        """Without workers, of a crawl that is cleared, and before the first run."""
+        self.leave(crawl)
+        shown("drop", A, "--spider", "x", "--yes", settings=settings)
+        shown("clear", "--spider", "x", "--yes", settings=settings)
+        assert crawl.all_keys() == {"dropped"}
+        assert shown("drop", B, "--spider", "x", "--yes", settings=settings).status == 0
+        worker = crawl.worker("later")
+        worker.push("a1", lane=A)
+        worker.talk()
+        assert worker.reply.dropped == dict.fromkeys((A, B), "no reason was given")
+        assert worker.reply.queued == 0
+
+    def test_a_stop_ends_with_the_next_run(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+        assert shown("stop", "--spider", "x", settings=settings).status == 0
+        two = crawl.worker("two")
+        two.talk()
+        assert two.reply.order == "stop"
+        self.leave(crawl)
+        three = crawl.worker("three")
+        three.talk()
+        assert three.reply.order == ""
+
+    @pytest.mark.parametrize(
+        ("words", "problem"),
+        [
+            (["drop"], "drop needs origins"),
+            (["allow"], "allow needs origins"),
+            (["pause", A], "pause takes no origins"),
+            (["clear", "--watch"], "clear takes no origins, and no --watch"),
+            (["drop", "a b"], "names no origin"),
+        ],
+    )
+    def test_wrong_usage(self, settings: dict[str, Any], words: list[str], problem: str) -> None:
+        done = shown(*words, "--spider", "x", settings=settings)
+        assert (done.status, done.out) == (2, "")
+        assert problem in done.err
