@@ -116,6 +116,13 @@ class RedisServer:
         self._process.kill()
         self._process.wait(_PATIENCE_SECONDS)
 
+    def shut_down(self) -> None:
+        """SHUTDOWN, as an operator does it; what the options keep on disk is there at the start."""
+        assert self._process is not None
+        with self.client() as client:
+            client.shutdown()
+        self._process.wait(_PATIENCE_SECONDS)
+
     def flush(self) -> None:
         """FLUSHALL; scripts stay known."""
         with self.client() as client:

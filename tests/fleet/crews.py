@@ -59,19 +59,24 @@ class Crew:
         for _ in range(count):
             self.add()
 
-    def add(self, **arguments: Any) -> int:
-        """Start one more; its number."""
+    def add(self, spider: str = "", **arguments: Any) -> int:
+        """Start one more, perhaps with another spider; return its number."""
         number = len(self._processes)
         folder = Path(self._folder.name, str(number))
         folder.mkdir()
-        own = {**self._job["arguments"], **arguments}
-        (folder / "job.json").write_text(json.dumps({**self._job, "arguments": own}))
+        job = {**self._job, "arguments": {**self._job["arguments"], **arguments}}
+        job["spider"] = spider or job["spider"]
+        (folder / "job.json").write_text(json.dumps(job))
         self._processes.append(start_crawl(folder))
         return number
 
     def signal(self, number: int, what: signal.Signals) -> None:
         """Send a signal to one of them."""
         self._processes[number].send_signal(what)
+
+    def has_ended(self, number: int) -> bool:
+        """Whether one of them has ended."""
+        return self._processes[number].poll() is not None
 
     def number_of(self, pid: int) -> int:
         """Which of them has this process id."""

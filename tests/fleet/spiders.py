@@ -70,6 +70,20 @@ class SlowTreeSpider(TreeSpider):
             yield one
 
 
+class DeployedTreeSpider(TreeSpider):
+    """The next release of the same spider: half of the pages have a callback of their own."""
+
+    name = "tree"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        for one in super().parse(response):
+            is_even = isinstance(one, Request) and one.url[-1] in "02468"
+            yield one.replace(callback=self.parse_even) if is_even else one
+
+    def parse_even(self, response: Response) -> Iterator[Any]:
+        yield from self.parse(response)
+
+
 class FlatSpider(Spider):
     """So many pages of each root, all as start requests; one worker at least yields them."""
 

@@ -256,7 +256,7 @@ class TestKeys:
         assert crawl.total("n") == 4
         done = shown(*call, settings=settings, is_terminal=True, stdin=b"y\n")
         assert done.status == 0
-        assert "x: 4 queued requests deleted; 0 dead letters kept for a week" in done.out
+        assert "x: 4 queued requests and 0 dead letters deleted" in done.out
         assert crawl.all_keys() == set()
 
     def test_clear_without_a_question(self, crawl: Fleet, settings: dict[str, Any]) -> None:

@@ -69,7 +69,8 @@ class Totals:
     @property
     def has_work(self) -> bool:
         """Whether requests wait, or workers run."""
-        return any(self.counts[name] for name in ("queued", "in_flight", "start_urls_given_back", "workers"))
+        names = ("queued", "in_flight", "start_urls_given_back", "workers")
+        return any(self.counts[name] for name in names)
 
 
 @dataclass(frozen=True, slots=True)
