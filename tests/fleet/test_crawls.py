@@ -177,7 +177,7 @@ class TestOneCrawl:
             result = crawl(TREE, settings={**SETTINGS, "REP_REDIS_URL": server.url}, roots=[])
         words = result.error + result.log
         assert "REP_REDIS_URL: Redis at " in words
-        assert "let it run scripts for this user" in words
+        assert "at least these rights: " in words
 
     @pytest.mark.slow
     def test_a_node_of_a_cluster_that_has_not_the_crawls_keys(self) -> None:
