@@ -128,3 +128,21 @@ def test_a_damaged_rest_counts_as_absent(fleet: Fleet, one: Worker, two: Worker)
     fleet.client.hset(fleet.key("rests"), A, b"x")
     assert heard(two) == {A: None}
     assert has_first(two)
+
+
+@pytest.mark.parametrize("key", ["rests", "rested", "first", "first_until"])
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_key_is_gone_and_its_worker_too(
+    fleet: Fleet, one: Worker, two: Worker, key: str, is_deleted: bool
+) -> None:
+    """Evicted, or another program wrote to it: the origin does not rest for ever."""
+    two.talk()
+    tell(one, rest_of(fleet))
+    fleet.now += 5
+    assert has_first(one)
+    fleet.client.delete(fleet.key(key))
+    if not is_deleted:
+        fleet.client.set(fleet.key(key), "of another program")
+    fleet.now += 6
+    two.talk()
+    assert has_first(two) or has_first(two)

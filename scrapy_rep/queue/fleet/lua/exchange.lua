@@ -290,7 +290,8 @@ end
 local probes = {}
 for _, told in ipairs(a.probes) do  -- lane, whether the worker has or wants its first request
   local lane, is_wanted = told[1], told[2]
-  local holder, rest = call('HGET', FIRST, lane), rest_of(lane)
+  local holder = call('ZSCORE', FIRST_UNTIL, lane) and call('HGET', FIRST, lane)
+  local rest = rest_of(lane)
   if not is_wanted then
     if holder == me then forget_first(lane) end
   elseif holder == me or not holder and not (rest and math.max(rest[1], rest[3]) > now) then
