@@ -240,6 +240,32 @@ class TestCrawls:
             assert "were not fetched before this worker stopped" not in log
         assert fetched(site) == dict.fromkeys(expected(), 1)
 
+    def test_a_start_request_of_a_killed_worker(self, redis_server: RedisServer) -> None:
+        """Another worker, which yielded it too, fetches it, though no worker starts again."""
+        robots = Answer(body="User-agent: *\n", delay_seconds=2)
+        settings = {"REP_FLEET_LEASE_SECONDS": 2}
+        with (
+            Site({"/robots.txt": robots}) as site,
+            redis_server.client() as client,
+            Crew(
+                redis_server.url, ODD, 2, settings=settings, roots=[site.url("/")], pages=1
+            ) as crew,
+        ):
+            keepers: list[str] = []
+            while not keepers or client.zcard("rep:{odd:requests}:w") < 2:
+                keepers = [
+                    key.decode()
+                    for key in client.keys("*:f:*")
+                    if any(one.startswith(b"K") for one in client.hvals(key))
+                ]
+                time.sleep(0.05)
+            number = crew.number_of(int(keepers[0].split(":")[-2]))
+            time.sleep(0.5)  # until the other one knows that it is kept
+            crew.signal(number, signal.SIGKILL)
+            crew.wait(without=(number,))
+            assert crew.result(1 - number)["finish_reason"] == "finished"
+            assert "/0" in site.paths()
+
     @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
     def test_its_worker_stops(self, redis_server: RedisServer, how: signal.Signals) -> None:
         """With a delay, so that most of them wait in memory when the worker stops."""

@@ -81,6 +81,31 @@ class TestRunningCrawls:
             assert sorted(crew.scraped) == sorted(wanted)
 
     @pytest.mark.slow
+    @pytest.mark.parametrize("what", ["pause", "stop"])
+    def test_what_waits_in_slots_goes_back(
+        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], what: str
+    ) -> None:
+        """For a delay of the user; the next run, or `resume`, goes on with it."""
+        settings = {"DOWNLOAD_DELAY": 1.0, "REP_PACE_SCOPE": "process"}
+        with Site() as site:
+            every: dict[str, Any] = {"settings": settings, "roots": [site.url("/")], "pages": 10}
+            with Crew(redis_server.url, FLAT, 1, **every) as crew:
+                until(lambda: len(pages(site)) > 1)
+                order(what)
+                time.sleep(SOON_SECONDS)
+                count = len(site.requests())
+                time.sleep(3.0)
+                assert len(site.requests()) == count < 10
+                if what == "pause":
+                    order("resume")
+                crew.wait(40)
+                assert crew.errors == ""
+            if what == "stop":
+                with Crew(redis_server.url, FLAT, 1, **every) as crew:
+                    crew.wait(40)
+            assert sorted({seen.path for seen in pages(site)}) == [f"/{n}" for n in range(10)]
+
+    @pytest.mark.slow
     def test_it_stops_and_the_next_run_goes_on(
         self, redis_server: RedisServer, order: Callable[..., dict[str, Any]]
     ) -> None:

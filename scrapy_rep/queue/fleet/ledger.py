@@ -84,6 +84,7 @@ class Ledger:
         held: the requests that it got and that are not done, by id.
         buffer: the held requests that the engine has not taken yet, in order.
         kept: the kept requests that the engine has not taken yet, in order.
+        spares: start requests that would be kept here, if other workers did not keep them.
         unsent_count: the number of pushes that Redis has not confirmed.
         is_full: whether Redis has no memory for pushes.
         probes: lanes where this worker has, or wants, the first request after a rest; False when
@@ -97,6 +98,7 @@ class Ledger:
         self.held: dict[str, HeldRequest] = {}
         self.buffer: deque[HeldRequest] = deque()
         self.kept: deque[HeldRequest] = deque()
+        self.spares: list[Push] = []
         self.unsent_count = 0
         self.is_full = False
         self.probes: dict[str, bool] = {}
@@ -135,6 +137,12 @@ class Ledger:
             self._keep(push.held, cause)
         self._unsent.setdefault(cause, deque()).append(push)
         self.unsent_count += 1
+
+    def push_spares(self) -> None:
+        """Push the start requests again that other workers kept: they may have been lost."""
+        spares, self.spares = self.spares, []
+        for push in spares:
+            self.push(push)
 
     def _keep(self, held: HeldRequest, cause: str) -> None:
         self._claims[held.id] = held
@@ -319,6 +327,8 @@ class Ledger:
             kept = push.held and self._claims.pop(push.held.id, None)
             if kept is not None and number in filtered:
                 self._is_over(kept.id)
+                if push.kind is PushKind.START:
+                    self.spares.append(push)
             elif kept is not None:
                 self.held[kept.id] = kept
                 self.kept.append(kept)

@@ -173,7 +173,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._filter = Filter(crawler)
         self._complaints = Complaints(crawler)
         self._is_over = False
-        self._was_emptied = False
+        self._was_emptied = self._was_idle = False
         self._memory_policy = ""
         self._kept_count = 0
         self._most_kept = max(1, settings.getint("CONCURRENT_REQUESTS") // 2)
@@ -443,8 +443,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._obey(reply)
         self._turns.heed(reply.turns)
         self._inbox.take(reply)
+        is_idle = reply.idle_ms is not None
+        if is_idle and not self._was_idle:
+            self._ledger.push_spares()
+        self._was_idle = is_idle
         is_news = reply.popped or reply.seeds or reply.rests or self._ledger.kept
-        if is_news or reply.idle_ms is not None:
+        if is_news or is_idle:
             wake(self._crawler)
         if reply.about:
             words = "; ".join(differences(about(self._crawler), reply.about))
@@ -472,6 +476,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             words = _ORDERS.get(reply.order, "An operator lets this crawl go on")
             logger.warning(words, extra=self._extra)
             self._order = reply.order
+            if self._order:
+                self._downloader.recall(self._out.__contains__)
             if self._is_joined:
                 wake(self._crawler)
         if reply.order == "stop" and self._is_joined and not is_closing(self._crawler):
