@@ -153,7 +153,7 @@ class View:
         elif totals.full_since is not None:
             state = "Redis has no memory left: requests wait in workers"
         elif totals.idle_since is not None:
-            state = f"nothing is left to do since {_for(totals.at - totals.idle_since)}"
+            state = f"nothing has been left to do for {_for(totals.at - totals.idle_since)}"
         late, next_at = numbers["workers_late"], totals.next_due_at
         running = "" if numbers["workers"] else "no worker is running; queued requests are kept"
         dropped = count_of(numbers["dropped"], "request")

@@ -116,9 +116,18 @@ class TestDeployed:
             assert {reason_of(old, number) for number in range(2)} == {"dead_letters"}
             count = client.llen(DEAD)
             assert count == old.stat("rep/fleet/aside") > 0
-            assert any(f"and {count} dead letters" in old.log(number) for number in range(2))
+            (last,) = [
+                line
+                for number in range(2)
+                for line in old.log(number).splitlines()
+                if f"and {count} dead letters" in line
+            ]
+            assert "'scrapy rep fleet requeue --spider tree' puts them back" in last
+            assert "run the spider again" not in last, "a run does not fetch dead letters"
         settings = {"REP_REDIS_URL": redis_server.url}
-        done = shown("requeue", "--spider", "tree", *options, settings=settings)
+        spider = ("--spider", "tree")
+        assert "nothing has been left to do for " in shown(*spider, settings=settings).out
+        done = shown("requeue", *spider, *options, settings=settings)
         assert done.out == f"tree: {count} dead letters put back\n"
         with crew_of(redis_server.url, 2, site, NEW) as new:
             new.wait()

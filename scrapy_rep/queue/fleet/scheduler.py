@@ -321,19 +321,27 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     def _tell_of_rest(self) -> None:
         """Log what the last worker leaves in Redis, and what to do with it."""
-        if self._rest is not None:
-            logger.warning(
-                "The crawl stays in Redis: %d requests wait (%d of them with workers that do not "
-                "answer), %d start URLs and %d dead letters. To go on, run the spider again; to "
-                "delete all this, run 'scrapy rep fleet clear --spider %s' or set "
-                "SCHEDULER_FLUSH_ON_START = True",
-                self._rest.queued + self._rest.flying,
-                self._rest.flying,
-                self._rest.seeds_left,
-                self._rest.letters,
-                self.spider.name,
-                extra=self._extra,
-            )
+        if (rest := self._rest) is None:
+            return
+        name, waiting = self.spider.name, rest.queued + rest.flying
+        clear = f"'scrapy rep fleet clear --spider {name}'"
+        advice = [f"{clear} or SCHEDULER_FLUSH_ON_START = True deletes all this"]
+        if rest.letters:
+            shown = f"'scrapy rep fleet --spider {name} --dead 20' shows the dead letters"
+            back = f"'scrapy rep fleet requeue --spider {name}' puts them back"
+            advice.insert(0, f"{shown}, and {back}")
+        if waiting or rest.seeds_left or not rest.letters:
+            advice.insert(0, "To go on, run the spider again")
+        logger.warning(
+            "The crawl stays in Redis: %d requests wait (%d of them with workers that do not "
+            "answer), %d start URLs and %d dead letters. %s",
+            waiting,
+            rest.flying,
+            rest.seeds_left,
+            rest.letters,
+            ". ".join(advice),
+            extra=self._extra,
+        )
 
     def __len__(self) -> int:
         return self._talk.reply.queued if self._talk.reply is not None else 0
