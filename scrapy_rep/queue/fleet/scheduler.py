@@ -231,8 +231,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 raise ConfigurationError(str(self._talk.problem))
             if reply is not None and reply.word == "ok":
                 break
-            if reply is not None:  # another worker clears an earlier crawl
+            if reply is not None:  # an earlier crawl is being cleared, or was
                 patience = time.monotonic() + _OPEN_SECONDS
+                self.flush_on_start &= reply.word != "flush"
             elif time.monotonic() > patience:
                 raise self._no_redis()
             await sleep(0.1)
