@@ -269,10 +269,11 @@ _GARBAGE = [
     msgpack.packb([]),
     msgpack.packb(["ok"]),
     msgpack.packb([1, 2]),
-    msgpack.packb(["ok", "e", 1]),
-    msgpack.packb(["ok", "e", "1", 0, 0, 0, 1, 0, [], [], [], [], 0, 0, 0]),
-    msgpack.packb(["ok", "e", 1, 0, 0, 0, 1, 0, [[1]], [], [], [], 0, 0, 0]),
-    msgpack.packb(["ok", "e", 1, 0, 0, 0, 1, 0, 5, [], [], [], 0, 0, 0]),
+    msgpack.packb({"word": "ok"}),
+    msgpack.packb({"word": "ok", "epoch": "e", "last_id": "1"}),
+    msgpack.packb({"word": "ok", "epoch": "e", "popped": [[1]]}),
+    msgpack.packb({"word": "ok", "epoch": "e", "popped": 5}),
+    msgpack.packb({"word": "ok", "epoch": "e", "weather": 5}),
 ]
 
 

@@ -262,52 +262,18 @@ def reply_of(octets: Any) -> Reply:
 
 
 def _reply_of(octets: bytes) -> Reply:
-    word, epoch, *rest = msgpack.unpackb(octets, raw=True)
-    if len(rest) == 1:
-        return Reply(word.decode(), epoch.decode(), aside=_told(rest[0]))
-    if not all(isinstance(rest[place], int) for place in _NUMBERS):
+    found = {name.decode(): value for name, value in msgpack.unpackb(octets, raw=True).items()}
+    fields: dict[str, Any] = {}
+    for name, value in found.items():
+        reader: Callable[[Any], Any] = _READERS.get(name, _number)
+        fields[name] = reader(value)
+    return Reply(**fields)
+
+
+def _number(value: Any) -> int:
+    if not isinstance(value, int):
         raise TypeError("a value in it is not a number")
-    last_id, queued, flying, idle, workers, next_ms = rest[:6]
-    pops, asks, filtered, seeds, seeds_left, dead, letters, turns, told, about, *others = rest[6:]
-    is_mender, is_full, only_letters, rests, rests_seen, probes, orders = others
-    order, dropped_at, dropped = orders
-    return Reply(
-        word.decode(),
-        epoch.decode(),
-        last_id,
-        queued,
-        flying,
-        None if idle < 0 else idle,
-        workers,
-        None if next_ms < 0 else next_ms,
-        tuple(map(_held, pops)),
-        tuple((_text(lane), sample) for lane, sample, _ in asks),
-        frozenset(_text(lane) for lane, _, is_paced in asks if not is_paced),
-        tuple(number - 1 for number in filtered),
-        tuple(map(_held, seeds)),
-        seeds_left,
-        dead,
-        letters,
-        {
-            key: replace(_held([id_, lane, delay, 1, b"", wait]), is_turn=True)
-            for key, id_, lane, wait, delay in turns
-            if wait >= 0
-        },
-        bool(is_mender),
-        _told(told),
-        bool(is_full),
-        bool(only_letters),
-        _text(about),
-        tuple((_text(lane), _rest(row) if row else None) for lane, row in rests),
-        int(rests_seen),
-        frozenset(map(_text, probes)),
-        _text(order),
-        _text(dropped_at),
-        _dropped(dropped) if dropped else None,
-    )
-
-
-_NUMBERS = (0, 1, 2, 3, 4, 5, 10, 11, 12)  # the indexes of numbers after word and epoch
+    return value
 
 
 def _dropped(flat: list[bytes]) -> dict[str, str]:
@@ -328,3 +294,30 @@ def _told(told: Any) -> tuple[tuple[str, str], ...]:
 def _text(lane: bytes) -> str:
     """A lane's name; a name in Redis may be invalid UTF-8."""
     return lane.decode("utf-8", "surrogateescape")
+
+
+def _all_held(rows: list[Any]) -> tuple[HeldRequest, ...]:
+    return tuple(map(_held, rows))
+
+
+def _turns(rows: list[Any]) -> dict[int, HeldRequest]:
+    return {
+        key: replace(_held([id_, lane, delay, 1, b"", wait]), is_turn=True)
+        for key, id_, lane, wait, delay in rows
+        if wait >= 0
+    }
+
+
+# How the fields of a reply are read; fields without a row are numbers.
+_READERS: dict[str, Callable[[Any], Any]] = {
+    **dict.fromkeys(("word", "epoch", "about", "order", "dropped_at"), _text),
+    **dict.fromkeys(("is_mender", "is_full", "only_letters"), bool),
+    **dict.fromkeys(("popped", "seeds"), _all_held),
+    **dict.fromkeys(("free", "probes"), lambda lanes: frozenset(map(_text, lanes))),
+    "asked": lambda rows: tuple((_text(lane), sample) for lane, sample in rows),
+    "filtered": lambda numbers: tuple(number - 1 for number in numbers),
+    "turns": _turns,
+    "aside": _told,
+    "rests": lambda rows: tuple((_text(lane), _rest(row) if row else None) for lane, row in rows),
+    "dropped": _dropped,
+}

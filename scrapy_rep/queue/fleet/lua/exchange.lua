@@ -11,7 +11,7 @@ local function was_there()  -- whether Redis holds any data of the crawl
   return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
 end
 local function answer(word, text)
-  return cmsgpack.pack({word, text or epoch, told})
+  return cmsgpack.pack({word = word, epoch = text or epoch, aside = told})
 end
 
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -336,7 +336,7 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   turns[#turns + 1] = {key, id, lane, r.closer == id and math.max(0, at - now) or -1, r.delay}
 end
 
-local asks = {}
+local asks, free = {}, {}
 local octets = 0  -- of the reply
 if a.lanes > 0 then
   for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
@@ -350,8 +350,8 @@ if a.lanes > 0 then
       local fits = sample and #sample <= a.longest + 1
       fits = fits and octets < a.octets
       if fits then octets = octets + #sample end
-      local is_paced = r.delay > 0 or r.at > now
-      asks[#asks + 1] = {lane, fits and string.sub(sample, 2) or '', is_paced and 1 or 0}
+      asks[#asks + 1] = {lane, fits and string.sub(sample, 2) or ''}
+      if r.delay == 0 and r.at <= now then free[#free + 1] = lane end
     end
   end
 end
@@ -526,13 +526,13 @@ else
 end
 
 local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
-local is_new_to_it = changed_at ~= '' and changed_at ~= a.dropped_at
-local orders = {call('HGET', TOTALS, 'order') or '', changed_at,
-                is_new_to_it and call('HGETALL', DROPPED) or false}
-
 return cmsgpack.pack({
-  word, epoch, number(call('GET', P .. 'ids')), n, fly, idle, workers,
-  math.ceil(math.min(next_at, 86400000)), pops, asks, filtered, seeds, seeds_left, dead_count,
-  letters, turns, told, about, is_mender and 1 or 0, is_full and 1 or 0, known[6] and 1 or 0, rests,
-  rests_seen, probes, orders
+  word = word, epoch = epoch, last_id = number(call('GET', P .. 'ids')), queued = n, flying = fly,
+  idle_ms = idle >= 0 and idle or nil, workers = workers, aside = told, about = about,
+  next_ms = next_at >= 0 and math.ceil(math.min(next_at, 86400000)) or nil, popped = pops,
+  asked = asks, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
+  dead = dead_count, letters = letters, turns = turns, is_mender = is_mender and true,
+  is_full = is_full, only_letters = known[6] and true, rests = rests, rests_seen = rests_seen,
+  probes = probes, order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,
+  dropped = changed_at ~= '' and changed_at ~= a.dropped_at and call('HGETALL', DROPPED) or nil,
 })
