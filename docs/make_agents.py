@@ -1,4 +1,4 @@
-"""Writes scrapy_rep/analysis/agents/crawler_table.py from a list of known crawlers.
+"""Writes scrapy_rep/analysis/agents/crawlers.txt from a list of known crawlers.
 
 ::
 
@@ -16,25 +16,16 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_HERE = (
-    Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "crawler_table.py"
-)
+_HERE = Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "crawlers.txt"
 _MEMORY = re.compile(r"mem: ([a-z_, ]+)")
 _FLAGS = {"user_triggered": "asked", "policy_token": "policy", "obsolete": "obsolete"}
 
-_HEAD = '''\
-# ruff: noqa: E501 - a crawler a line
-"""Known crawlers, by a list of {date}. Made by `python docs/make_agents.py`.
-
-Columns: token; operator; purpose; whether it obeys; whether it obeys Crawl-delay; whether it reads
-wildcards; the source of these statements and its date; flags; the token of the group that it takes
-before ``*``; the fields that are from memory; other spellings.
+_HEAD = """\
+# Known crawlers, by a list of {date}. Made by `python docs/make_agents.py`.
+# Columns: token; operator; purpose; whether it obeys; whether it obeys Crawl-delay; whether it
+# reads wildcards; the source of these statements and its date; flags; the token of the group that
+# it takes before *; the fields that are from memory; other spellings.
 """
-
-DATED = "{date}"
-
-ROWS = """\\
-'''
 
 # Token, operator, purpose, source, flags, other spellings; nothing else is known about these.
 _MORE = """\
@@ -124,13 +115,13 @@ YaK | Meltwater | other | list 2026-08-22 | - | -
 
 
 def table(lines: list[str], date: str) -> str:
-    """The module."""
+    """The text of the file."""
     rows = [_row(json.loads(line)) for line in lines if line.strip()]
     for line in _MORE.splitlines():
         token, operator, purpose, source, flags, spellings = line.split(" | ")
         cells = [token, operator, purpose, *["unknown"] * 3, source, flags, "-", "-", spellings]
         rows.append(" | ".join(cells))
-    return _HEAD.format(date=date) + "\n".join(rows) + '\n"""\n'
+    return _HEAD.format(date=date) + "\n".join(rows) + "\n"
 
 
 def _row(crawler: dict[str, Any]) -> str:
@@ -151,11 +142,11 @@ def _row(crawler: dict[str, Any]) -> str:
     ]
     if any("|" in cell for cell in cells):
         raise ValueError(crawler)
-    return " | ".join(cell or "-" for cell in cells).replace("\\", "\\\\")
+    return " | ".join(cell or "-" for cell in cells)
 
 
 def main() -> None:
-    """Write the module."""
+    """Write the file."""
     source = Path(sys.argv[1])
     date = re.search(r"compiled (\d{4}-\d\d-\d\d)", source.with_suffix(".md").read_text())
     target = Path(sys.argv[2]) if len(sys.argv) > 2 else _HERE  # noqa: PLR2004

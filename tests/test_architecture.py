@@ -81,7 +81,12 @@ _EFFECT_FREE = frozenset(
 _MAY_IMPORT = {
     "protocol": _EFFECT_FREE
     | {"scrapy_rep.protocol", "brotli", "brotlicffi", "backports.zstd", "compression.zstd"},
-    "analysis": _EFFECT_FREE | {"scrapy_rep.analysis", "scrapy_rep.protocol"},
+    "analysis": _EFFECT_FREE
+    | {
+        "scrapy_rep.analysis",
+        "scrapy_rep.protocol",
+        "pkgutil.get_data",
+    },  # of this package's tables
     "cache": sys.stdlib_module_names
     | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }

@@ -28,8 +28,7 @@ from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from scrapy_rep.analysis.agents.crawler_table import DATED
-from scrapy_rep.analysis.agents.crawlers import CRAWLERS, Crawler, crawler_of
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, DATED, Crawler, crawler_of
 from scrapy_rep.analysis.audience.access_edits import access_edits, first_change, to_change
 from scrapy_rep.analysis.audience.accidents import Accident, Accidents
 from scrapy_rep.analysis.audience.bindings import (

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.agents.crawler_table import DATED
-from scrapy_rep.analysis.agents.crawlers import CRAWLERS
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, DATED
 from tests.commands.calling import rep, rep_process
 from tests.servers.handle import Answer, Site, free_port
 

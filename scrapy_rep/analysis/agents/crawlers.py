@@ -1,4 +1,4 @@
-"""Known crawlers as values, by name. Lint and `rep agents` read this table.
+"""Known crawlers as values, by name: the table `crawlers.txt`, for lint and `rep agents`.
 
 Statements of a crawler's operator are kept apart from those of lists: see `Crawler.by`.
 """
@@ -8,10 +8,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+from pkgutil import get_data
 
 from scrapy_rep.protocol.usage.categories import AI_INPUT, POLICY_TOKENS, SEARCH, TRAIN_AI
 
-from .crawler_table import ROWS
+_LINES = (get_data(__name__, "crawlers.txt") or b"").decode().splitlines()
+
+DATED = re.findall(r"\d{4}-\d\d-\d\d", _LINES[0])[0]
+"""The date of the list."""
 
 YES, NO, UNKNOWN = "yes", "no", "unknown"
 PARTLY, OWN_GROUP_ONLY = "partly", "own-group-only"
@@ -72,7 +76,7 @@ class Crawler:
 
 
 def _crawlers() -> Iterator[Crawler]:
-    for row in ROWS.splitlines():
+    for row in (line for line in _LINES if not line.startswith("#")):
         cells = ["" if cell == "-" else cell for cell in row.split(" | ")]
         token, operator, purpose, obeys, delay, wildcards, source, flags, fallback, *more = cells
         by, _, seen = source.partition(" ")

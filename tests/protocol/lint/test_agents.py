@@ -10,8 +10,8 @@ from types import ModuleType
 
 import pytest
 
-from scrapy_rep.analysis.agents import crawler_table
-from scrapy_rep.analysis.agents.crawlers import CRAWLERS, crawler_of
+from scrapy_rep.analysis.agents import crawlers
+from scrapy_rep.analysis.agents.crawlers import CRAWLERS, DATED, crawler_of
 from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.analysis.lint.linter import lint
@@ -41,15 +41,15 @@ class TestTable:
     def test_it_is_what_the_list_says(self) -> None:
         assert SHARED is not None
         lines = (SHARED / "agents.jsonl").read_text(encoding="utf-8").splitlines()
-        made = _maker().table(lines, crawler_table.DATED)
-        assert made == Path(crawler_table.__file__).read_text(encoding="utf-8")
+        made = _maker().table(lines, DATED)
+        assert made == Path(crawlers.__file__).with_suffix(".txt").read_text(encoding="utf-8")
 
     def test_a_release_has_a_list_of_its_season(self) -> None:
         """At most 90 days older than the release of the changelog, if that has a date."""
         changelog = (Path(REPOSITORY) / "CHANGELOG.md").read_text(encoding="utf-8")
         released = re.search(r"^## [0-9.]+.*?(\d{4}-\d\d-\d\d|unreleased)", changelog, re.MULTILINE)
         assert released is not None
-        listed = date.fromisoformat(crawler_table.DATED)
+        listed = date.fromisoformat(DATED)
         if released[1] != "unreleased":
             assert (date.fromisoformat(released[1]) - listed).days <= 90, "check the crawlers"
         assert listed <= datetime.now(timezone.utc).date()
