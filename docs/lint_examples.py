@@ -190,6 +190,9 @@ REP322
 REP323
  User-agent: __usage_ai-trainig\nDisallow: /\n
  User-agent: __usage_ai-training\nDisallow: /\n
+REP324
+ User-agent: ExampleBot\nCrawl-delay: 1\n\n{good}
+ User-agent: ExampleBot\nCrawl-delay: 1\nDisallow:\n\n{good}
 REP401
  {star}Disallow: private/\n
  {good}
@@ -244,6 +247,15 @@ REP417
 REP418
  {star}Disallow: /list?a=1&amp;b=2\n
  {star}Disallow: /list?a=1&b=2\n
+REP419
+ {star}Disallow: /caf\xc3\x83\xc2\xa9/\n
+ {star}Disallow: /caf%C3%A9/\n
+REP420
+ {star}Disallow: /example.com/private/\n{sitemap}
+ {star}Disallow: /private/\n{sitemap}
+REP421
+ {star}Disallow: //private/\n
+ {star}Disallow: /private/\n
 REP501
  {star}Disallow: /a$b\n
  {star}Disallow: /a%24b\n
@@ -398,14 +410,17 @@ REP803
  {star}Disallow: /*.css$\n
  {star}Disallow: /*.pdf$\n
 REP804
- User-agent: a\nDisallow: /sitemap\n{sitemap}
- User-agent: a\nDisallow: /private\n{sitemap}
+ User-agent: Googlebot\nDisallow: /sitemap\n{sitemap}
+ User-agent: Googlebot\nDisallow: /private\n{sitemap}
 REP805
  User-agent: a\nDisallow: /x\n\n{star}Disallow: /x\n
  User-agent: a\nDisallow: /y\n\n{star}Disallow: /x\n
 REP806
  {star}Disallow: /a\nAllow: /a/b\n
  {star}Allow: /a/b\nDisallow: /a\n
+REP807
+ User-agent: Googlebot\nAllow: /\n\n{star}Disallow: /a/\nDisallow: /b/\nDisallow: /c/\n
+ User-agent: Googlebot\nDisallow: /a/\n\n{star}Disallow: /a/\nDisallow: /b/\nDisallow: /c/\n
 """
 
 _STAR = b"User-agent: *\n"

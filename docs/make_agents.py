@@ -46,7 +46,7 @@ crawler4j | anyone (open source) | other | memory | - | -
 k2spider | anyone (Verity) | other | memory | obsolete | -
 Hatena Antenna | Hatena | feed | memory | - | -
 Offline Explorer | anyone (MetaProducts) | other | memory | - | Offline.Explorer
-Teleport Pro | anyone (Tennyson Maxwell) | other | memory | - | -
+Teleport Pro | anyone (Tennyson Maxwell) | other | memory | - | TeleportPro, Teleport
 WebCopier | anyone (MaximumSoft) | other | memory | - | -
 Website Quester | anyone (unknown) | other | memory | obsolete | Website.Quester
 Web Image Collector | anyone (unknown) | other | memory | obsolete | Web.Image.Collector
@@ -75,7 +75,7 @@ Keyword Density | anyone (unknown) | other | memory | obsolete | Keyword.Density
 Black Hole | anyone (unknown) | other | memory | obsolete | Black.Hole
 Microsoft URL Control | anyone (library) | other | memory | obsolete | Microsoft.URL.Control
 Crescent Internet ToolPak HTTP OLE Control | anyone (library) | other | memory | obsolete | -
-Xenu Link Sleuth | anyone (Tilman Hausherr) | other | memory | obsolete | Xenu's, Xenu's Link Sleuth
+Xenu Link Sleuth | anyone (Tilman Hausherr) | other | memory | obsolete | Xenu, Xenu's Link Sleuth
 Zeus | anyone (unknown) | other | memory | obsolete | Zeus Link Scout, Zeus Webster Pro Win32
 Oracle Ultra Search | anyone (Oracle) | other | memory | obsolete | -
 RepoMonkey | anyone (unknown) | other | memory | obsolete | RepoMonkey Bait & Tackle
@@ -111,6 +111,72 @@ TwinAgent | Twin | ai-user-fetch | list 2026-08-22 | asked | -
 WARDBot | WEBSPARK | other | list 2026-08-22 | - | -
 wpbot | QuantumCloud | other | list 2026-08-22 | - | -
 YaK | Meltwater | other | list 2026-08-22 | - | -
+AwarioBot | Awario | monitoring | memory | - | -
+AwarioSmartBot | Awario | monitoring | memory | - | -
+AwarioRssBot | Awario | monitoring | memory | - | -
+magpie-crawler | Brandwatch | monitoring | memory | - | -
+NewsNow | NewsNow | feed | memory | - | -
+news-please | anyone (open source) | other | memory | - | -
+PiplBot | Pipl | other | memory | - | -
+AmazonAdBot | Amazon | ads | memory | - | -
+trendictionbot | Talkwalker | monitoring | memory | - | -
+sentibot | SentiOne | monitoring | memory | - | -
+SeekrBot | Seekr | search | memory | - | -
+Scoop.it | Scoop.it | other | memory | - | -
+KBCrawl | KB Crawl | monitoring | memory | - | -
+Cision | Cision | monitoring | memory | - | -
+Sindup | Sindup | monitoring | memory | - | -
+LinerBot | LINER | ai-search | memory | - | -
+GensparkBot | Genspark | ai-search | memory | - | -
+Quora-Bot | Quora | preview | memory | - | -
+ias_crawler | Integral Ad Science | ads | memory | - | ias-au, ias-ir, ias-jp, ias-or, ias-va
+linkfluence | Linkfluence | monitoring | memory | - | -
+Synthesio | Synthesio | monitoring | memory | - | -
+Digimind | Digimind | monitoring | memory | - | -
+Livelapbot | Livelap | feed | memory | - | -
+trovitBot | Trovit | search | memory | - | -
+SearchmetricsBot | Searchmetrics | seo | memory | - | -
+ClarityBot | seoClarity | seo | memory | - | -
+spbot | OpenLinkProfiler | seo | memory | obsolete | -
+Moreover | LexisNexis (Moreover) | monitoring | memory | - | moreoverbot
+IstellaBot | Istella | search | memory | - | -
+Pixray-Seeker | Pixray | other | memory | - | -
+AudigentAdBot | Audigent | ads | memory | - | -
+Botify | Botify | seo | memory | - | -
+OnCrawl | OnCrawl | seo | memory | - | -
+Outbrain | Outbrain | ads | memory | - | -
+TaboolaBot | Taboola | ads | memory | - | -
+cXensebot | Cxense | ads | memory | - | -
+GumGum-Bot | GumGum | ads | memory | - | GumGum Bot
+Shodan | Shodan | research | memory | - | -
+special_archiver | Internet Archive (Archive-It) | archive | memory | - | -
+bl.uk_lddc_bot | British Library | archive | memory | - | -
+bne.es_bot | Biblioteca Nacional de España | archive | memory | - | -
+netarkivet.dk | Royal Danish Library | archive | memory | - | -
+OrangeBot | Orange | search | memory | - | OrangeBot-Collector
+BLP_bbot | Bloomberg | monitoring | memory | - | -
+Chrome-Lighthouse | Google | other | memory | asked | -
+Flamingo_SearchEngine | Flamingo Search | search | memory | obsolete | -
+UbiCrawler | anyone (University of Milan) | research | memory | obsolete | -
+ConveraCrawler | Convera | search | memory | obsolete | -
+Sosospider | Tencent | search | memory | obsolete | -
+JikeSpider | Jike | search | memory | obsolete | -
+cliqzbot | Cliqz | search | memory | obsolete | -
+discobot | Discovery Engine | search | memory | obsolete | -
+Jetbot | Jetslide | search | memory | obsolete | -
+wotbox | Wotbox | search | memory | obsolete | -
+Genieo | Genieo | other | memory | obsolete | -
+Jyxobot | Jyxo | search | memory | obsolete | -
+Ezooms | Moz | seo | memory | obsolete | -
+ZyBorg | LookSmart | search | memory | obsolete | -
+NPBot | NameProtect | monitoring | memory | obsolete | -
+grub-client | Grub | search | memory | obsolete | -
+larbin | anyone (open source) | other | memory | obsolete | -
+WebStripper | anyone (unknown) | other | memory | obsolete | -
+SiteSnagger | anyone (unknown) | other | memory | obsolete | -
+WebZIP | anyone (unknown) | other | memory | obsolete | -
+WebReaper | anyone (unknown) | other | memory | obsolete | -
+MSIECrawler | anyone (Microsoft) | other | memory | obsolete | -
 """
 
 

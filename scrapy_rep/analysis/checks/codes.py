@@ -181,6 +181,7 @@ class Code(Enum):
     USER_AGENT_NO_CRAWLER = "REP321"
     USER_AGENT_WORDS = "REP322"
     POLICY_TOKEN_UNKNOWN = "REP323"  # noqa: S105 - no password
+    GROUP_JOINS_STAR = "REP324"
 
     # Rules.
     RULE_MATCHES_NOTHING = "REP401"
@@ -201,6 +202,9 @@ class Code(Enum):
     SEARCH_ENGINE_DISALLOWED = "REP416"
     NOT_UTF8_PATH = "REP417"
     HTML_ENTITY = "REP418"
+    ENCODED_TWICE = "REP419"
+    HOST_IN_PATH = "REP420"
+    DOUBLE_SLASH = "REP421"
 
     # Wildcards and escapes.
     DOLLAR_NOT_LAST = "REP501"
@@ -263,6 +267,7 @@ class Code(Enum):
     BLOCKS_SITEMAP = "REP804"
     GROUP_LIKE_STAR = "REP805"
     ORDER_MATTERS = "REP806"
+    GROUP_IGNORES_STAR = "REP807"
 
     @property
     def slug(self) -> str:

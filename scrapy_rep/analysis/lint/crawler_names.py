@@ -35,12 +35,14 @@ BIG_ENGINES = ("googlebot", "bingbot")
 _SHORTEST = 5  # short names are similar to each other
 _LONGEST = 60  # longer texts are not compared
 _LONG = 9  # in a shorter name, another letter makes another name: wotbot is not dotbot
-# Letters and digits that look like Latin letters; names are in lower case, but may come from upper.
 _WIDE = "".join(map(chr, range(0xFF41, 0xFF5B)))
-_LOOK_ALIKES = str.maketrans(
-    f"{_WIDE}авеԁһнісјкӏмопрԛѕтԝухαβεζηικμνορτυχ01ı",
-    f"{ascii_lowercase}abedhnicjklmonpqstwyxabezhikmnoptyxoli",
-)
+LETTERS_ALIKE = {
+    **str.maketrans(_WIDE, ascii_lowercase),
+    **str.maketrans("авеԁһнісјкӏмопрԛѕтԝухαβεζηικμνορτυχı", "abedhhicjklmonpqstwyxabezhikmnoptyxi"),
+    **str.maketrans("АВЕНІЈКМОРԚЅТԜСУХΑΒΕΖΗΙΚΜΝΟΡΤΥΧ", "ABEHIJKMOPQSTWCYXABEZHIKMNOPTYX"),
+}
+"""The Latin letters that other letters look like, for `str.translate`."""
+_DIGITS_ALIKE = {ord("0"): "o", ord("1"): "l"}
 _NOT_SHAPE = re.compile(r"[^a-z0-9]+")
 _WORDS_FOR_ALL = frozenset(
     [
@@ -71,7 +73,7 @@ _MOST_MEANT = 3
 
 def _shape(text: str) -> str:
     """The letters and digits of a name, with look-alikes replaced."""
-    return _NOT_SHAPE.sub("", text.lower().translate(_LOOK_ALIKES))
+    return _NOT_SHAPE.sub("", text.translate(LETTERS_ALIKE).lower().translate(_DIGITS_ALIKE))
 
 
 # Names that can be advised: no group finds a name with a blank.

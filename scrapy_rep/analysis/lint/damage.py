@@ -16,6 +16,7 @@ above it. The first that changes the line gives the code. Linear in the octets.
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
@@ -23,6 +24,8 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.outline import Line, Outline
 from scrapy_rep.protocol.lines import KNOWN_KEYS, RULES, Kind, read_line
+
+from .crawler_names import LETTERS_ALIKE
 
 _KEYS = ("user-agent", "useragent", "disallow", "allow", "sitemap", *map(bytes.decode, KNOWN_KEYS))
 _KEY = rf"(?:user agent|{'|'.join(sorted(map(re.escape, _KEYS), reverse=True))})"
@@ -45,6 +48,8 @@ _AROUND = _WHITE + _UNSEEN
 _IN_KEYS = re.compile(f"[{_UNSEEN}]")
 _HIDDEN_WITHIN = re.compile(f"[{_HIDDEN}]")
 
+_NBSP = re.compile(r"&(?:nbsp|#160|#xa0);", re.IGNORECASE)
+
 _LIST_MARK = re.compile(
     r"(?:[-+*>|=~\u2010-\u2015\u2022\u2023\u25aa\u25cf\u25e6\u00b7]+|[(\[]?\d{1,4}[.):\]]?|[a-z][.)])"
 )
@@ -64,13 +69,14 @@ _SITEMAP_ALONE = re.compile(r"https?://[^\s/]+/\S*sitemap\S*", re.IGNORECASE)
 _COLONS = "\uff1a\ufe55\ufe13\ufe30\u2236\u02d0\u02f8\ua789\u0589\u05c3"
 _SIGNS = "\uff0f\u2044\u2215\u29f8\uff0a\u2217\u204e\u066d"  # slashes and stars
 _FULL_WIDTH = "".join(map(chr, range(0xFF01, 0xFF5F)))
-_ALIKE = str.maketrans(
-    f"{_FULL_WIDTH}{_COLONS}{_SIGNS}\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63"
-    # Letters of the Cyrillic and Greek alphabets.
-    "\u0430\u0435\u0456\u043e\u0440\u0441\u0443\u0455\u0501\u04cf\u0410\u0421\u0405\u0391\u03bf\u03b1"
-    "\u0131",
-    f"{''.join(map(chr, range(0x21, 0x7F)))}::::::::::////****----------aeiopcysdlACSAoai",
-)
+_HYPHENS = "\u2010\u2011\u2012\u2013\u2014\u2015\u2043\u2212\ufe58\ufe63"
+_ALIKE: dict[int, str | int] = {
+    **LETTERS_ALIKE,
+    **str.maketrans(_FULL_WIDTH, "".join(map(chr, range(0x21, 0x7F)))),
+    **dict.fromkeys(map(ord, _COLONS), ":"),
+    **dict.fromkeys(map(ord, _HYPHENS), "-"),
+    **str.maketrans(_SIGNS, "////****"),
+}
 _KEY_AND_COLON = re.compile(rf"([^:{_COLONS}]{{1,30}})[:{_COLONS}]")
 
 # Line ends in other notations, and keys: behind a blank, or in their usual spelling anywhere.
@@ -96,10 +102,11 @@ _FOREIGN = re.compile(
     r"(<!--)|(/\*)\**(?=\s|\Z)|-->|\*+/\Z|//+(?=\s|\Z|[A-Za-z-]+(?:[\s:]|\Z))|--+(?=\s)"
 )
 _FOREIGN_BEHIND = re.compile(
-    r"<!--|\s//+(?=\s|\Z)|\s--+\s|\s/\*\s|\s<-+\s|(?<=[/*$])\s+(?=\([^()]*\)\Z)"
+    r"<!--|\s//+(?=\s|\Z)|\s(?:--+|;+)\s|\s/\*\s|\s<-+\s|(?<=[/*$])\s+(?=\([^()]*\)\Z)"
 )
-_FOREIGN_MARKS = re.compile(r"<!?-+|(?<!-)-+->|/\*+|\*+/\Z|\A//+|\A--+")
+_FOREIGN_MARKS = re.compile(r"<!?-+|(?<!-)-+->|/\*+|\*+/\Z|\A//+|\A--+|\A;+")
 _MOST_LINES = 50  # of a comment in several lines
+_MOST_NAMED = 5  # characters in one finding
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,8 +171,18 @@ def _damage(line: Line, code: Code, meant: list[str]) -> Damage:
     both = enumerate(zip(text[lead:], "\n".join(meant), strict=False))
     at = lead + next((index for index, (one, other) in both if one != other), 0)
     at += len(text[at:]) - len(text[at:].lstrip(_WHITE))
-    finding = Finding(code, line.number, _octets(text[at:])[:200], at + 1)
+    detail = _letters(text) if code is Code.LOOK_ALIKE else ""
+    finding = Finding(code, line.number, _octets(text[at:])[:200], at + 1, detail)
     return Damage(finding, tuple(map(_octets, meant)))
+
+
+def _letters(text: str) -> str:
+    """The characters that look like others, with their code points and names."""
+    found = [one for one in dict.fromkeys(text) if not one.isascii() and ord(one) in _ALIKE]
+    return ", ".join(
+        f"{one} is U+{ord(one):04X} {unicodedata.name(one, '')}".rstrip()
+        for one in found[:_MOST_NAMED]
+    )
 
 
 def _foreign_comment(lines: tuple[Line, ...]) -> tuple[Line, ...]:
@@ -275,7 +292,9 @@ def _in_ascii(text: str) -> list[str]:
         return [text]
     key = found[1].translate(_ALIKE)
     value = text[found.end() :].strip(_WHITE)
-    bare = value.translate(_ALIKE) if value.startswith(tuple(_SIGNS)) else value
+    bare = value.translate(_ALIKE)
+    if not (value.startswith(tuple(_SIGNS)) or ("agent" in key.lower() and bare.isascii())):
+        bare = value
     if (key, found[0][-1:], bare) == (found[1], ":", value) or not key.isascii():
         return [text]
     new = f"{key.rstrip(_WHITE)}: {bare}"
@@ -323,7 +342,16 @@ def _with_end(text: str) -> list[str]:
     return [_with_value(text, value, f"{value[:-1].rstrip()}$")]
 
 
+def _without_entities(text: str) -> list[str]:
+    """With a blank in place of ``&nbsp;``."""
+    if _NBSP.search(text) is None:
+        return [text]
+    bare = " ".join(_NBSP.sub(" ", text).split())
+    return [bare] if _read(bare) else [text]
+
+
 _REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
+    (Code.INVISIBLE_CHARACTER, _without_entities),
     (Code.INVISIBLE_CHARACTER, _seen),
     (Code.LIST_MARK, _without_mark),
     (Code.LIST_MARK, _with_one_colon),

@@ -38,6 +38,8 @@ BUDGET_STEPS = 3_000_000
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
 _EVERYTHING = ("/", "/*", "*")
+_MANY_RULES = 3  # of a group for *, which a crawler with a group of its own ignores
+_MOST_NAMED = 5  # crawlers in one finding
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
@@ -61,6 +63,7 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     yield from _order_findings(outlined, budget)
     yield from _blocked_uris(outlined, merges, budget)
     yield from _resources(outlined)
+    yield from _ignores_star(outlined, merges)
     yield from _like_star(outlined, merges, budget)
     if budget.is_spent:
         yield Finding(Code.EFFECT_NOT_CHECKED)
@@ -237,8 +240,11 @@ def _blocked_uris(
     ]
     star = outlined.by_name.get(EVERYONE)
     is_allow_list = _has_allow_list(outlined, merges)
-    told: set[int] = set()
+    engines = {merge for name, merge in outlined.by_name.items() if is_search_crawler(name)}
+    found: dict[Code, list[tuple[Line, Line]]] = {}
     for merge, lines in merges.items() if targets else ():
+        if merge != star and merge not in engines:
+            continue
         rules = [
             (allow, pattern, line)
             for line in lines
@@ -250,21 +256,21 @@ def _blocked_uris(
             return
         for target, path in targets:
             line = _decides(rules, path)
-            if line is None:
+            # To disallow everything is intended, not a mistake.
+            is_ban = line is not None and line.pattern in _EVERYTHING
+            if line is None or (is_ban and (is_allow_list or merge != star)):
                 continue
+            is_map = target.kind is Kind.SITEMAP
             if merge == star:
-                if is_allow_list and line.pattern in _EVERYTHING:
-                    continue
-                is_map = target.kind is Kind.SITEMAP
                 code = Code.SITEMAP_DISALLOWED if is_map else Code.LICENSE_DISALLOWED
-                yield value_finding(code, target, f"see line {line.number}")
-            elif (
-                target.kind is Kind.SITEMAP
-                and line.number not in told
-                and line.pattern not in _EVERYTHING  # that is intended, not a mistake
-            ):
-                told.add(line.number)
-                yield value_finding(Code.BLOCKS_SITEMAP, line, f"see line {target.number}")
+                found.setdefault(code, []).append((target, line))
+            elif is_map:
+                found.setdefault(Code.BLOCKS_SITEMAP, []).append((line, target))
+    for code, pairs in found.items():
+        line, other = pairs[0]
+        more = len({one.number for one, _ in pairs}) - 1
+        words = f", and {more:,} more of these lines" if more else ""
+        yield value_finding(code, line, f"see line {other.number}{words}")
 
 
 def _uris_of(line: Line, base: str) -> tuple[str, ...]:
@@ -280,10 +286,36 @@ def _authority(uri: str) -> str:
 
 
 def _resources(outlined: Outline) -> Iterator[Finding]:
-    for block in outlined.blocks:
-        for line in block.rules:
-            if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern):
-                yield value_finding(Code.BLOCKS_RESOURCES, line)
+    """The first rule for style sheets or scripts in groups for ``*`` or a search engine."""
+    found = [
+        line
+        for block in outlined.blocks
+        if any(name == EVERYONE or is_search_crawler(name) for name in block.names)
+        and _ban(block.rules) is None
+        for line in block.rules
+        if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern)
+    ]
+    if found:
+        more = f"and {len(found) - 1:,} more of these rules" if len(found) > 1 else ""
+        yield value_finding(Code.BLOCKS_RESOURCES, found[0], more)
+
+
+def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
+    """The first group that allows everything beside a group for ``*`` with many rules."""
+    star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
+    count = sum(line.kind is Kind.DISALLOW and bool(line.value) for line in star)
+    if count < _MANY_RULES or _ban(star) is not None:
+        return
+    found: dict[str, Line] = {}
+    for name, merge in outlined.by_name.items():
+        rules = [line for line in merges.get(merge, ()) if line.value]
+        if rules and all(one.kind is Kind.ALLOW and one.pattern in _EVERYTHING for one in rules):
+            found[outlined.spellings[name]] = rules[0]
+    if found:
+        names = list(found)
+        more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
+        detail = f"{count:,} rules; {', '.join(names[:_MOST_NAMED])}{more}"
+        yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 
 
 def _like_star(

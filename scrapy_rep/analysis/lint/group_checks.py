@@ -9,7 +9,7 @@ from dataclasses import replace
 from itertools import groupby, islice, pairwise, takewhile
 from operator import attrgetter
 
-from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
+from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
@@ -29,7 +29,7 @@ _COMPATIBLE = re.compile(r"compatible;\s*([^\s/;()]+)[/;)]", re.IGNORECASE)
 _HEADERS = ("mozilla/", "mozilla ")
 _URLS = ("http://", "https://", "mailto:")
 _BROWSERS = ("msie", "windows", "konqueror")
-_IN_STARS = re.compile(r"\*[\w-]+\*?")
+_NOBODY = "so the rules below it are for no crawler"
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
@@ -102,14 +102,15 @@ def _name_finding(
     is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
     near = near_tokens(bare, name) if is_odd and not is_read else ()
     meant = near or (meant_by(bare) if is_odd else ())
+    nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
     rows = (
         (not value, Code.USER_AGENT_EMPTY, ""),
         (value == b"*", None, ""),
         (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, ""),
         (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
         (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
+        (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, nobody),
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
-        (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, ""),
         (is_policy and not is_known, Code.POLICY_TOKEN_UNKNOWN, _KNOWN_POLICIES),
         (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
         (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}"),
@@ -124,12 +125,10 @@ def _name_finding(
     found = value_finding(code, line, detail)
     likely = {
         Code.USER_AGENT_NEAR: either(near),
-        Code.USER_AGENT_WILDCARD: text.strip("*") if _IN_STARS.fullmatch(text) else "",
         Code.USER_AGENT_HEADER: _crawler_in_header(text),
     }.get(code, "")
-    if not text.strip("*") and code is Code.USER_AGENT_WILDCARD:
-        star = Edit(EditPlace.AT, line.number, with_value(line, b"*"))
-        found = replace(found, proposal=Mend("write a single *", Effect.CHANGES, (star,)))
+    if code is Code.USER_AGENT_NAMES_NOBODY and value.startswith(b"*"):
+        found = replace(found, proposal=_instead_of_stars(line, text.strip("*")))
     elif likely:
         mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
         found = replace(found, proposal=mend)
@@ -141,6 +140,19 @@ def _name_finding(
             text = f"move these rules to the group for {either(named)}{other}"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
     return found
+
+
+def _instead_of_stars(line: Line, bare: str) -> Mend:
+    """The fix for a name that begins with a star: the known name, or ``*``."""
+    crawler = crawler_of(bare)
+    known = (crawler.token,) if crawler is not None else near_tokens(bare)
+    if bare and not known:
+        is_word = meant_by(bare) == (EVERYONE,)
+        name = "the name of each crawler that is meant" if is_word else f"{bare} for that crawler"
+        return Mend(f"write * for all other crawlers, or {name}", Effect.CHANGES)
+    (name,) = known or ("*",)
+    edit = Edit(EditPlace.AT, line.number, with_value(line, name.encode()))
+    return Mend(f"write {name}", Effect.CHANGES, (edit,))
 
 
 def _crawler_in_header(text: str) -> str:
@@ -163,9 +175,9 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     managed = managed_lines(outlined)
+    told: dict[tuple[Code, int, int], list[str]] = {}
     for name, indices in outlined.by_name.items():
         first, *more = indices
-        above = outlined.blocks[first].agents[0].number
         for index in more:
             if name == EVERYONE:
                 code = Code.MULTIPLE_STAR
@@ -173,9 +185,13 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
-            found = value_finding(code, named[index][name], f"see line {above}")
-            at_cdn = Mend(_AT_CDN, Effect.OUTSIDE) if above in managed else None
-            yield replace(found, proposal=at_cdn)
+            told.setdefault((code, index, first), []).append(name)
+    for (code, index, first), names in told.items():
+        above = outlined.blocks[first].agents[0].number
+        some = f"for {_some([outlined.spellings[name] for name in names])}, " * (len(names) > 1)
+        found = value_finding(code, named[index][names[0]], f"{some}see line {above}")
+        at_cdn = Mend(_AT_CDN, Effect.OUTSIDE) if above in managed else None
+        yield replace(found, proposal=at_cdn)
 
 
 def managed_lines(outlined: Outline) -> range:
@@ -203,11 +219,12 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
     for number, of_rule in groupby(swallowed(outlined), key=lambda one: one.rule.number):
         run = list(of_rule)
         rule, agents = run[0].rule, [one.agent for one in run]
+        code = Code.GROUP_JOINS_STAR if run[0].is_before_star else Code.GROUP_SWALLOWED
         detail = f"line {number}: {shown(rule.octets.strip()[:80])}"
         if len(agents) > 1:
             names = _some([shown(agent.value) for agent in agents])
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
-        yield value_finding(Code.GROUP_SWALLOWED, agents[0], detail, number)
+        yield value_finding(code, agents[0], detail, number)
         cut[number] = agents[-1].number
     for block in outlined.blocks:
         first_rule = block.rules[0].number if block.rules else 0

@@ -74,6 +74,8 @@ def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding
     if b":" not in line.octets.partition(b"#")[0]:
         yield Finding(Code.MISSING_COLON, *found)
     if line.kind is Kind.OTHER:
+        if line.name == b"content-signals":
+            yield Finding(Code.MISSPELT_KEY, *found, "read as Content-Signal")
         if line.name in KNOWN_KEYS:
             return
         if line.name in _UNSUPPORTED_KEYS:
@@ -160,12 +162,15 @@ def _parse_limit(body: bytes, outlined: Outline) -> Finding:
         return Finding(Code.PARSE_LIMIT, line)
     octets = clean(body, len(body))[0]
     behind: dict[str, None] = {}
+    rules_count = 0
     for _, kind, _, value in records(octets, read):
+        rules_count += kind in RULES
         if kind in (Kind.USER_AGENT, Kind.SITEMAP):
             behind[f"{KEYS[kind].decode()}: {shown(value[:200])}"] = None
-    named = list(behind)[:_MOST_NAMED]
+    lost = [f"{rules_count:,} rule{'s' * (rules_count > 1)}"] if rules_count else []
+    named = [*lost, *list(behind)[:_MOST_NAMED]]
     more = [f"{len(behind) - _MOST_NAMED:,} more"] if len(behind) > _MOST_NAMED else []
-    detail = ", ".join((*named, *more)) or "no group and no Sitemap line"
+    detail = ", ".join((*named, *more)) or "no rule, no group and no Sitemap line"
     return Finding(Code.PARSE_LIMIT, line, detail=f"behind it: {detail}")
 
 

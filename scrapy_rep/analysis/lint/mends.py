@@ -63,6 +63,8 @@ from .line_checks import meant_key
 from .rivals import Rivals
 from .rule_checks import NEEDLESS_ESCAPE, as_windows_1252, is_utf8
 
+_SIGNAL_KEY = b"Content-Signal"
+
 Rewrite = Callable[[Line], bytes | None]
 
 
@@ -91,9 +93,14 @@ def _substitute(pattern: bytes, write: Callable[[bytes], bytes]) -> Rewrite:
     return rewrite
 
 
+def _usual_key(line: Line) -> bytes:
+    """The usual spelling of a key that crawlers read in another one; otherwise empty."""
+    return _SIGNAL_KEY if line.kind is Kind.OTHER else KEYS.get(line.kind or Kind.OTHER, b"")
+
+
 def _with_key(line: Line) -> bytes | None:
-    key = KEYS.get(line.kind) if line.kind is not None else None
-    if key is None:
+    key = _usual_key(line)
+    if not key:
         return None
     at = line.octets.find(line.key)
     return line.octets[:at] + key + line.octets[at + len(line.key) :]
@@ -124,11 +131,6 @@ def _substitute_not_ascii(value: bytes) -> bytes:
     return re.sub(rb"[\x80-\xff]+", lambda match: _escaped(match[0]), value)
 
 
-def _before_comment(line: Line) -> bytes:
-    before, _, comment = line.octets.partition(b"#")
-    return before + b" #" + comment
-
-
 SPELLINGS: dict[Code, Rewrite] = {
     Code.MISSING_COLON: _with_colon,
     Code.MISSPELT_KEY: _with_key,
@@ -137,7 +139,6 @@ SPELLINGS: dict[Code, Rewrite] = {
     Code.USER_AGENT_VERSION: _name_alone,
     Code.USER_AGENT_WILDCARD: _name_alone,
     Code.SPACE_IN_PATH: _substitute(rb"\s", _escaped),
-    Code.FRAGMENT: _before_comment,
     Code.DOLLAR_NOT_LAST: _substitute(rb"\$(?=.)", _escaped),
     Code.NOT_ASCII: lambda line: with_value(line, _substitute_not_ascii(line.value)),
     Code.NEEDLESS_ESCAPE: _substitute(NEEDLESS_ESCAPE, lambda escape: bytes([int(escape[1:], 16)])),
@@ -426,7 +427,6 @@ class _Mender:
             Code.TRAILING_STAR: self._with_fewer_stars,
             Code.REPEATED_STAR: self._with_fewer_stars,
             **dict.fromkeys(_SITEMAPS_ANEW, self._absolute),
-            Code.FRAGMENT: _beside_comment,
             Code.DOLLAR_NOT_LAST: _dollar,
             Code.MISSPELT_KEY: _with_usual_key,
             Code.KEY_GOES_ON: _with_usual_key,
@@ -594,16 +594,6 @@ def _without_repeated(finding: Finding, line: Line) -> tuple[Edit, ...]:
     return _without_line(finding, line) if _name_alone(line) else ()
 
 
-def _beside_comment(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-    if line.pattern in ("/", "/*", "*"):
-        return Mend(
-            "the rule is for the whole site: write only / if that is meant; otherwise remove the "
-            "line, since clients never send the # of a URL and what follows it",
-            Effect.CHANGES,
-        )
-    return _rewritten(line, _before_comment(line))
-
-
 def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
     """``$`` in front of other signs probably means the end: ``/*.pdf$*``."""
     found = _DOLLAR_AND_SIGNS.search(line.value)
@@ -615,7 +605,7 @@ def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
 
 
 def _with_usual_key(finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-    key = KEYS.get(line.kind, b"") if line.kind is not None else b""
+    key = _usual_key(line)
     is_another = finding.code is Code.KEY_GOES_ON and len(line.key) > len(key) + _MORE_LETTERS
     if is_another:
         return Mend(finding.code.fix, Effect.CHANGES)

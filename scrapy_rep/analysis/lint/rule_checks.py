@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Collection, Iterator
 from dataclasses import dataclass, replace
 from urllib.parse import quote
 
@@ -23,7 +23,7 @@ _SEVERAL = re.compile(rb"(?<![\s,*])[\s,]+(?:/|\*/|https?://)")
 # Ranges, alternatives and escapes; bounded, so that the search is linear. A dot before a star is
 # usually a dot: /main.*.js.
 _EXPRESSION = (
-    rb"(?:(?<=^)|(?<=[/^(]))\.\*(?=[^/*$])|\[\^?\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)"
+    rb"(?:(?<=^)|(?<=[/^(]))\.\*(?=[^/*$])|\[[^\[\]]{0,40}\w-\w[^\[\]]{0,40}\]|\([^()]{0,60}\|[^()]{0,60}\)"
     rb"|\([^()]{0,60}\)[*+?$]|\\[^\sA-Za-z0-9\\]|\\[dws](?![A-Za-z])|^\^"
 )
 _INVISIBLE = (
@@ -41,6 +41,10 @@ _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
 _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
+_FOR_THE_WHOLE_SITE = (
+    "the rule is for the whole site: write only / if that is meant; otherwise remove the line, "
+    "since clients never send the # of a URL and what follows it"
+)
 _ENDING = re.compile(r"\.\w{1,5}[$*]?")
 _AFTER_AUTHORITY = re.compile(r"(?=[/?#])|\Z")
 _ENTITY = re.compile(r"&#?\w{1,10};")
@@ -80,6 +84,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
     (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).+", re.DOTALL).match),
+    (1, Code.DOUBLE_SLASH, re.compile(rb"//(?!$)").match),
     (1, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
     (1, Code.BACKSLASH, _search(rb"\\")),
     (2, Code.SPACE_IN_PATH, _search(rb"\s")),
@@ -88,6 +93,11 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
     (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
     (6, Code.NOT_UTF8_PATH, _not_utf8),
+    (
+        6,
+        Code.ENCODED_TWICE,
+        lambda value: _NOT_ASCII.search(value) if _encoded_once(value) else None,
+    ),
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),
@@ -107,8 +117,10 @@ _NO_PATH = (Code.FULL_URL, Code.SEVERAL_PATHS)
 def rule_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
+    hosts = own_hosts(outlined)
     for line in rules:
         yield from _value_findings(line, outlined.uri)
+        yield from _host_findings(line, hosts)
     wildcards = sum(b"*" in line.value for line in rules)
     if wildcards > MOST_WILDCARDS:
         yield Finding(Code.MANY_WILDCARDS, detail=f"{wildcards:,}")
@@ -125,9 +137,7 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             told = number
             at = line.value_at + match.start(match.lastindex or 0)
             found = match[match.lastindex or 0] or line.value
-            is_twice = code is Code.NOT_ASCII and _encoded_once(line.value)
-            detail = "they are encoded twice" if is_twice else ""
-            finding = Finding(code, line.number, found[:200], line.column_of(at), detail)
+            finding = Finding(code, line.number, found[:200], line.column_of(at))
             advice = _advice(code, line, uri)
             if advice is not None:
                 mend = Mend(advice.text, Effect.CHANGES, _edits(line, advice.values))
@@ -137,9 +147,29 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
                 break
     before, mark, _ = line.octets.partition(b"#")
     if mark and line.value and not before[-1:].isspace():
-        yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
+        is_of_all = line.pattern in ("/", "/*", "*")
+        whole = Mend(_FOR_THE_WHOLE_SITE, Effect.CHANGES) if is_of_all else None
+        at = line.column_of(len(before))
+        yield Finding(Code.FRAGMENT, line.number, b"#", at, proposal=whole)
     if line.kind is Kind.DISALLOW and line.pattern in ("/robots.txt", "/robots.txt$"):
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
+
+
+def _host_findings(line: Line, hosts: Collection[str]) -> Iterator[Finding]:
+    """The finding about a path that begins with a host of this site."""
+    first, slash, rest = line.value.lstrip(b"/*").partition(b"/")
+    if shown(first).lower().removeprefix("www.") in hosts:
+        path = b"/" + rest
+        edit = Edit(EditPlace.AT, line.number, with_value(line, path))
+        mend = Mend(f"write {shown(path)}", Effect.CHANGES, (edit,) if slash else ())
+        yield replace(value_finding(Code.HOST_IN_PATH, line), proposal=mend)
+
+
+def own_hosts(outlined: Outline) -> frozenset[str]:
+    """The hosts of the file and of its sitemaps, without ``www.``."""
+    uris = [outlined.uri, *(shown(line.value) for line in outlined.sitemaps)]
+    hosts = (_authority_and_path(uri)[0].lower().removeprefix("www.") for uri in uris)
+    return frozenset(host for host in hosts if "." in host)
 
 
 def _encoded_once(value: bytes) -> str:
@@ -173,7 +203,7 @@ def _advice(code: Code, line: Line, uri: str) -> _Advice | None:
         text = as_windows_1252(line.value)
         is_text = all(letter.isalpha() for letter in text if not letter.isascii())
         return _advice_for_text(text) if is_text else None
-    if code is Code.NOT_ASCII:
+    if code is Code.ENCODED_TWICE:
         return _advice_for_text(_encoded_once(line.value))
     if len(value) > _MOST_ADVISED:
         return None

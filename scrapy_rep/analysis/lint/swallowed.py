@@ -22,6 +22,7 @@ from itertools import pairwise
 
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.tokens import EVERYONE
 
 _EVERYTHING = ("/", "/*", "*")
 _OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"})
@@ -29,10 +30,19 @@ _OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"
 
 @dataclass(frozen=True, slots=True)
 class Swallowed:
-    """A user-agent line without rules of its own, and a rule that applies to its crawler."""
+    """A user-agent line without rules of its own, and what applies to its crawler.
+
+    Attributes:
+        agent: the line.
+        rule: the most important rule of the next group.
+        block: the two groups, which are one.
+        is_before_star: whether the next group is for all other crawlers.
+    """
 
     agent: Line
     rule: Line
+    block: Block
+    is_before_star: bool
 
 
 def swallowed(outlined: Outline) -> Iterator[Swallowed]:
@@ -46,7 +56,7 @@ def swallowed(outlined: Outline) -> Iterator[Swallowed]:
         own = {name_of(line.value) for line in block.agents if line.number > stop}
         for line in block.agents:
             if line.number <= stop and name_of(line.value) not in {*own, ""}:
-                yield Swallowed(line, rule)
+                yield Swallowed(line, rule, block, EVERYONE in own)
 
 
 def _told_rule(block: Block) -> Line | None:

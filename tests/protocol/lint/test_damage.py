@@ -125,12 +125,12 @@ class TestUnread:
         done = rep(*call, path)
         assert (done.status, path.read_bytes()) == (1, body)
         assert "line 102: the file is larger than the parse limit" in done.err
-        assert "behind it: User-agent: Foo, Sitemap: https://h/s.xml" in done.err
+        assert "behind it: 1 rule, User-agent: Foo, Sitemap: https://h/s.xml" in done.err
 
     def test_nothing_behind_it(self) -> None:
         body = b"User-agent: *\nDisallow:\n" + b"#" * PARSE_LIMIT_OCTETS
         (found,) = (one for one in lint(body, URI) if one.code is Code.PARSE_LIMIT)
-        assert (found.line, found.detail) == (3, "behind it: no group and no Sitemap line")
+        assert (found.line, found.detail) == (3, "behind it: no rule, no group and no Sitemap line")
 
     @pytest.mark.parametrize(
         "coding", ["utf-32", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"]

@@ -102,13 +102,44 @@ class TestEffect:
         body = "User-agent: *\nDisallow: /\nSitemap: https://cdn.example/sitemap.xml\n"
         assert _places(body, Code.SITEMAP_DISALLOWED) == []
 
-    def test_a_line_that_blocks_several_sitemaps_is_told_of_once(self) -> None:
-        body = "User-agent: a\nDisallow: /s\nDisallow: /t\n"
+    def test_blocked_sitemaps_are_told_of_once_a_file(self) -> None:
+        body = "User-agent: Googlebot\nDisallow: /s\nDisallow: /t\n"
         body += "Sitemap: /s1.xml\nSitemap: /s2.xml\nSitemap: /t.xml\n"
-        assert _places(body, Code.BLOCKS_SITEMAP) == [(2, 11, b"/s"), (3, 11, b"/t")]
+        assert _places(body, Code.BLOCKS_SITEMAP) == [(2, 11, b"/s")]
+        assert ", and 1 more of these" in next(
+            one.detail for one in lint(body.encode(), URI) if one.code is Code.BLOCKS_SITEMAP
+        )
+        for_all = body.replace("Googlebot", "*")
+        assert _places(for_all, Code.SITEMAP_DISALLOWED) == [(4, 10, b"/s1.xml")]
+
+    def test_a_crawler_that_is_no_search_engine_needs_no_sitemap(self) -> None:
+        body = "User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n"
+        assert _places(body, Code.BLOCKS_SITEMAP) == []
+
+    @pytest.mark.parametrize(
+        ("own", "lines"),
+        [
+            ("Allow: /", [2]),
+            ("Allow: /\nDisallow: /d", []),
+            ("Disallow:", []),  # Google documents that form for its ads crawler
+        ],
+    )
+    def test_a_group_that_allows_all_ignores_the_rules_for_all(
+        self, own: str, lines: list[int]
+    ) -> None:
+        rules = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
+        body = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}"
+        assert [place[0] for place in _places(body, Code.GROUP_IGNORES_STAR)] == lines
+        ban = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}Disallow: /\n"
+        assert _places(ban, Code.GROUP_IGNORES_STAR) == []
+
+    def test_style_sheets_are_told_of_once_a_file_and_for_search_engines_only(self) -> None:
+        rules = "Disallow: /*.css$\nDisallow: /*.js$\n"
+        assert _places(f"User-agent: *\n{rules}", Code.BLOCKS_RESOURCES) == [(2, 11, b"/*.css$")]
+        assert _places(f"User-agent: GPTBot\n{rules}", Code.BLOCKS_RESOURCES) == []
 
     def test_a_group_that_may_have_nothing_is_meant_to(self) -> None:
-        body = f"User-agent: bad\nDisallow: /\n\nSitemap: {URI}.xml\n"
+        body = f"User-agent: bingbot\nDisallow: /\n\nSitemap: {URI}.xml\n"
         assert _places(body, Code.BLOCKS_SITEMAP) == []
 
 

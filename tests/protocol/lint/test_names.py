@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import GROUPS, Code
+from scrapy_rep.analysis.checks.codes import GROUPS, Code, Severity
 from scrapy_rep.analysis.findings import Finding
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from tests.protocol.reading import URI
 
 HOST = URI.split("/")[2]
@@ -76,8 +76,6 @@ class TestNames:
             ("GPT Bot", "GPTBot"),
             ("Bing Bot", "bingbot"),
             ("chatgpt_user", "ChatGPT-User"),
-            ("GPT\u0412ot", "GPTBot"),
-            ("\uff27\uff30\uff34Bot", "GPTBot"),
             ("Amazon-Bot", "Amazonbot"),
             ("Googlebot Images", "Googlebot-Image"),
         ],
@@ -156,7 +154,7 @@ class TestAdvice:
             ("/(.|n){0,2}$", "write it with * and $, or as several rules"),
             ("C:\\www\\tmp", "write /www/tmp if that is the path in the URL"),
             ("../tmp", "write /tmp if that is the path in the URL"),
-            ("&nbsp;/b/", "remove what is in front of the path"),
+            ("&nbsp;/b/", "write 'Disallow: /b/'"),
             ("/*.pdf$*", "write /*.pdf$ if the end of the path is meant; otherwise %24"),
             ("/*$api", "write %24 if the character is meant"),
             ("/a?x&amp;y", "write & alone"),
@@ -361,9 +359,106 @@ def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -
     assert (one.mend, one.is_safe) == (mend, False)
 
 
+@pytest.mark.parametrize(
+    ("name", "meant", "letter"),
+    [
+        ("GPT\u0412ot", "GPTBot", "\u0412 is U+0412 CYRILLIC CAPITAL LETTER VE"),
+        (
+            "Perplexity\u2011User",
+            "Perplexity-User",
+            "\u2011 is U+2011 NON-BREAKING HYPHEN",
+        ),
+        ("\uff27PTBot", "GPTBot", "\uff27 is U+FF27 FULLWIDTH LATIN CAPITAL LETTER G"),
+        ("g\u03bfoglebot", "googlebot", "\u03bf is U+03BF GREEK SMALL LETTER OMICRON"),
+    ],
+)
+def test_letters_that_look_like_others_in_a_name(name: str, meant: str, letter: str) -> None:
+    (one,) = _of_name(name)
+    assert (one.code, one.detail, one.is_unsafe) == (Code.LOOK_ALIKE, letter, True)
+    assert one.mend == f"write 'User-agent: {meant}'"
+
+
+@pytest.mark.parametrize("name", ["\u042f\u043d\u0434\u0435\u043a\u0441", "\u767e\u5ea6"])
+def test_names_in_other_scripts_are_no_look_alikes(name: str) -> None:
+    assert Code.LOOK_ALIKE not in [one.code for one in _of_name(name)]
+
+
+@pytest.mark.parametrize("name", ["AwarioBot", "AwarioSmartBot", "magpie-crawler", "ias_crawler"])
+def test_names_that_files_of_2026_have(name: str) -> None:
+    codes = (Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_NEAR)
+    assert [one for one in _of_name(name) if one.code in codes] == []
+
+
+def test_no_finding_claims_that_a_crawler_does_not_exist() -> None:
+    (one,) = _of_name("Meltwater")
+    assert one.message.startswith("the name is not among the crawlers known to this release")
+
+
+def test_a_crawler_that_has_the_rules_for_all_either_way() -> None:
+    body = "User-agent: bingbot\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /private/\n"
+    (one,) = _found(body, Code.GROUP_JOINS_STAR)
+    assert (one.line, one.severity) == (1, Severity.INFO)
+    assert "Disallow" not in one.mend
+    assert _found(body, Code.GROUP_SWALLOWED) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "mend"),
+    [
+        ("/h.example/wp-admin/", Code.HOST_IN_PATH, "write /wp-admin/"),
+        ("/www.h.example/a", Code.HOST_IN_PATH, "write /a"),
+        ("//a/", Code.DOUBLE_SLASH, "write one /, unless URLs of this site have two there"),
+        (
+            "/[_0-9a-zA-Z]+/likes",
+            Code.REGULAR_EXPRESSION,
+            "write /*/likes if that is meant; otherwise write several rules",
+        ),
+        ("/y ; no", Code.FOREIGN_COMMENT, "write 'Disallow: /y # no'"),
+        (
+            "/a%",
+            Code.BAD_ESCAPE,
+            Code.BAD_ESCAPE.fix,
+        ),
+    ],
+)
+def test_paths(value: str, code: Code, mend: str) -> None:
+    body = f"User-agent: *\nDisallow: {value}\nSitemap: https://www.h.example/s.xml\n"
+    (one,) = _found(body, code)
+    assert (one.mend, one.is_safe) == (mend, False)
+
+
+def test_a_copied_part_of_a_url_is_not_silenced() -> None:
+    body = b"User-agent: *\nDisallow: /page#section\nDisallow: /y ; no\n"
+    assert fixed(body)[0] == body
+
+
+def test_the_key_content_signals() -> None:
+    body = b"User-agent: *\nContent-Signals: search=yes\nDisallow: /x\n"
+    (one,) = (one for one in lint(body) if one.code is Code.MISSPELT_KEY)
+    assert (one.detail, one.is_safe) == ("read as Content-Signal", True)
+    assert b"\nContent-Signal: search=yes\n" in fixed(body)[0]
+
+
 def test_a_name_between_stars() -> None:
     (one,) = _of_name("*scalepostAI*")
-    assert one.mend == "write scalepostAI if this crawler is meant"
+    assert one.code is Code.USER_AGENT_NAMES_NOBODY
+    assert one.mend == "write * for all other crawlers, or scalepostAI for that crawler"
+    assert one.detail == "so the rules below it are for no crawler"
+
+
+@pytest.mark.parametrize("name", ["*bot*", "*spider", "*Bot"])
+def test_a_word_between_stars_is_no_name(name: str) -> None:
+    (one,) = _of_name(name)
+    assert one.severity is Severity.ERROR
+    assert not one.is_unsafe
+    assert one.mend == ("write * for all other crawlers, or the name of each crawler that is meant")
+
+
+@pytest.mark.parametrize("name", ["*Googlebot", "*googlebot*", "*Googelbot*"])
+def test_a_known_name_between_stars(name: str) -> None:
+    (one,) = _of_name(name)
+    assert (one.mend, one.is_unsafe) == ("write Googlebot", True)
+    assert one.severity is Severity.ERROR
 
 
 @pytest.mark.parametrize(
@@ -384,7 +479,7 @@ def test_for_paces(record: str, mend: str) -> None:
 
 def test_several_stars() -> None:
     (one,) = _of_name("**")
-    assert (one.mend, one.is_unsafe) == ("write a single *", True)
+    assert (one.mend, one.is_unsafe) == ("write *", True)
 
 
 def test_a_header() -> None:
@@ -398,7 +493,7 @@ def test_a_name_with_a_sign_that_crawlers_leave_out() -> None:
 
 def test_letters_that_are_encoded_twice() -> None:
     """Their escapes would make the mistake permanent, so that is no safe fix."""
-    (one,) = _found("User-agent: *\nDisallow: /caf\u00c3\u00a9\n", Code.NOT_ASCII)
+    (one,) = _found("User-agent: *\nDisallow: /caf\u00c3\u00a9\n", Code.ENCODED_TWICE)
     assert one.is_unsafe
     assert one.mend == "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if that is meant"
 
