@@ -47,7 +47,7 @@ _AT_CDN = Mend(
     Effect.OUTSIDE,
 )
 _RESOURCES = re.compile(
-    r"\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles|scripts)/?\*?$",
+    r"(?:/|^)\*\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles)/?\*?$",
     re.IGNORECASE,
 )
 
@@ -301,14 +301,14 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
 
 
 def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
-    """The first group that allows everything beside a group for ``*`` with many rules."""
+    """The first group of a search engine that allows all beside a group for ``*`` with rules."""
     star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
     count = sum(line.kind is Kind.DISALLOW and bool(line.value) for line in star)
     if count < _MANY_RULES or _ban(star) is not None:
         return
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
-        rules = [line for line in merges.get(merge, ()) if line.value]
+        rules = [line for line in merges.get(merge, ()) if line.value and is_search_crawler(name)]
         if rules and all(one.kind is Kind.ALLOW and one.pattern in _EVERYTHING for one in rules):
             found[outlined.spellings[name]] = rules[0]
     if found:

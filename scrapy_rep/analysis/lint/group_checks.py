@@ -175,7 +175,7 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     managed = managed_lines(outlined)
-    told: dict[tuple[Code, int, int], list[str]] = {}
+    told: dict[tuple[Code, int, int], list[tuple[str, int]]] = {}
     for name, indices in outlined.by_name.items():
         first, *more = indices
         for index in more:
@@ -185,11 +185,14 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
                 code = Code.DUPLICATE_GROUP
             else:
                 code = Code.GROUP_SHADOWED
-            told.setdefault((code, index, first), []).append(name)
-    for (code, index, first), names in told.items():
+            place = index if name == EVERYONE else 0
+            told.setdefault((code, first, place), []).append((name, index))
+    for (code, first, _), found_in in told.items():
         above = outlined.blocks[first].agents[0].number
-        some = f"for {_some([outlined.spellings[name] for name in names])}, " * (len(names) > 1)
-        found = value_finding(code, named[index][names[0]], f"{some}see line {above}")
+        names = list(dict.fromkeys(outlined.spellings[name] for name, _ in found_in))
+        some = f"for {_some(names)}; " * (len(names) > 1)
+        name, index = found_in[0]
+        found = value_finding(code, named[index][name], f"{some}see line {above}")
         at_cdn = Mend(_AT_CDN, Effect.OUTSIDE) if above in managed else None
         yield replace(found, proposal=at_cdn)
 

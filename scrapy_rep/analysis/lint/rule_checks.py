@@ -84,7 +84,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
     (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).+", re.DOTALL).match),
-    (1, Code.DOUBLE_SLASH, re.compile(rb"//(?!$)").match),
+    (1, Code.DOUBLE_SLASH, re.compile(rb"//(?=[\w.-]|$)").match),
     (1, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
     (1, Code.BACKSLASH, _search(rb"\\")),
     (2, Code.SPACE_IN_PATH, _search(rb"\s")),
