@@ -405,15 +405,27 @@ class Decisions:
 
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)
-        self.log.dropped(request, verdict)
+        policy = (self.judged_by.get(request) or (None,))[0]
+        self.log.dropped(request, verdict, policy)
         self._journal.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
-            {"request": request, "verdict": verdict},
+            {"request": request, "verdict": _Why(verdict, policy)},
         )
         self.notices.send(request_disallowed, request=request, verdict=verdict)
         if verdict.reason is Reason.UNREACHABLE:
             raise RobotsTxtUnreachable(verdict)
         raise RobotsTxtDisallowed(verdict)
+
+
+class _Why(NamedTuple):
+    """The reason of a drop, which is put into words only if it is logged."""
+
+    verdict: Verdict
+    policy: Policy | None
+
+    def __str__(self) -> str:
+        note = "" if self.policy is None else self.policy.note_on(self.verdict)
+        return f"{self.verdict}; {note}" if note else str(self.verdict)
 
 
 # By the id of the crawler. Each value keeps its crawler alive, so no other crawler gets that id.

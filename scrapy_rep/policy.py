@@ -245,6 +245,12 @@ class Policy:
             odd = (*odd, Finding(Code.ODD_CODING, octets=self.remark.encode()))
         return (*odd, *self._view("findings"))
 
+    def note_on(self, verdict: Verdict) -> str:
+        """Why a verdict is by a rule below another user-agent line; empty if it is not."""
+        from scrapy_rep.analysis.lint.swallowed import swallowed_words
+
+        return swallowed_words(self.robots_txt.octets, verdict)
+
     @property
     def other_records(self) -> tuple[OtherRecord, ...]:
         """Every record of the file except user-agent lines, rules and Sitemaps, in file order."""

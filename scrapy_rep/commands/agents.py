@@ -81,6 +81,7 @@ _PURPOSES = (
 )
 _QUESTIONS = {"ai-training": "train on it", "ai-search": "answer from it", "search": "search it"}
 _COLOURS = {"allowed": "green", "disallowed": "red", "not bound": "yellow"}  # by Access's values
+_SUCH = ("GPTBot", "ClaudeBot")
 _COLUMNS = 78
 _OPERATOR_CELLS, _CRAWLER_CELLS = 15, 24
 
@@ -141,7 +142,11 @@ def _purpose(name: str, option: str) -> str:
     for purpose in (name, f"ai-{name}"):
         if purpose in _PURPOSES:
             return purpose
-    raise CommandError(f"{option} {name!r}: give one of {', '.join(sorted(_PURPOSES))}")
+    near = near_tokens(name)
+    names = (
+        "" if option == "--purpose" else f", or a crawler's name such as {either(near or _SUCH)}"
+    )
+    raise CommandError(f"{option} {name!r}: give one of {', '.join(sorted(_PURPOSES))}{names}")
 
 
 def _chosen(

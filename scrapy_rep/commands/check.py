@@ -69,10 +69,8 @@ OPTIONS = f"""
 urls [URL...]  URLs, or - for one URL per line of standard input; not needed for --rules --robots
 {AGENT} the agent of this project's crawls
 --robots FILE|URL|-  judge by this file, not by the file of the URL's origin
---cached  read the store only, and fetch nothing
 {REFRESH}
-{JSON}
-| --csv  for URLs, the verdicts as CSV
+Other things to judge:
 --sitemap URL|FILE|-...  judge all pages in a sitemap, and in the sitemaps that it lists; a site
  stands for all sitemaps in its robots.txt; may be repeated
 --page URL...  fetch a page, show its rules (fields, elements, links), and judge its style sheets,
@@ -81,13 +79,18 @@ urls [URL...]  URLs, or - for one URL per line of standard input; not needed for
  page; may be repeated; with --robots or --cached by robots.txt alone
 --expect FILE|-  judge the URLs in this table, and show the rows that differ; the table is
  CSV or JSON Lines with url, agent and allowed (true, false), as --csv and --json write it
+Output:
+{JSON}
+| --csv  for URLs, the verdicts as CSV
+--explain  show the rules that matched and lost, and how the file was fetched; the default for URLs
+ that are given as arguments
+| --no-explain  one line for each URL
 --rules  also show the merged group of each agent, in the order of decision
 --like NAMES  also show the answers of other parsers, if installed: urllib, protego, rerp,
  robotspy, reppy, or the import path of a class with Scrapy's RobotParser interface; separate
  names with commas
---explain  show the rules that matched and lost, and how the file was fetched; the default for URLs
- that are given as arguments
-| --no-explain  one line for each URL
+Sources:
+--cached  read the store only, and fetch nothing
 """
 
 
@@ -332,6 +335,8 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
         call.line(f"  expected: {_WORDS[judgement.expected]}")
     if verdict is not None and verdict.product_token:
         call.line(f"  group: {verdict.product_token}")
+    if judgement.note:
+        call.remark(judgement.note, "  ")
     if judgement.line:
         call.line(f"  {paint(f'{judgement.line} |', 'blue')} {judgement.text}")
     for rule in judgement.lost:

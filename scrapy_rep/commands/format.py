@@ -76,8 +76,7 @@ def _format(file: Input, call: Call) -> int:
     if options.write and not file.is_local:
         raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
     file.refuse_absent()
-    errors = [one for one in lint(file.body, file.uri) if _is_of_author(one)]
-    errors = without_suppressed(file.body, errors)
+    errors = author_errors(file)
     refuse_unread(file, errors)
     new = normal.normalise(file.body, options.mode, file.uri)
     status = proof(file, new, call, keeps_usage=True)
@@ -100,6 +99,12 @@ def _format(file: Input, call: Call) -> int:
     return OK
 
 
+def author_errors(file: Input) -> list[Finding]:
+    """The findings that only the author of a file can decide about."""
+    found = [one for one in lint(file.body, file.uri) if _is_of_author(one)]
+    return without_suppressed(file.body, found)
+
+
 def _is_of_author(finding: Finding) -> bool:
     """Whether only the author of a file can decide about a finding."""
     return finding.severity is Severity.ERROR or finding.code is Code.TIE
@@ -120,15 +125,28 @@ def refuse_unread(file: Input, findings: Iterable[Finding]) -> None:
             raise CommandError(f"{file.name} is not written: {finding}", FOUND)
 
 
+def hidden_errors(file: Input, errors: Iterable[Finding], new: bytes) -> list[Finding]:
+    """The errors of a file that the new file would not show."""
+    damaged = damages(outline(file.body, file.uri))
+    left = {finding.code for finding in lint(new, file.uri)} | _KEPT
+    return [one for one in errors if one.line in damaged or one.code not in left]
+
+
+def is_refused(file: Input) -> bool:
+    """Whether `format` does not write a file, because of its errors."""
+    errors = author_errors(file)
+    new = normal.normalise(file.body, "normal", file.uri) if errors else b""
+    is_unread = any(one.code in _UNREAD for one in errors)
+    return is_unread or bool(errors and hidden_errors(file, errors, new))
+
+
 def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Call) -> None:
     """Refuse to write a file without errors of the old one: its author meant something else.
 
     Raises:
         CommandError: there are such errors.
     """
-    damaged = damages(outline(file.body, file.uri))
-    left = {finding.code for finding in lint(new, file.uri)} | _KEPT
-    hidden = [one for one in errors if one.line in damaged or one.code not in left]
+    hidden = hidden_errors(file, errors, new)
     for finding in hidden[:_TOLD]:
         call.complain(f"{file.name}: {finding.code.value}: {finding}")
     if hidden:

@@ -162,10 +162,9 @@ def origin_of(url: str, option: str = "") -> Origin:
     except InvalidUri as error:
         raise CommandError(f"{option}{error}") from error
     if origin is None:
-        raise CommandError(
-            f"{option}robots.txt does not govern {url!r}: give a URL that begins with http://, "
-            "https:// or ftp://"
-        )
+        host = _HOST.match(url)
+        meant = f"https://{url}" if host else "a URL that begins with http://, https:// or ftp://"
+        raise CommandError(f"{option}robots.txt does not govern {url!r}: give {meant}")
     return origin
 
 

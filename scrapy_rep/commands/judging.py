@@ -238,6 +238,12 @@ class Judgement:
         return self.verdict.reason.value
 
     @property
+    def note(self) -> str:
+        """Why the deciding rule is below another user-agent line; empty if it is not."""
+        policy = self.judge.policy
+        return "" if policy is None or self.verdict is None else policy.note_on(self.verdict)
+
+    @property
     def text(self) -> str:
         """The text of the deciding line."""
         return safe(self.judge.lines[self.line - 1]) if self.line else ""

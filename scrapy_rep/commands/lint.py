@@ -45,31 +45,37 @@ from scrapy_rep.analysis.lint import linter
 from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import Suppressions
+from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.protocol.access.events import AccessResult
 
 from .diff import show_differences
-from .format import proof, refuse_unread, show_diff, write
+from .format import is_refused, proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
-from .lint_choice import CHOICE_OPTIONS, Choice
+from .lint_choice import CHOICE_OPTIONS, SELECT, Choice
 from .lint_formats import FORMATS, NOUNS, FileReport, Outcome, advice, line_of
 from .running import FOUND, OK, REFRESH, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
 
 OPTIONS = f"""
 sources FILE|URL|-...  a file, a URL, or - for standard input
---output-format text|json|sarif|github|gitlab|junit  the output format: text (the default), json,
- sarif, github (annotations of a workflow), gitlab (a report of Code Quality) or junit
---json  the same as --output-format json
---all  show every finding, with its line and advice
-| --statistics  show the number of findings of each code
-{CHOICE_OPTIONS}
---uri URL=  where a FILE is served, to check its sitemaps
---both-schemes  for a URL, compare with the answer of its host over the other of http and https
 --fix  apply all safe fixes, and report the remaining findings; the new file is proved to mean the
  same, and has the same errors
 | --diff  only show what --fix would write
+{SELECT}
+Fixes:
 --unsafe-fixes  with --fix or --diff, also write the records that were probably meant, and show
  which verdicts change
+Output:
+--all  show every finding, with its line and advice
+| --statistics  show the number of findings of each code
+--output-format text|json|sarif|github|gitlab|junit  the output format: text (the default), json,
+ sarif, github (annotations of a workflow), gitlab (a report of Code Quality) or junit
+--json  the same as --output-format json
+Choice of findings:
+{CHOICE_OPTIONS}
+Sources:
+--uri URL=  where a FILE is served, to check its sitemaps
+--both-schemes  for a URL, compare with the answer of its host over the other of http and https
 {REFRESH}
 """
 
@@ -101,10 +107,20 @@ def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
         if file.access_result is AccessResult.UNREACHABLE:
             call.end_with(UNREACHABLE)
     findings, suppressed = choice.kept(file.body, _findings(file))
+    if any(one.effect is Effect.FORMATS for one in findings) and is_refused(file):
+        findings = [_once_corrected(one) for one in findings]
     if choice.has_suppressions:
         for line, word in Suppressions.of(file.body).unknown[:_TOLD]:
             call.complain(f"note: {file.name}:{line}: 'rep: ignore' does not name a code: {word!a}")
     return FileReport(file, findings, suppressed)
+
+
+def _once_corrected(finding: Finding) -> Finding:
+    """A finding in a file that `format` does not write."""
+    if finding.effect is not Effect.FORMATS:
+        return finding
+    text = f"{finding.mend}, once the errors of the file are corrected"
+    return replace(finding, proposal=Mend(text, Effect.CHANGES))
 
 
 def _findings(file: Input) -> list[Finding]:
@@ -233,12 +249,12 @@ def _write_headline(
     )
     code, severity = finding.code.value, finding.severity
     mark = _mended_by(finding)
-    marked = f"[{mark}]" if mark else ""
+    marked = f"[{mark}]".replace(" ", "\u00a0") if mark else ""  # it stays on one line
     text = "  ".join(filter(None, (finding.message + found, marked, tail)))
     text = call.terminal.wrapped(text, first_cells=width_of(f"{where}: {code} {severity.value}: "))
     if marked:
         before, _, after = text.rpartition(marked)
-        text = f"{before}{paint(marked, 'green')}{after}"
+        text = f"{before}{paint(f'[{mark}]', 'green')}{after}"
     painted = f"{paint(where, 'bold')}: {paint(code, 'bold')}"
     call.line(f"{painted} {paint(severity.value, _COLOURS[severity], 'bold')}: {text}")
 
@@ -305,7 +321,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     ways = [
         *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
         *([_unsafe_way(way, unsafe, is_more=bool(mended["fix"]))] if unsafe else []),
-        *([f"'scrapy rep format' fixes {mended['format']:,}"] if mended["format"] else []),
+        *([f"'{call.program} format' fixes {mended['format']:,}"] if mended["format"] else []),
     ]
     if findings and not (call.options.all or call.options.statistics):
         whole = f"the other {hidden:,} too" if hidden else "each finding"

@@ -37,9 +37,10 @@ _TOML_MODULES = "tomllib", "tomli"  # tomllib from Python 3.11 on
 
 
 _CODES = "codes, their beginnings, names or groups, separated by commas; may be repeated"
-CHOICE_OPTIONS = f"""\
+SELECT = f"""\
 --select CODES...  report these codes only, not the default ones: 'all', 'needless', 'weak',
- 'context', or {_CODES}
+ 'context', or {_CODES}"""
+CHOICE_OPTIONS = f"""\
 --extend-select CODES...  also report these: {_CODES}
 --ignore CODES...  do not report these: {_CODES}
 --level error|warning|info  report nothing below this severity (default: info)

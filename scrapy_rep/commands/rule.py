@@ -33,8 +33,8 @@ _SEVERITIES = {
     Severity.INFO: "info: good to know",
 }
 _PROMISES = {
-    Effect.KEEPS: "This keeps every verdict, and `scrapy rep lint --fix` does it.",
-    Effect.FORMATS: "This keeps every verdict, and `scrapy rep format` does it.",
+    Effect.KEEPS: "This keeps every verdict, and `lint --fix` does it.",
+    Effect.FORMATS: "This keeps every verdict, and `format` does it.",
     Effect.CHANGES: "This may change what crawlers fetch.",
     Effect.OUTSIDE: "No command can do that.",
 }

@@ -14,6 +14,7 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
+from .subcommands import PARSER
 from .terminal import OutputError, Terminal, csv_line
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
@@ -52,6 +53,7 @@ class Call:
 
     Attributes:
         name: the subcommand.
+        program: the command before it, as the user typed it.
         options: its options.
         terminal: where it writes.
         failures: the errors so far.
@@ -66,6 +68,8 @@ class Call:
         terminal: Terminal,
     ) -> None:
         self.name = name
+        parser = getattr(options, PARSER, None)
+        self.program = parser.prog.removesuffix(f" {name}") if parser else "scrapy rep"
         self.options = options
         self._settings_of = settings_of
         self.terminal = terminal
@@ -105,7 +109,8 @@ class Call:
 
     def complain(self, text: object) -> None:
         """Write a line to standard error, with the name of the subcommand."""
-        self.terminal.complain(f"scrapy rep {self.name}: {text}")
+        words = str(text).replace("scrapy rep ", f"{self.program} ")
+        self.terminal.complain(f"{self.program} {self.name}: {words}")
 
     def end_with(self, status: int) -> None:
         """Note an exit status; the highest one counts."""
@@ -204,13 +209,18 @@ def add_options(parser: ArgumentParser, text: str) -> None:
         --check                        what it does; the next line begins with a blank,
          and continues
         | --diff                       not together with the option above
+        Output:                        the options below have this title; the usage names none
     """
     lines = text.strip().replace("\n ", " ").splitlines()
     group: _ActionsContainer = parser
+    section: _ActionsContainer = parser
     for line, following in zip(lines, [*lines[1:], ""], strict=True):
+        if line.endswith(":"):
+            section = parser.add_argument_group(line.removesuffix(":"))
+            continue
         if not line.startswith("| "):
             is_either = following.startswith("| ")
-            group = parser.add_mutually_exclusive_group() if is_either else parser
+            group = section.add_mutually_exclusive_group() if is_either else section
         spec, _, words = line.removeprefix("| ").partition("  ")
         *names, value = spec.split() if " " in spec else (spec, "")
         if value.startswith("-"):
@@ -219,6 +229,8 @@ def add_options(parser: ArgumentParser, text: str) -> None:
         action: Any = group.add_argument(*names, help=" ".join(words.split()), **facts)
         if any(word in value for word in _PATHS):
             action.complete = _FILES_OF_SHELLS
+    if section is not parser:
+        parser.usage = f"%(prog)s [option ...] {lines[0].split()[1]}"
 
 
 class _Files(Action):

@@ -13,6 +13,7 @@ from .subcommands import (
     PARSER,
     RUN,
     add_subcommands,
+    program,
     refuse_no_subcommand,
 )
 
@@ -33,11 +34,11 @@ class RepCommand(ScrapyCommand):
 
     def long_desc(self) -> str:
         """The beginning of ``scrapy rep -h``."""
-        return DESCRIPTION.format(prog="scrapy rep")
+        return DESCRIPTION.format(prog=program())
 
     def add_options(self, parser: ArgumentParser) -> None:
         """Add a parser for each subcommand, each with Scrapy's own options too."""
-        add_subcommands(parser, "scrapy rep", super().add_options)
+        add_subcommands(parser, program(), super().add_options)
 
     def process_options(self, args: list[str], opts: Namespace) -> None:
         """Read Scrapy's options; an unknown option is a usage error."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from functools import partial
 from importlib import import_module
+from pathlib import Path
 from typing import Any
 
 SUBCOMMANDS = {
@@ -134,8 +135,8 @@ def _fill(
     from .running import add_options
 
     module = import_module(f"scrapy_rep.commands.{name}")
-    parser.description, examples, more = (module.__doc__ or "").partition("Examples:")
-    parser.epilog = examples + more
+    words = (module.__doc__ or "").replace("scrapy rep ", parser.prog.removesuffix(name))
+    parser.description, _, parser.epilog = words.partition("\n\n")
     add_options(parser, module.OPTIONS)
     if add_more is not None:
         add_more(parser)
@@ -171,6 +172,11 @@ def main() -> None:
     from scrapy.cmdline import execute
 
     execute(["scrapy", "rep", *arguments])
+
+
+def program() -> str:
+    """The command that the user typed."""
+    return "scrapy-rep" if Path(sys.argv[0]).stem == "scrapy-rep" else "scrapy rep"
 
 
 def project_settings() -> Any:

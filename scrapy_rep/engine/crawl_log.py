@@ -164,14 +164,14 @@ class CrawlLog:
         tell = self._journal.info if is_first else self._journal.debug
         tell("%s answers automated clients with a challenge (%s)", origin, service)
 
-    def dropped(self, request: Request, verdict: Verdict) -> None:
-        """Note a request that is dropped, or would be without REP_DRY_RUN."""
+    def dropped(self, request: Request, verdict: Verdict, policy: Policy | None = None) -> None:
+        """Note a request that is dropped, or would be without REP_DRY_RUN, by a policy."""
         self._dropped_starts += bool(request.meta.get("is_start_request"))
         found = self._drops.get(verdict.reason)
         if found is None:
-            found = self._drops[verdict.reason] = _Drops(
-                f"{masked(bare(request.url))} ({_because(verdict)})"
-            )
+            note = "" if policy is None else policy.note_on(verdict)
+            because = f"{_because(verdict)}; {note}" if note else _because(verdict)
+            found = self._drops[verdict.reason] = _Drops(f"{masked(bare(request.url))} ({because})")
         found.count += 1
         _add(found.files, verdict.robots_txt)
 

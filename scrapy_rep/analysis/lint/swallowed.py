@@ -18,12 +18,15 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from itertools import pairwise
 
-from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
+from scrapy_rep.analysis.outline import Block, Line, Outline, name_of, outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.verdict import Verdict
 
+_MOST_OCTETS = 65_536
 _EVERYTHING = ("/", "/*", "*")
 _OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"})
 
@@ -57,6 +60,27 @@ def swallowed(outlined: Outline) -> Iterator[Swallowed]:
         for line in block.agents:
             if line.number <= stop and name_of(line.value) not in {*own, ""}:
                 yield Swallowed(line, rule, block, EVERYONE in own)
+
+
+@lru_cache(maxsize=64)
+def _swallowed_of(octets: bytes) -> tuple[Swallowed, ...]:
+    return tuple(swallowed(outline(octets))) if len(octets) <= _MOST_OCTETS else ()
+
+
+def swallowed_words(octets: bytes, verdict: Verdict) -> str:
+    """How a crawler gets the rules below another user-agent line, in words; otherwise empty.
+
+    `octets` is the file that the verdict is by. It is read once for many verdicts; a large file is
+    not read, since that would hold up a crawl.
+    """
+    for one in _swallowed_of(octets) if verdict.rule is not None else ():
+        is_its_name = name_of(one.agent.value) == verdict.product_token
+        if is_its_name and any(line.number == verdict.line for line in one.block.rules):
+            return (
+                f"its user-agent line {one.agent.number} has no rule of its own, so it gets the "
+                "rules of the next group (REP320)"
+            )
+    return ""
 
 
 def _told_rule(block: Block) -> Line | None:
