@@ -82,11 +82,8 @@ _MAY_IMPORT = {
     "protocol": _EFFECT_FREE
     | {"scrapy_rep.protocol", "brotli", "brotlicffi", "backports.zstd", "compression.zstd"},
     "analysis": _EFFECT_FREE
-    | {
-        "scrapy_rep.analysis",
-        "scrapy_rep.protocol",
-        "pkgutil.get_data",
-    },  # of this package's tables
+    | {"scrapy_rep.analysis", "scrapy_rep.protocol", "unicodedata"}
+    | {"pkgutil.get_data"},  # for the tables in text files
     "cache": sys.stdlib_module_names
     | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }

@@ -14,7 +14,6 @@ from contextlib import contextmanager, suppress
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-from .subcommands import PARSER
 from .terminal import OutputError, Terminal, csv_line
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
@@ -68,8 +67,7 @@ class Call:
         terminal: Terminal,
     ) -> None:
         self.name = name
-        parser = getattr(options, PARSER, None)
-        self.program = parser.prog.removesuffix(f" {name}") if parser else "scrapy rep"
+        self.program: str = options.program
         self.options = options
         self._settings_of = settings_of
         self.terminal = terminal

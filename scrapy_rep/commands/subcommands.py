@@ -125,7 +125,7 @@ def add_subcommands(
         below = chosen.add_parser(name, help=summary, formatter_class=_Help)
         below.fill = partial(_fill, name, add_more)
         below.set_defaults(**{PARSER: below})
-    parser.set_defaults(**{PARSER: parser})
+    parser.set_defaults(**{PARSER: parser}, program=prog)
     return chosen.choices
 
 

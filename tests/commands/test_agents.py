@@ -18,6 +18,15 @@ FILE = (
 )
 
 
+def test_an_assertion_may_name_a_crawler(tmp_path: Path) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_text("User-agent: *\nDisallow:\n")
+    err = rep("agents", path, "--assert-disallowed", "ClaudeBott").err
+    assert "ai-training" in err
+    assert "or a crawler's name such as ClaudeBot" in err
+    assert "crawler's name" not in rep("agents", path, "--purpose", "trainings").err
+
+
 def test_what_people_see(robots: Path) -> None:
     done = rep("agents", robots)
     assert (done.status, done.err) == (1, "")

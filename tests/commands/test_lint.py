@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -71,6 +72,35 @@ class TestText:
     def test_nothing_found(self) -> None:
         body = b"User-agent: *\nDisallow: /a\nSitemap: https://h/s.xml\n"
         assert rep("lint", "-", stdin=body) == Done(0, "1 file: nothing found\n", "")
+
+    def test_a_mark_is_shown_once_and_on_one_line(self, here: Path) -> None:
+        letters = "\u0412" * 30  # any width before the mark
+        for count in range(30):
+            name = f"GPT{letters[:1]}ot{'x' * count}"
+            (here / "robots.txt").write_text(f"User-agent: {name}\nDisallow: /\n", "utf-8")
+            narrow = {"NO_COLOR": "1", "COLUMNS": "80"}
+            out = rep("lint", "robots.txt", is_terminal=True, environment=narrow).out
+            assert out.count("[unsafe fix]") == 1, out
+
+    def test_no_mark_of_format_in_a_file_that_it_refuses(self, here: Path) -> None:
+        twice = "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
+        (here / "good.txt").write_text(twice)
+        (here / "bad.txt").write_text(f"{twice}User-agent: c Disallow: /c\n")
+        assert "[format]" in rep("lint", "good.txt").out
+        assert rep("format", "bad.txt").status == 1
+        assert "[format]" not in rep("lint", "bad.txt").out
+        assert "once the errors of the file are corrected" in rep("lint", "bad.txt", "--all").out
+
+    def test_help_begins_with_the_usual_options(self) -> None:
+        for command, usual in {
+            "lint": ["--fix", "--diff", "--select"],
+            "check": ["--agent", "--robots", "--refresh"],
+        }.items():
+            text = rep(command, "-h").out
+            first, _, rest = text.partition("options:")[2].partition("\n\n")
+            assert re.findall(r"^  (--\w+)", first, re.MULTILINE) == usual
+            assert "--all" in rest or "--sitemap" in rest
+            assert len(text.partition("options:")[0].splitlines()) < 12
 
     def test_colour_is_for_terminals(self, robots: Path) -> None:
         assert "\x1b[31;1merror" in rep("lint", robots, is_terminal=True).out

@@ -33,6 +33,7 @@ from tests.commands.calling import rep
         ("check --page http://h/ --rules", "cannot be combined with"),
         ("check --sitemap http://h/ --cached", "cannot be combined with"),
         ("check --sitemap - --robots -", "can be read only once"),
+        ("check www.example.com/x", "give https://www.example.com/x"),
         ("check --page gopher://h/", "robots.txt does not govern"),
         ("check /a --page https://h/", "give only one of"),
         ("check --page https://h/ --usage https://h/", "give only one of"),

@@ -25,6 +25,20 @@ def said(result: Crawl, level: str = "INFO") -> list[str]:
     return "".join(found).splitlines()
 
 
+def test_a_rule_below_another_user_agent_line() -> None:
+    """Only a rule ends a group, so `Disallow: /` is for all: the drop says why."""
+    file = "User-agent: *\nCrawl-delay: 0.1\n\nUser-agent: badbot\nDisallow: /\n"
+    with Site({"/robots.txt": Answer(body=file)}) as site:
+        url, at = site.url("/a"), site.url("/robots.txt")
+        result = crawl(URLS_SPIDER, settings={**ADDON, "LOG_LEVEL": "DEBUG"}, urls=[url])
+    why = (
+        "its user-agent line 1 has no rule of its own, so it gets the rules of the next group "
+        "(REP320)"
+    )
+    assert f"For example {url} (line 5 of {at}: Disallow: /; {why})" in result.log
+    assert f"(disallowed by line 5 of {at} (group *): Disallow: /; {why})" in result.log
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_what_was_dropped(loop: Loop) -> None:
     with Site({"/robots.txt": Answer(body=FILE)}) as site:

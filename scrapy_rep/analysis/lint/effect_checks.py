@@ -301,7 +301,7 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
 
 
 def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
-    """The first group of a search engine that allows all beside a group for ``*`` with rules."""
+    """The first group that lets a search engine ignore the rules for ``*``."""
     star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
     count = sum(line.kind is Kind.DISALLOW and bool(line.value) for line in star)
     if count < _MANY_RULES or _ban(star) is not None:
