@@ -401,7 +401,7 @@ REP724
  {good}Content-Signal: search=yes, ai-train=no\nContent-Signal: ai-train=yes\n
  {good}Content-Signal: search=yes, ai-train=no\nContent-Signal: /a ai-train=yes\n
 REP801
- {star}Disallow: /a\nAllow: /a*\n
+ {star}Disallow: /a\nDisallow: /a/b\nAllow: /a/b*\n
  {star}Disallow: /a\nAllow: /a/b\n
 REP802
  {star}Disallow: /a\nDisallow: /a/b\n

@@ -91,7 +91,9 @@ command changes a file that crawlers do not read as a whole, such as one beyond 
 UTF-32 or in gzip.
 
 The tests make all safe fixes in thousands of real files, one by one and all at once, and compare
-the files before and after (`benchmarks/lint_mends.py`)."""
+the files before and after (`benchmarks/lint_mends.py`), also as Google's matcher and crawlers
+without wildcards read them (`benchmarks/readers.py`). A fix that one of these readers does not
+agree with is unsafe, and its advice names the reader."""
 
 
 def pages() -> dict[str, str]:

@@ -24,6 +24,7 @@ from scrapy_rep.protocol.lines import (
     clean,
     read_line,
 )
+from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.paths import normal_patterns
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, is_product_token, token_of
 from scrapy_rep.protocol.written import has_lone_percent
@@ -73,6 +74,11 @@ class Line:
     def says(self) -> str:
         """The text that a rule is compared by: rules of one kind with the same text are equal."""
         return f"{self.pattern}\n{self.value!r}" if self.is_written else self.pattern
+
+    @property
+    def spelling(self) -> str:
+        """Rules of one kind with the same spelling are equal to all readers."""
+        return f"{escaped(self.value)}\n{self.value!r}" if self.is_written else escaped(self.value)
 
     @property
     def is_cut(self) -> bool:

@@ -4,10 +4,10 @@ Show for each URL and agent whether robots.txt allows it, and by which group, ru
 file is fetched as a crawl of this project would, with its settings: a fresh copy in the store is
 used, and every answer shows its age. --refresh fetches the file now, --cached reads the store and
 fetches nothing, and --robots takes another file. --rules shows the whole group that decides, and
---like the answers of other parsers. --sitemap judges the pages in a site's sitemaps, and --page the
-style sheets, scripts and images of a page; both show only disallowed URLs. --page also shows the
-page's rules for crawlers, and --usage the permitted uses of its content. --expect tests a file: it
-shows only the verdicts that differ from a table.
+--like the answers of other readers and parsers. --sitemap judges the pages in a site's sitemaps,
+and --page the style sheets, scripts and images of a page; both show only disallowed URLs. --page
+also shows the page's rules for crawlers, and --usage the permitted uses of its content. --expect
+tests a file: it shows only the verdicts that differ from a table.
 
 Examples:
   scrapy rep check https://example.com/private/ --agent FooBot
@@ -15,7 +15,7 @@ Examples:
   scrapy rep check --json - < urls.txt
   scrapy rep check --csv - < urls.txt > verdicts.csv
   scrapy rep check --rules --robots robots.txt --agent FooBot
-  scrapy rep check https://example.com/a --agent FooBot --like urllib,protego
+  scrapy rep check https://example.com/a --agent FooBot --like google,urllib
   scrapy rep check --sitemap https://example.com --agent Googlebot --robots new.txt
   scrapy rep check --page https://example.com/articles/1 --agent Googlebot
   scrapy rep check --usage https://example.com/articles/1
@@ -86,9 +86,9 @@ Output:
  that are given as arguments
 | --no-explain  one line for each URL
 --rules  also show the merged group of each agent, in the order of decision
---like NAMES  also show the answers of other parsers, if installed: urllib, protego, rerp,
- robotspy, reppy, or the import path of a class with Scrapy's RobotParser interface; separate
- names with commas
+--like NAMES  also show the answers of other readers: google (octets as they are written), 1994
+ (no wildcards, no Allow), and, if installed, urllib, protego, rerp, robotspy, reppy, or the
+ import path of a class with Scrapy's RobotParser interface; separate names with commas
 Sources:
 --cached  read the store only, and fetch nothing
 """

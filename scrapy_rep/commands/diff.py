@@ -4,7 +4,9 @@ Show which URLs change from allowed to disallowed or back between two files, for
 by which lines; also changes in their preferences about the use of content (Content-Usage,
 Content-Signal). The command compares verdicts on probe URLs, which it builds from the rules and
 records of both files. It does not compare text: files with different words and the same meaning do
-not differ.
+not differ. Verdicts are also compared as other crawlers read the rules: "only like google" are
+changes for those that compare octets as they are written, as Google's do, "only like 1994" for
+those without wildcards.
 
 Examples:
   scrapy rep diff old.txt new.txt
@@ -25,6 +27,7 @@ from typing import Any, Generic, TypeVar
 from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare, differences
 from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.protocol.document import RobotsTxt
+from scrapy_rep.protocol.other_readers import OURS
 from scrapy_rep.protocol.verdict import Verdict
 
 from .inputs import Input, is_url, origin_of, read_all
@@ -76,7 +79,8 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
     Raises:
         CommandError: a file does not exist.
     """
-    files = before, after = old.parsed(), new.parsed()
+    before, after = old.parsed(), new.parsed()
+    lines = [file.octets.split(b"\n") for file in (before, after)]
     unsettled: list[TooMuchToCompare] = []
     verdicts, usage = list[Difference](), list[UsageDifference]()
     try:
@@ -88,9 +92,9 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
     except TooMuchToCompare as error:
         unsettled.append(error)
     for change in _together(
-        verdicts, lambda one: (one.before.line, one.after.line, one.after.allowed)
+        verdicts, lambda one: (one.before.line, one.after.line, one.after.allowed, one.readers)
     ):
-        _show_verdicts(change, files, call)
+        _show_verdicts(change, lines, call)
     for told in _together(usage, lambda one: (one.category, one.before, one.after, one.because)):
         _show_usage(told, call)
     has_new_licences = _show_rest(before, after, call)
@@ -121,16 +125,21 @@ def _together(
     return iter(together.values())
 
 
-def _show_verdicts(change: _Change[Difference], files: Sequence[RobotsTxt], call: Call) -> None:
+def _show_verdicts(
+    change: _Change[Difference], lines: Sequence[Sequence[bytes]], call: Call
+) -> None:
     both: tuple[Verdict, Verdict] = change.one.before, change.one.after
     if call.is_json:
         before, after = map(_verdict_dict, both)
-        row = {"agents": change.agents, "before": before, "after": after, "paths": change.paths}
-        call.row(row)
+        names = [reader.name for reader in change.one.readers]
+        row = {"agents": change.agents, "before": before, "after": after, "like": names}
+        call.row({**row, "paths": change.paths})
         return
-    because = [_because(verdict, file) for verdict, file in zip(both, files, strict=True)]
+    because = [_because(*one) for one in zip(both, lines, strict=True)]
     was, now = (verdict_word(verdict, call) for verdict in both)
-    _show_change(change, f"{was} -> {now}", because, call)
+    readers = change.one.readers
+    some = "" if OURS in readers else f", only like {' and '.join(one.name for one in readers)}"
+    _show_change(change, f"{was} -> {now}{some}", because, call)
 
 
 def _show_usage(change: _Change[UsageDifference], call: Call) -> None:
@@ -156,12 +165,11 @@ def _show_change(change: _Change[Any], words: str, because: Sequence[str], call:
     call.line()
 
 
-def _because(verdict: Verdict, file: RobotsTxt) -> str:
+def _because(verdict: Verdict, lines: Sequence[bytes]) -> str:
     """The deciding line; or the reason of a verdict without one."""
     if not verdict.line or verdict.rule is None:
         return verdict.reason.value
-    text = file.octets.split(b"\n")[verdict.line - 1]
-    return f"{verdict.line} | {safe(text)}"
+    return f"{verdict.line} | {safe(lines[verdict.line - 1])}"
 
 
 def _verdict_dict(verdict: Verdict) -> dict[str, object]:

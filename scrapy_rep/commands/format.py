@@ -2,11 +2,14 @@
 
 Rewrite a robots.txt: LF, UTF-8, one record per line in canonical spelling, one group for each set
 of crawlers with equal rules, the group for * last, Sitemap lines at the end. 'compact' also drops
-duplicates and rules without effect. 'compatible' is for weak parsers: one group for each crawler,
-and no wildcards where plain rules mean the same. Before writing, the command proves that the new
-file means the same: for every named agent and for unnamed ones, over probe URLs built from all
-rules of both files. A file with errors that the new file would hide is not written: its author
-meant something else. Names behind the first on a user-agent line are kept as a comment.
+rules without effect. 'compatible' is for weak parsers: one group for each crawler, and no wildcard
+rules where the plain ones say the same. Before writing, the command proves that the new file means
+the same: for every named agent and for unnamed ones, over probe URLs built from the rules of both
+files, to three readers: ours, crawlers that compare octets as they are written (Google's), and
+crawlers without wildcards (the standard of 1994). So an escape such as %3D stays as it is written,
+and a plain rule stays next to a wildcard rule. A file with errors that the new file would hide is
+not written: its author meant something else. Names behind the first on a user-agent line are kept
+as a comment.
 
 Examples:
   scrapy rep format robots.txt
@@ -191,9 +194,13 @@ def proof(file: Input, new: bytes, call: Call, *, keeps_usage: bool = False) -> 
     one = found or usage
     if one is None:
         return OK
-    what = f" in {one.category}" if isinstance(one, UsageDifference) else ""
+    what = (
+        f" in {one.category}"
+        if isinstance(one, UsageDifference)
+        else f" to crawlers that {one.readers[0].words}"
+    )
     call.complain(
-        f"internal error, nothing is written: {one.path} for {one.agent} was {one.before}{what} "
+        f"internal error, nothing is written: {one.path} for {one.agent} was {one.before}{what}, "
         f"and would be {one.after}. Please report this, with the file"
     )
     return INTERNAL

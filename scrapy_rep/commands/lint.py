@@ -94,10 +94,13 @@ def run(call: Call) -> int:
             left = _fix(file, choice, form, call) if is_fixing else file
             if left is not None:
                 reports.append(_report_of(left, choice, call))
-    if reports or form in FORMATS or not (call.status or is_fixing):
-        _write_report(reports, form, choice, call)
     found = {finding.severity.value for report in reports for finding in report.findings}
-    return OK if found.isdisjoint(choice.fatal) else FOUND
+    is_good = found.isdisjoint(choice.fatal)
+    if options.diff and not is_good:  # errors that no fix would change
+        _write_summary(reports, 0, call)
+    elif not options.diff and (reports or form in FORMATS or not (call.status or is_fixing)):
+        _write_report(reports, form, choice, call)
+    return OK if is_good else FOUND
 
 
 def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
@@ -167,7 +170,7 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
             status = UNSETTLED
     if options.diff or status != OK:
         call.end_with(status)
-        return None
+        return file if options.diff and status == OK else None
     # In other formats, standard output is only for the report.
     tell = call.line if form == "text" else call.terminal.complain
     tell(write(file, new))
@@ -326,7 +329,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     if findings and not (call.options.all or call.options.statistics):
         whole = f"the other {hidden:,} too" if hidden else "each finding"
         ways.append(f"--all shows {whole}, with line and advice")
-    if ways:
+    if ways and not call.options.diff:
         call.line("; ".join(ways))
 
 

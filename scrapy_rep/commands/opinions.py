@@ -1,4 +1,4 @@
-"""The answers of other robots.txt parsers, if their packages are installed.
+"""The answers of other robots.txt parsers, if their packages are installed, and of other readers.
 
 A hostile file can block a parser that turns patterns into regular expressions, or crash its
 process. So each parser runs in its own process, which is killed if it takes too long; this process
@@ -17,6 +17,9 @@ from multiprocessing.connection import Connection
 from typing import Any
 
 from scrapy.utils.misc import load_object
+
+from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, Judge, Reader
 
 from .running import CommandError
 
@@ -54,8 +57,9 @@ _PARSERS = {
     "robotspy": ("robots", "robotspy"),
     "reppy": ("reppy.robots", "reppy"),
 }
-NAMES = tuple(_PARSERS)
-"""The parsers that are known by name."""
+_READERS = {reader.name: reader for reader in (GOOGLE, PREFIXES)}
+NAMES = (*_READERS, *_PARSERS)
+"""The readers and parsers that are known by name."""
 
 
 def _ask_of(name: str, body: bytes) -> Ask:
@@ -98,6 +102,25 @@ def _serve(name: str, pipe: Connection) -> None:
             except Exception as error:  # noqa: BLE001 - any error of the parser
                 answer = None, f"it failed: {type(error).__name__}: {error}"[:200]
             pipe.send(answer)
+
+
+class _Reader:
+    """A reader of ours, which needs no process of its own."""
+
+    def __init__(self, reader: Reader) -> None:
+        self._reader = reader
+        self._read: tuple[bytes, str, Judge] | None = None
+
+    def opinion(self, body: bytes, agent: str, url: str) -> Opinion:
+        """The answer."""
+        if self._read is None or self._read[:2] != (body, agent):
+            file, tokens = parse(body), self._reader.tokens(agent)
+            group = file.group(tokens)
+            self._read = body, agent, self._reader.judge(() if group is None else group.rules)
+        return Opinion(self._reader.name, self._read[2](url).allowed)
+
+    def close(self) -> None:
+        """There is nothing to end."""
 
 
 class _Parser:
@@ -155,7 +178,9 @@ class Opinions:
         wanted = list(dict.fromkeys(filter(None, map(str.strip, names))))
         for name in wanted:
             _check(name)
-        self._parsers = [_Parser(name) for name in wanted]
+        self._parsers = [
+            _Reader(_READERS[name]) if name in _READERS else _Parser(name) for name in wanted
+        ]
 
     def of(self, body: bytes, agent: str, url: str) -> tuple[Opinion, ...]:
         """The answer of each parser for a URL."""
@@ -173,6 +198,8 @@ def _check(name: str) -> None:
     Raises:
         CommandError: it is not.
     """
+    if name in _READERS:
+        return
     if name in _PARSERS:
         module, package = _PARSERS[name]
         if not _is_there(module):

@@ -19,7 +19,7 @@ _MEETS_DIGITS = re.compile(r"\*[0-9A-F]")
 
 _INDEX = "/index.htm"  # the start of the last segment in the path of a folder's own page
 
-_PACKED_FROM = 1024  # rules
+PACKED_FROM = 1024  # rules
 
 
 # The memory of prepared rules in addition to their octets; shown by `benchmarks/hostile.py`.
@@ -63,7 +63,7 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
     meets_escapes = "%" in text or (has_wild and _MEETS_DIGITS.search(text) is not None)
     places = places_of_allow(allow) if allow else {}
     has_twofold = has_wild and meets_escapes and any(map(is_twofold, [*disallow, *places]))
-    is_small = len(patterns) < _PACKED_FROM and not has_twofold
+    is_small = len(patterns) < PACKED_FROM and not has_twofold
     form = FewRules if is_small else PackedRules
     rules: RuleSet = form(disallow, places, has_wild=has_wild)
     if written:

@@ -17,7 +17,8 @@ from tests.commands.calling import rep
 pytestmark = pytest.mark.usefixtures("here")
 
 # A warning and an error; by "needless" a redundant rule and a final *; by "context" no sitemap.
-BODY = b"User-agent: *\nDisallow: /a b\nDisallow: private/\nDisallow: /c/*\nDisallow: /c/d\n"
+BODY = b"User-agent: *\nDisallow: /a#b\nDisallow: private/\nDisallow: /c/*\n"
+BODY += b"Disallow: /e\nDisallow: /e/d\n"
 
 
 def _codes(*arguments: object, body: bytes = BODY) -> set[str]:
@@ -43,18 +44,18 @@ class TestOptions:
     @pytest.mark.parametrize(
         ("arguments", "codes"),
         [
-            ([], {"REP401", "REP403"}),
-            (["--select", "all"], {"REP401", "REP403", "REP504", "REP605", "REP802"}),
+            ([], {"REP401", "REP405"}),
+            (["--select", "all"], {"REP401", "REP405", "REP504", "REP605", "REP802"}),
             (["--select", "needless"], {"REP504", "REP802"}),
-            (["--select", "context,REP403"], {"REP403", "REP605"}),
+            (["--select", "context,REP405"], {"REP405", "REP605"}),
             (["--select", "REP1,rep401"], {"REP401"}),
-            (["--select", "rep4"], {"REP401", "REP403"}),
+            (["--select", "rep4"], {"REP401", "REP405"}),
             (["--select", "rule-matches-nothing"], {"REP401"}),
-            (["--ignore", "rule-matches-nothing,REP1"], {"REP403"}),
-            (["--extend-select", "context"], {"REP401", "REP403", "REP605"}),
-            (["--ignore", "REP403"], {"REP401"}),
-            (["--select", "all", "--ignore", "needless"], {"REP401", "REP403", "REP605"}),
-            (["--level", "warning", "--select", "all"], {"REP401", "REP403"}),
+            (["--ignore", "rule-matches-nothing,REP1"], {"REP405"}),
+            (["--extend-select", "context"], {"REP401", "REP405", "REP605"}),
+            (["--ignore", "REP405"], {"REP401"}),
+            (["--select", "all", "--ignore", "needless"], {"REP401", "REP405", "REP605"}),
+            (["--level", "warning", "--select", "all"], {"REP401", "REP405"}),
             (["--level", "error"], {"REP401"}),
         ],
     )
@@ -76,9 +77,9 @@ class TestOptions:
         body = BODY.replace(b"private/", b"/private")
         path.write_bytes(body)
         rep("lint", path, "--fix")
-        assert path.read_bytes() == body.replace(b"/a b", b"/a%20b")
+        assert path.read_bytes() == body.replace(b"/a#b", b"/a #b")
         rep("lint", path, "--fix", "--select", "needless")
-        assert path.read_bytes().endswith(b"Disallow: /c/\n")
+        assert path.read_bytes().endswith(b"Disallow: /e\n")
 
 
 class TestFilesThatAreNotReplaced:
@@ -171,7 +172,7 @@ class TestStatistics:
         lines = done.out.splitlines()
         assert lines[0].split() == ["findings", "files", "code", "severity", "fixed", "by", "name"]
         assert lines[1].split() == ["4", "2", "REP401", "error", "-", "rule-matches-nothing"]
-        assert any(line.split()[2:6] == ["REP403", "warning", "2", "fix"] for line in lines)
+        assert any(line.split()[2:6] == ["REP405", "warning", "2", "fix"] for line in lines)
         assert lines[-2] == "2 files: 4 errors, 2 warnings, 7 notes"
 
     def test_for_programs(self) -> None:
@@ -230,16 +231,16 @@ class TestComments:
 
     def test_a_word_that_names_no_code_is_told(self) -> None:
         done = rep("lint", "-", stdin=BODY + b"# rep: ignore E501\n")
-        assert "<stdin>:6: 'rep: ignore' does not name a code: 'E501'" in done.err
+        assert "<stdin>:7: 'rep: ignore' does not name a code: 'E501'" in done.err
 
     def test_it_is_not_fixed(self, here: Path) -> None:
         path = here / "robots.txt"
-        body = b"User-agent: *\nDisallow: /a b # rep: ignore\nDisallow: /c d\n"
+        body = b"User-agent: *\n# rep: ignore REP405\nDisallow: /a#b\nDisallow: /c#d\n"
         path.write_bytes(body)
         rep("lint", path, "--fix")
-        assert path.read_bytes() == body.replace(b"/c d", b"/c%20d")
+        assert path.read_bytes() == body.replace(b"/c#d", b"/c #d")
         rep("lint", path, "--fix", "--no-suppress")
-        assert b"/a%20b # rep: ignore" in path.read_bytes()
+        assert b"/a #b" in path.read_bytes()
 
 
 PYPROJECT = """[project]
@@ -250,16 +251,16 @@ extend-select = ["context"]
 ignore = ["REP401"]
 strict = true
 """
-SETUP = "[metadata]\nname = x\n[scrapy-rep.lint]\nignore = REP401, REP403\nlevel = error\n"
+SETUP = "[metadata]\nname = x\n[scrapy-rep.lint]\nignore = REP401, REP405\nlevel = error\n"
 
 
 class TestSettings:
     def test_pyproject(self, here: Path) -> None:
         (here / "pyproject.toml").write_text(PYPROJECT)
-        assert _codes() == {"REP403", "REP605"}
+        assert _codes() == {"REP405", "REP605"}
         assert rep("lint", "-", stdin=BODY).status == 1  # strict
-        assert _codes("--select", "REP4") == {"REP403", "REP605"}
-        assert _codes("--isolated") == {"REP401", "REP403"}
+        assert _codes("--select", "REP4") == {"REP405", "REP605"}
+        assert _codes("--isolated") == {"REP401", "REP405"}
 
     def test_setup_cfg(self, here: Path) -> None:
         (here / "setup.cfg").write_text(SETUP)
@@ -270,14 +271,14 @@ class TestSettings:
         (here / "pyproject.toml").write_text(PYPROJECT)
         (here / "scrapy-rep.toml").write_text('[lint]\nselect = ["REP401"]\n')
         assert _codes() == {"REP401"}
-        assert _codes("--config", "pyproject.toml") == {"REP403", "REP605"}
+        assert _codes("--config", "pyproject.toml") == {"REP405", "REP605"}
 
     def test_the_next_folder_above(self, here: Path, tmp_path: Path) -> None:
         (tmp_path / "setup.cfg").write_text(SETUP)
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
         assert _codes() == set()
         (here / "pyproject.toml").write_text(PYPROJECT)
-        assert _codes() == {"REP403", "REP605"}
+        assert _codes() == {"REP405", "REP605"}
 
     @pytest.mark.parametrize(
         ("name", "text", "words"),
@@ -318,7 +319,7 @@ class TestSettings:
     def test_somebody_elses_files_are_left_alone(self, here: Path) -> None:
         (here / "pyproject.toml").write_bytes(b"\xff\xfe no TOML")
         (here / "setup.cfg").write_text("no = section\n")
-        assert _codes() == {"REP401", "REP403"}
+        assert _codes() == {"REP401", "REP405"}
         (here / "setup.cfg").write_text("[metadata]\n")
         done = rep("lint", "-", "--config", "setup.cfg", stdin=BODY)
         assert (done.status, "it has no settings of scrapy rep lint" in done.err) == (2, True)
@@ -327,7 +328,7 @@ class TestSettings:
         """As on Python 3.10, without tomli."""
         monkeypatch.setattr(lint_choice, "_TOML_MODULES", ())
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
-        assert _codes() == {"REP401", "REP403"}
+        assert _codes() == {"REP401", "REP405"}
         (here / "pyproject.toml").write_text(PYPROJECT)
         done = rep("lint", "-", stdin=BODY)
         assert done.status == 2

@@ -118,7 +118,7 @@ def check_other_forms(body: bytes, token: str, url: str, verdict: Verdict) -> No
     """The same verdict as if there were thousands of rules, and hundreds that match anywhere."""
     for packed_from, by_gram_from in _OTHER_FORMS:
         with (
-            patch.object(ruleset, "_PACKED_FROM", packed_from),
+            patch.object(ruleset, "PACKED_FROM", packed_from),
             patch.object(packed, "_CROWD", by_gram_from),
         ):
             other = parse(body, "https://example.com/robots.txt").verdict(url, token)

@@ -92,7 +92,7 @@ class Samples:
 def _form(packed_from: int, crowd: int, safe_steps: int) -> Iterator[None]:
     """Rules are kept as they would be if there were many more of them."""
     with ExitStack() as stack:
-        stack.enter_context(patch.object(ruleset, "_PACKED_FROM", packed_from))
+        stack.enter_context(patch.object(ruleset, "PACKED_FROM", packed_from))
         stack.enter_context(patch.object(packed, "_CROWD", crowd))
         stack.enter_context(patch.object(matching, "_SAFE_STEPS", safe_steps))
         yield

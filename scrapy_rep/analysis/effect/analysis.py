@@ -20,9 +20,12 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from scrapy_rep.analysis.outline import Line
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES
 from scrapy_rep.protocol.ruleset import folder_of
 
-from .rule_patterns import StepBudget, covers, literal_of, look_steps, may_meet
+from .rule_patterns import StepBudget, covers, is_live, literal_of, look_steps, may_meet
 
 _AFTER_ASCII = "\x7f"
 
@@ -154,6 +157,48 @@ def needless(
             found.append(reason)
             ways.drop(pattern)
     return found
+
+
+def needless_lines(
+    lines: Iterable[Line],
+    budget: StepBudget,
+    is_asked: Callable[[Pattern], bool] | None = None,
+) -> list[tuple[Line, Needless]]:
+    """The rules that could all be removed without changing any verdict of any reader.
+
+    Crawlers without wildcards may know allow rules; so of two rules with the same path, both stay.
+    The arguments are those of `needless`; the reasons are those of our reading.
+    """
+    lines = [line for line in lines if is_live(line.pattern)]
+    ours = {
+        (found.pattern.allow, found.pattern.text): found
+        for found in needless(first_of_each(map(_pattern_of, lines)), budget, is_asked)
+    }
+    reasons = [ours.get((line.kind is Kind.ALLOW, line.pattern)) for line in lines]
+    if not ours:
+        return []
+    for reader in (GOOGLE, PREFIXES):
+        patterns = [
+            Pattern(line.kind is Kind.ALLOW, reader.pattern(line.value), line.number)
+            for line in lines
+        ]
+        live = {(one.allow, one.text) for one in patterns if is_live(one.text)}
+        needed = {one for one in live if reader is PREFIXES and (not one[0], one[1]) in live}
+        going = needless(first_of_each(one for one in patterns if is_live(one.text)), budget)
+        needed |= live - {(found.pattern.allow, found.pattern.text) for found in going}
+        reasons = [
+            None if (one.allow, one.text) in needed else reason
+            for one, reason in zip(patterns, reasons, strict=True)
+        ]
+    return [
+        (line, reason)
+        for line, reason in zip(lines, reasons, strict=True)
+        if reason is not None and not line.is_written
+    ]
+
+
+def _pattern_of(line: Line) -> Pattern:
+    return Pattern(line.kind is Kind.ALLOW, line.pattern, line.number, line.is_written)
 
 
 def _reason(pattern: Pattern, ways: _Ways, budget: StepBudget, rival: int) -> Needless | None:

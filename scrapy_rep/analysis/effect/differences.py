@@ -1,32 +1,34 @@
 """Differences in the meaning of two files, found by comparing verdicts, not text.
 
-Every name in either file, and one agent without a group, is tried on every probe URL built from the
-rules of both, and on paths that `witnesses` finds for changed rules. A rule that makes a difference
-is not missed if the search for it ends within `SEARCH_STEPS`. Agents in exactly the same groups of
-both files share their results.
+Three readers are compared (`protocol.other_readers`): ours, Google's matcher, crawlers of 1994. For
+each of them, every name in either file, and one agent without a group, is tried if its rules are
+not the same in both. The probe URLs are built from its rules in both spellings of each escape, and
+`witnesses` finds more for changed rules. A rule that makes a difference is not missed if the search
+for it ends within `SEARCH_STEPS`. Agents in exactly the same groups of both files share their
+results.
 
-Cost: all work is counted in steps, up to `MOST_STEPS`. For each different set of groups both files
-are read, and the core gives verdicts for each probe; in the worst case each verdict tries every
-wildcard rule. If trying all agents on all probes would take more than `STEPS_FOR_ALL`, each agent
-is tried only on probes built from its own rules, the only ones that can decide for it. If the work
-exceeds the limit, the cheapest part is done first. Comparing each of 2,811 real files with itself
-never takes half of `MOST_STEPS`.
+Cost: all work is counted in steps, up to `MOST_STEPS`; in the worst case each verdict tries every
+wildcard rule. If the probes for all rules of an agent would take more than `STEPS_FOR_ALL`, only
+those for changed rules are tried: no other rule can cause a difference. If the work exceeds the
+limit, the cheapest part is done first.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
-from dataclasses import dataclass
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
 from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.errors import RepError
-from scrapy_rep.protocol.lines import RULES, Kind
-from scrapy_rep.protocol.tokens import EVERYONE, token_of
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.other_readers import GOOGLE, OURS, READERS, Judge, Reader, escaped
+from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, names_of, token_of
+from scrapy_rep.protocol.verdict import Rule, Verdict
 
 from .probes import probes
 from .rule_patterns import StepBudget
@@ -35,7 +37,7 @@ from .witnesses import witnesses
 UNNAMED = "*"
 """The agent for all crawlers that no group names."""
 
-MOST_STEPS = 80_000_000
+MOST_STEPS = 50_000_000
 """The most work for a comparison, in steps of about 0.1 us."""
 
 STEPS_FOR_ALL = 5_000_000
@@ -52,10 +54,11 @@ _AGENT_STEPS = 12
 _RULE_STEPS = 15
 _SEARCHED_OCTETS = 200
 
-_PROBES_PER_RULE = 10, 40  # without and with wildcards
+_PROBES_PER_RULE = 20, 90  # without and with wildcards, in two spellings
 _PROBE_OCTETS = 20  # by which a probe is roughly longer than its pattern
 
 _CUT_ESCAPE = re.compile(r"%([2-9A-Fa-f]?)(?=\*|\$?$)")  # incomplete, before "*" or the end
+_RESERVED = re.compile(r"[]:#[@!&'()+,;=]")  # all that is equal to its escape; "/" and "?" are not
 
 _HOST = "https://host"  # on its own, a path that begins with // would name a host
 
@@ -92,12 +95,17 @@ _SHOWN = 5
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """A path for which two files have different verdicts for one agent."""
+    """A path for which two files have different verdicts for one agent.
+
+    Attributes:
+        readers: the readers for which they differ in this way; the verdicts are those of the first.
+    """
 
     agent: str
     path: str
     before: Verdict
     after: Verdict
+    readers: tuple[Reader, ...] = (OURS,)
 
 
 def agents_of(*outlines: Outline) -> tuple[str, ...]:
@@ -115,22 +123,28 @@ def agents_of(*outlines: Outline) -> tuple[str, ...]:
 
 
 def differences(
-    old: RobotsTxt, new: RobotsTxt, agents: Iterable[str] | None = None, *, steps: int | None = None
+    old: RobotsTxt,
+    new: RobotsTxt,
+    agents: Iterable[str] | None = None,
+    *,
+    steps: int | None = None,
+    readers: Sequence[Reader] = READERS,
 ) -> Iterator[Difference]:
-    """The probes that one file allows and the other disallows.
+    """The probes that one file allows and the other disallows, for some reader.
 
     Args:
         old: the old file.
         new: the new file.
         agents: product tokens; by default all names in either file, and `UNNAMED`.
         steps: the limit of work; by default `MOST_STEPS`.
+        readers: the readers to compare.
 
     Raises:
         InvalidProductToken: no user-agent line could name one of the agents.
         TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
     comparison = _Comparison(
-        (_Reading(old), _Reading(new)), StepBudget(MOST_STEPS if steps is None else steps)
+        (_Reading(old), _Reading(new)), readers, StepBudget(MOST_STEPS if steps is None else steps)
     )
     if agents is None:
         agents = agents_of(*(side.outline for side in comparison.sides))
@@ -144,8 +158,11 @@ _Groups = tuple[int, ...]
 class _Comparison:
     """The comparison of two files, with the work that is left for it."""
 
-    def __init__(self, sides: tuple[_Reading, _Reading], budget: StepBudget) -> None:
+    def __init__(
+        self, sides: tuple[_Reading, _Reading], readers: Sequence[Reader], budget: StepBudget
+    ) -> None:
         self.sides = sides
+        self._readers = readers
         self._budget = budget
         self._search = StepBudget(SEARCH_STEPS)
         self._probe_count = 0
@@ -154,33 +171,26 @@ class _Comparison:
 
     def differences(self, agents: tuple[str, ...]) -> Iterator[Difference]:
         old, new = self.sides
-        sets: dict[tuple[_Groups, _Groups], list[str]] = {}
+        sets: dict[tuple[_Groups, _Groups, bool], list[str]] = {}
         for agent in agents:
-            sets.setdefault((old.groups_of(agent), new.groups_of(agent)), []).append(agent)
-        costs = {both: self._stock(both).asking_steps(self._reading_steps) for both in sets}
-        everything = self._everything(len(sets))
+            # Other readers may take the next group for a name that is not a product token.
+            tokens = () if agent == UNNAMED else names_of(agent).tokens
+            is_plain = all(map(is_product_token, tokens))
+            key = old.groups_of(agent), new.groups_of(agent), is_plain
+            sets.setdefault(key, []).append(agent)
+        costs = {key: self._stock(key[:2]).asking_steps(self._reading_steps) for key in sets}
         order = list(sets)
         if sum(costs.values()) > self._budget.steps:
             order.sort(key=costs.__getitem__)
         done: set[str] = set()
-        for both in order:
-            together = sets[both]
-            for path, before, after in self._disagreements(together[0], both, everything):
-                for agent in together:
-                    yield Difference(agent, path, before, after)
+        for key in order:
+            for found in self._disagreements(sets[key][0], key[:2], is_plain=key[2]):
+                yield from (replace(found, agent=agent) for agent in sets[key])
             if self._budget.is_spent:
                 compared = tuple(agent for agent in agents if agent in done)
                 left = tuple(agent for agent in agents if agent not in done)
                 raise TooMuchToCompare(compared, left, self._probe_count)
-            done.update(together)
-
-    def _everything(self, count: int) -> tuple[str, ...] | None:
-        """The probes for all rules, if there is enough work left to try some agents on them."""
-        rules = [side.rules for side in self.sides]
-        steps = _stock_of(chain(*rules)).asking_steps(self._reading_steps)
-        if count * steps > min(STEPS_FOR_ALL, self._budget.steps):
-            return None
-        return tuple(_probes(rules))
+            done.update(sets[key])
 
     def _stock(self, both: tuple[_Groups, _Groups]) -> _Stock:
         return _Stock.sum(
@@ -190,47 +200,91 @@ class _Comparison:
         )
 
     def _disagreements(
-        self, agent: str, both: tuple[_Groups, _Groups], everything: tuple[str, ...] | None
-    ) -> Iterator[tuple[str, Verdict, Verdict]]:
+        self, agent: str, both: tuple[_Groups, _Groups], *, is_plain: bool
+    ) -> Iterator[Difference]:
         """The probes for an agent on which the files disagree, until the budget is spent."""
         stock = self._stock(both)
         if not self._budget.take(self._reading_steps + stock.reading_steps):
             return
         rules = [side.rules_of(groups) for side, groups in zip(self.sides, both, strict=True)]
-        paths: Iterable[str] = _probes(rules) if everything is None else everything
-        tokens = () if agent == UNNAMED else (agent,)
-        old, new = (side.robots_txt for side in self.sides)
+        said = {
+            reader: [{_said(reader, line) for line in side} for side in rules]
+            for reader in self._readers
+            if reader is not GOOGLE or is_plain
+        }
+        said = {reader: texts for reader, texts in said.items() if texts[0] != texts[1]}
+        judges = {
+            reader: [self._judge(reader, agent, n, rules[n]) for n in (0, 1)] for reader in said
+        }
+        is_small = stock.asking_steps(0) < STEPS_FOR_ALL
         tried: set[str] = set()
-        for path in chain(paths, self._searched(rules)):
+        for path in chain(_probes(rules, has_all=is_small) if said else (), self._searched(said)):
             if path in tried:
                 continue
             tried.add(path)
-            if not self._budget.take(stock.verdict_steps(len(path))):
+            if not self._budget.take(stock.verdict_steps(len(path)) * len(said)):
                 return
             self._probe_count += 1
-            before, after = old.verdict(_HOST + path, tokens), new.verdict(_HOST + path, tokens)
-            if before.allowed != after.allowed:
-                yield path, before, after
+            found: dict[bool, Difference] = {}
+            for reader, (one, other) in judges.items():
+                before, after = one(_HOST + path), other(_HOST + path)
+                if before.allowed != after.allowed:
+                    new = Difference(agent, path, before, after, (reader,))
+                    same = found.setdefault(after.allowed, new)
+                    if same is not new:
+                        found[after.allowed] = replace(same, readers=(*same.readers, reader))
+            yield from found.values()
 
-    def _searched(self, rules: Iterable[Iterable[Line]]) -> Iterator[str]:
+    def _judge(self, reader: Reader, agent: str, number: int, rules: list[Line]) -> Judge:
+        """The verdicts of a reader on one of the files."""
+        side = self.sides[number]
+        if reader is OURS:
+            tokens = () if agent == UNNAMED else (agent,)
+            return partial(side.robots_txt.verdict, product_tokens=tokens)
+        token = agent.lower() if side.outline.obeyed_by(agent) else EVERYONE
+        return reader.judge(
+            (Rule(line.kind is Kind.ALLOW, line.value, line.number, 0) for line in rules),
+            token if side.groups_of(agent) else "",
+        )
+
+    def _searched(self, said: dict[Reader, list[set[_Said]]]) -> Iterator[str]:
         """Paths on which the rules of both sides differ; empty if the budget is spent."""
-        old, new = ({(line.kind is Kind.ALLOW, line.pattern) for line in side} for side in rules)
-        if old != new:
-            yield from witnesses(old, new, self._search)
+        for reader, sides in said.items():
+            old, new = ([(allow, text) for allow, text, _ in side if text] for side in sides)
+            yield from map(reader.url, witnesses(old, new, self._search))
 
 
-def _probes(rules: Iterable[Iterable[Line]]) -> Iterator[str]:
-    """The probes for the rules of both sides."""
+_Said = tuple[bool, str, str]
+"""A rule: whether it allows, its pattern, and its value if that is also compared as written."""
+
+
+def _said(reader: Reader, line: Line) -> _Said:
+    """A rule as a reader compares it; an empty pattern if it ignores the rule."""
+    is_allow = line.kind is Kind.ALLOW
+    if is_allow and not reader.has_allow:
+        return False, "", ""
+    if reader is OURS:
+        return is_allow, line.pattern, line.says
+    return is_allow, reader.pattern(line.value), ""
+
+
+def probes_of(rules: Iterable[Line], changed: Collection[str] = ()) -> list[str]:
+    """The probes for some rules, in both spellings of each escape."""
+    return list(probes(dict.fromkeys(text for line in rules for text in _texts(line)), changed))
+
+
+def _probes(rules: list[list[Line]], *, has_all: bool) -> Iterator[str]:
+    """The probes for the rules of both sides, or only for those that are not the same in both."""
     old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
-    return probes([*old, *new], old.keys() ^ new.keys())
+    changed = old.keys() ^ new.keys()
+    return probes([*old, *new] if has_all else changed, changed)
 
 
 def _texts(line: Line) -> tuple[str, ...]:
-    """A rule's pattern, and its value with complete escapes if it is also compared as written."""
-    if not line.is_written:
-        return (line.pattern,)
-    written = line.value.decode("latin-1")
-    return line.pattern, _CUT_ESCAPE.sub(lambda cut: f"%{cut[1] or 5}B", written)
+    """A rule's pattern in normal form, with all escapes, and as written with complete escapes."""
+    written = _CUT_ESCAPE.sub(lambda cut: f"%{cut[1] or 5}B", escaped(line.value))
+    spelled = _RESERVED.sub(lambda found: f"%{ord(found[0]):02X}", line.pattern)
+    return line.pattern, spelled, written
 
 
 class _Stock(NamedTuple):
@@ -276,7 +330,6 @@ class _Reading:
     Attributes:
         robots_txt: the file.
         outline: its lines.
-        rules: all lines that are rules.
         stocks: the rules of each group, by its index.
         reading_steps: the steps to find the groups of an agent.
     """
@@ -285,7 +338,6 @@ class _Reading:
         self.robots_txt = robots_txt
         limit = len(robots_txt.octets) + 1
         self.outline = outline(robots_txt.octets, robots_txt.uri, limit_octets=limit)
-        self.rules = [line for line in self.outline.lines if line.kind in RULES]
         self.stocks = [_stock_of(block.rules) for block in self.outline.blocks]
         agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
         self.reading_steps = agents * _AGENT_STEPS + len(robots_txt.octets) // _SEARCHED_OCTETS

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import replace
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.effect.analysis import Needless, Pattern, first_of_each, needless
+from scrapy_rep.analysis.effect.analysis import Needless, needless_lines
 from scrapy_rep.analysis.effect.rule_patterns import (
     StepBudget,
     is_live,
@@ -83,35 +83,27 @@ def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
     return merges
 
 
-def _pattern_of(line: Line) -> Pattern | None:
-    text = line.pattern
-    found = Pattern(line.kind is Kind.ALLOW, text, line.number, line.is_written)
-    return found if is_live(text) else None
-
-
 def _needless_findings(
     merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: StepBudget
 ) -> Iterator[Finding]:
     """Rules that never decide or change nothing, in every merged group that contains them."""
     in_merges: Counter[int] = Counter()
     found: dict[int, list[Needless]] = {}
-    read: dict[int, Pattern | None] = {}  # each line once, however many groups contain it
     for rules in merges.values():
         if not budget.take(_READY_STEPS * len(rules)):
             in_merges.update(line.number for line in rules)  # they were not checked there
             continue
-        read.update((one.number, _pattern_of(one)) for one in rules if one.number not in read)
-        patterns = list(first_of_each(filter(None, (read[one.number] for one in rules))))
-        in_merges.update(pattern.line for pattern in patterns)
-        for reason in needless(patterns, budget):
-            found.setdefault(reason.pattern.line, []).append(reason)
+        first = {(line.kind, line.spelling): line for line in reversed(rules)}
+        in_merges.update(line.number for line in first.values())
+        for line, reason in needless_lines(reversed(first.values()), budget):
+            found.setdefault(line.number, []).append(reason)
     for number, reasons in found.items():
-        first = reasons[0]
-        other = first.because
-        is_tie = other is not None and other.text == first.pattern.text
+        first_reason = reasons[0]
+        other = first_reason.because
+        is_tie = other is not None and other.text == first_reason.pattern.text
         if len(reasons) < in_merges[number] or is_tie:
             continue
-        code = Code.RULE_SHADOWED if first.is_shadowed else Code.RULE_REDUNDANT
+        code = Code.RULE_SHADOWED if first_reason.is_shadowed else Code.RULE_REDUNDANT
         detail = f"see line {other.line}" if other is not None and other.line else ""
         yield value_finding(code, by_number[number], detail)
 

@@ -55,6 +55,7 @@ from scrapy_rep.protocol.lines import (
     Kind,
     read_line,
 )
+from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, escaped
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.verdict import shown
 
@@ -145,7 +146,7 @@ SPELLINGS: dict[Code, Rewrite] = {
     Code.LOWER_CASE_ESCAPE: _substitute(rb"%[0-9A-Fa-f]{2}", bytes.upper),
     Code.CRAWL_DELAY_COMMA: lambda line: with_value(line, line.value.replace(b",", b".", 1)),
 }
-"""The new line for each code; it keeps the meaning, whatever the rest of the file is."""
+"""The new line for each code; it keeps our meaning, whatever the rest of the file is."""
 
 REWRITES: dict[Code, Rewrite] = {
     **SPELLINGS,
@@ -243,6 +244,9 @@ _SITEMAPS_ANEW = (
 _WRITTEN_ANEW = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *_SITEMAPS_ANEW, *REWRITES])
 
 
+# Findings with a fix that keeps our meaning, but may change that of other readers.
+_OF_READERS = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *SPELLINGS])
+
 # Findings with a safe fix that errors elsewhere in the file can't spoil.
 _LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLINGS])
 
@@ -288,12 +292,11 @@ class _Mender:
         for finding in self._found:
             if finding.code is Code.EMPTY_BESIDE_RULES and finding.line in self._kept:
                 continue
-            if finding.code.effect is Effect.KEEPS and finding.proposal is None:
+            is_rewritten = finding.code.effect is Effect.KEEPS or finding.code in _OF_READERS
+            if is_rewritten and finding.proposal is None:
                 yield replace(finding, proposal=self._mend(finding))
             elif unsafe := self._cause(finding) or self._unsafe(finding):
                 yield replace(finding, proposal=self._within_the_file(unsafe))
-            elif finding.code is Code.BLOCKS_ROBOTS:
-                yield replace(finding, proposal=self._robots_rule(finding))
             elif finding.proposal is not None:
                 yield replace(finding, proposal=self._within_the_file(finding.proposal))
             else:
@@ -306,6 +309,9 @@ class _Mender:
             mend = Mend(finding.code.fix, Effect.KEEPS, mend)
         if mend.effect is Effect.KEEPS and (not mend.edits or self._is_spoiled(mend.edits)):
             mend = Mend(mend.text, Effect.CHANGES)
+        elif changed := self._readers_of_changes(mend):
+            text = f"{mend.text}; that changes the rule for crawlers that {changed}"
+            mend = Mend(text, Effect.CHANGES, mend.edits)
         if mend.edits and self._unclear and finding.code not in _LOCAL:
             return self._later(mend.text)
         return self._within_the_file(mend)
@@ -359,6 +365,18 @@ class _Mender:
             or any(map(self._is_cut_by, edits))
             or self._joins_runs(edits)
         )
+
+    def _readers_of_changes(self, mend: Mend) -> str:
+        """Crawlers for which an otherwise safe fix changes a rule; empty without any."""
+        for edit in mend.edits if mend.effect is Effect.KEEPS else ():
+            old, new = self._lines.get(edit.line), read_line(edit.octets or b"")
+            if old is None or edit.place is not EditPlace.AT or not (new and new[2]):
+                continue
+            before, after = escaped(old.value), escaped(new[2])
+            if old.kind in RULES and before != after:
+                is_of_stars = before.replace("*", "") == after.replace("*", "")
+                return (PREFIXES if is_of_stars and old.kind is Kind.DISALLOW else GOOGLE).words
+        return ""
 
     def _within_the_file(self, mend: Mend) -> Mend:
         """A fix, marked as changing verdicts if it makes crawlers read more or less of the file."""
@@ -436,7 +454,7 @@ class _Mender:
     # Rules to remove.
 
     def _keep_one_rule_in_each_group(self) -> None:
-        going = {finding.line for finding in self._found if self._is_of_rule_that_goes(finding)}
+        going = {finding.line for finding in self._found if finding.code in _RULES_THAT_GO}
         empties = {
             finding.line for finding in self._found if finding.code is Code.EMPTY_BESIDE_RULES
         }
@@ -450,29 +468,12 @@ class _Mender:
             else:
                 self._kept.add(own)
 
-    def _is_of_rule_that_goes(self, finding: Finding) -> bool:
-        if finding.code is Code.BLOCKS_ROBOTS:
-            return _forbids_nothing(self._lines[finding.line])
-        return finding.code in _RULES_THAT_GO
-
     def _without_rule(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         comment = without(line)
         if line.number in self._emptied:
             octets = _EMPTY if comment is None else _EMPTY + b" " + comment
             return Mend(_KEEP_ONE, Effect.KEEPS, (Edit(EditPlace.AT, line.number, octets),))
         return (Edit(EditPlace.AT, line.number, comment),)
-
-    def _robots_rule(self, finding: Finding) -> Mend:
-        """``Disallow: /robots.txt$`` forbids nothing; without the ``$`` it forbids other paths."""
-        line = self._lines[finding.line]
-        if not _forbids_nothing(line):
-            return Mend(finding.code.fix, Effect.CHANGES)
-        if self._unclear:
-            return self._later(finding.code.fix)
-        mend = self._without_rule(finding, line)
-        if not isinstance(mend, Mend):
-            mend = Mend("remove the line", Effect.KEEPS, mend)
-        return self._within_the_file(mend)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
@@ -569,11 +570,6 @@ class _Mender:
 def _is_of_no_group(line: Line) -> bool:
     """Whether it can't be meant as a rule or as the beginning of a group."""
     return line.kind is Kind.SITEMAP or line.name in KNOWN_KEYS
-
-
-def _forbids_nothing(line: Line) -> bool:
-    """Whether a rule for robots.txt matches only that file, which is always allowed."""
-    return line.pattern.endswith("$")
 
 
 def _changes_what_is_compared(line: Line, octets: bytes | None) -> bool:

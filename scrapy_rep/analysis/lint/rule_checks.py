@@ -309,12 +309,12 @@ def _empty_findings(block: Block) -> Iterator[Finding]:
 
 
 def _same_findings(outlined: Outline) -> Iterator[Finding]:
-    """Rules of one group with the same normal form."""
+    """Rules of one group that are the same to all readers."""
     for block in outlined.blocks:
         first: dict[tuple[Kind | None, str], Line] = {}
         for line in block.rules:
             if not line.pattern:
                 continue
-            same = first.setdefault((line.kind, line.says), line)
+            same = first.setdefault((line.kind, line.spelling), line)
             if same is not line:
                 yield value_finding(Code.DUPLICATE_RULE, line, f"see line {same.number}")

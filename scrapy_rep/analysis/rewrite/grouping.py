@@ -24,30 +24,25 @@ the parse limit; of 2,811 real files none has a fifth of it."""
 
 @dataclass(frozen=True, slots=True)
 class WrittenRule:
-    """A rule to be written: its normal form, and the lines that it replaces.
+    """A rule to be written, and the lines that it replaces, which mean the same to all readers."""
 
-    A rule that is also compared as written is not changed; `said` identifies it.
-    """
-
-    allow: bool
-    pattern: str
     lines: tuple[Line, ...] = field(compare=False)
-    said: str = ""
+    key: tuple[bool, str, str]
 
     @classmethod
     def of(cls, line: Line) -> WrittenRule:
         """The rule of one line."""
-        return cls(line.kind is Kind.ALLOW, line.pattern, (line,), line.says)
+        return cls((line,), (line.kind is Kind.ALLOW, line.pattern, line.spelling))
 
     @property
-    def key(self) -> tuple[bool, str, str]:
-        """The text that makes rules equal."""
-        return self.allow, self.pattern, self.said
+    def allow(self) -> bool:
+        """Whether it is an allow rule."""
+        return self.key[0]
 
     @property
-    def is_written(self) -> bool:
-        """Whether it is written without a change."""
-        return self.lines[0].is_written
+    def pattern(self) -> str:
+        """Its normal form."""
+        return self.key[1]
 
 
 @dataclass(frozen=True, slots=True)

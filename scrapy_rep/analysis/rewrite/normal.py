@@ -18,7 +18,6 @@ from .shortening import BUDGET_STEPS, joined, plain, shortened
 from .spelling import (
     Notes,
     agent_text,
-    as_it_is,
     as_written,
     is_known,
     notes_of,
@@ -38,8 +37,8 @@ class Mode(Enum):
     COMPACT = "compact"
     """Also without duplicates and rules without effect, the most specific rules first."""
     COMPATIBLE = "compatible"
-    """For weak parsers: a group for each crawler, the most specific rules first, plain rules where
-    they mean the same, and escapes instead of characters that are not ASCII."""
+    """For weak parsers: a group for each crawler, the most specific rules first, no wildcard rules
+    where the plain ones say the same, and escapes instead of characters that are not ASCII."""
 
 
 def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> bytes:
@@ -153,10 +152,9 @@ class _Writer:
         yield from self._records(section.others)
 
     def _rule(self, rule: WrittenRule) -> str:
-        if rule.is_written:
-            return as_it_is(rule.allow, rule.lines[0])
-        is_readable = self._mode is not Mode.COMPATIBLE and not rule.lines[0].value.isascii()
-        return rule_text(rule.allow, rule.pattern, rule.lines[0], is_readable=is_readable)
+        line = rule.lines[0]
+        is_readable = self._mode is not Mode.COMPATIBLE and not line.value.isascii()
+        return rule_text(line, is_readable=is_readable)
 
     def _records(self, lines: Iterable[Line]) -> Iterator[str]:
         for line in lines:

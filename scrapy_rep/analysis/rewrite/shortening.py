@@ -12,9 +12,8 @@ from collections import Counter
 from collections.abc import Callable, Iterable
 from dataclasses import replace
 
-from scrapy_rep.analysis.effect.analysis import Pattern, first_of_each, needless
-from scrapy_rep.analysis.effect.rule_patterns import StepBudget, is_live, look_steps, may_meet
-from scrapy_rep.protocol.ruleset import folder_of
+from scrapy_rep.analysis.effect.analysis import Pattern, needless_lines
+from scrapy_rep.analysis.effect.rule_patterns import StepBudget, is_live
 
 from .grouping import Section, WrittenRule
 
@@ -44,13 +43,14 @@ def ties_settled(section: Section) -> Section:
 
 
 def joined(section: Section, budget: StepBudget) -> Section:
-    """Rules in file order; if groups are joined or split, without rules that have no effect.
+    """Each rule once, in file order; if groups are joined or split, without needless ones.
 
     Each group of the file may be faultless, but what the crawlers in it obey may repeat rules, or
     have them in an order that some crawlers read in another way.
     """
     if not (section.is_joined or section.is_split):
-        return ties_settled(section)
+        each = _distinct(section.rules, lambda _: True)
+        return ties_settled(replace(section, rules=tuple(each)))
     rules = _distinct(section.rules, bool) or list(section.rules[:1])
     left = _without_needless(rules, budget) if section.is_alone and not budget.is_spent else rules
     if budget.is_spent:
@@ -71,21 +71,15 @@ def shortened(section: Section, budget: StepBudget) -> Section:
 def plain(section: Section, budget: StepBudget) -> Section:
     """Each rule once, without wildcards where plain rules mean the same, most octets first."""
     rules = left = _distinct(section.rules)
-    for _ in range(_ROUNDS) if section.is_alone else ():
-        if budget.is_spent:
-            break
-        before = left
-        left = _without_final_stars(left, budget)
-        left = _without_needless(left, budget, wild_only=True)
-        if left == before:
-            break
+    if section.is_alone and not budget.is_spent:
+        left = _without_needless(rules, budget, wild_only=True)
     return _sorted(section, rules if budget.is_spent else left)
 
 
 def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
     return replace(
         section,
-        rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, r.pattern, r.said))),
+        rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, *r.key[1:]))),
     )
 
 
@@ -107,51 +101,14 @@ def _without_needless(
 ) -> list[WrittenRule]:
     left = rules
     for _ in range(_ROUNDS):
-        patterns = [
-            Pattern(rule.allow, rule.pattern, is_written=rule.is_written)
-            for rule in left
-            if is_live(rule.pattern)
-        ]
-        going = {
-            (reason.pattern.allow, reason.pattern.text)
-            for reason in needless(first_of_each(patterns), budget, _is_wild if wild_only else None)
-        }
+        asked = _is_wild if wild_only else None
+        found = needless_lines((rule.lines[0] for rule in left), budget, asked)
+        going = {line.number for line, _ in found}
         if not going or budget.is_spent:
             break
-        left = [rule for rule in left if rule.is_written or (rule.allow, rule.pattern) not in going]
+        left = [rule for rule in left if rule.lines[0].number not in going]
     return left
 
 
 def _is_wild(pattern: Pattern) -> bool:
     return "*" in pattern.text or pattern.text.endswith("$")
-
-
-def _without_final_stars(rules: list[WrittenRule], budget: StepBudget) -> list[WrittenRule]:
-    """Write ``/a/*`` as ``/a/`` if no rule with the other answer could rank between the two."""
-    said = [(rule.allow, len(rule.pattern), _meeting(rule)) for rule in rules]
-    said += [
-        (True, len(folder), folder)
-        for rule in rules
-        if rule.allow and (folder := folder_of(rule.pattern)) is not None
-    ]
-    said_octets = sum(octets for _, octets, _ in said)
-    found: list[WrittenRule] = []
-    for rule in rules:
-        bare = rule.pattern.rstrip("*")
-        lengths = range(len(bare), len(rule.pattern) + 1)
-        is_free = (
-            bare not in (rule.pattern, "")
-            and not rule.is_written
-            and budget.take(look_steps(said_octets + len(said) * len(bare), len(said)))
-            and not any(
-                allow != rule.allow and octets in lengths and may_meet(text, bare)
-                for allow, octets, text in said
-            )
-        )
-        found.append(replace(rule, pattern=bare, said=bare) if is_free else rule)
-    return _distinct(found)
-
-
-def _meeting(rule: WrittenRule) -> str:
-    """A pattern for what a rule may match: anything, if it is also compared as written."""
-    return "*" if rule.is_written else rule.pattern

@@ -6,11 +6,11 @@ import re
 from dataclasses import dataclass
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
-from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, RULES, Kind
+from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 
 _OTHER_KEYS = {b"content-signal": "Content-Signal", b"content-usage": "Content-Usage"}
@@ -24,45 +24,30 @@ _BEGIN_WITH_PATH = frozenset([b"content-usage", b"content-signal", b"content-sig
 _LAST_ASCII = 0x7F
 
 
-def rule_text(allow: bool, pattern: str, written: Line | None, *, is_readable: bool) -> str:
-    """A rule as one line.
+def rule_text(line: Line, *, is_readable: bool) -> str:
+    """A rule as one line, with its escapes in upper case; with `is_readable`, UTF-8 is kept.
 
-    Args:
-        allow: whether it is an allow rule.
-        pattern: its path pattern in normal form.
-        written: the line that it comes from, which is used if the normal form is too long.
-        is_readable: whether escaped UTF-8 is written as characters.
+    Nothing else changes in a path: what is equal to us is not equal to crawlers that compare
+    octets. A rule that is also compared as written is not changed, and neither is one that would
+    be too long.
     """
-    key = _KEYS[Kind.ALLOW if allow else Kind.DISALLOW]
-    if not pattern:
-        return f"{key}:"
-    # "#" is plain in the normal form; in a file it would begin a comment.
-    text = f"{key}: {(_readable(pattern) if is_readable else pattern).replace('#', '%23')}"
-    if written is not None and len(text.encode()) > LINE_LIMIT_OCTETS:
-        return as_written(written)
-    return text
-
-
-def as_it_is(allow: bool, line: Line) -> str:
-    """A rule with its value as written, since it is compared in that form."""
     value = line.value.decode("utf-8", "surrogateescape")
-    text = f"{_KEYS[Kind.ALLOW if allow else Kind.DISALLOW]}: {value}"
+    if not line.is_written:
+        value = _readable(line.value) if is_readable else escaped(line.value)
+    text = f"{_KEYS[line.kind]}: {value}".rstrip() if line.kind is not None else value
     return as_written(line) if len(octets_of(text)) > LINE_LIMIT_OCTETS else text
 
 
-def _readable(pattern: str) -> str:
-    """A pattern with its escaped UTF-8 as characters, if these are visible and equal."""
+def _readable(value: bytes) -> str:
+    """A path with its escaped UTF-8 as characters, if these are visible and equal."""
 
     def decoded(match: re.Match[str]) -> str:
-        octets = bytes.fromhex(match[0].replace("%", ""))
-        try:
-            text = octets.decode("utf-8")
-        except UnicodeDecodeError:
-            return match[0]
-        return text if text.isprintable() and not any(map(str.isspace, text)) else match[0]
+        text = bytes.fromhex(match[0].replace("%", "")).decode("utf-8", "replace")
+        is_visible = text.isprintable() and "\ufffd" not in text and not any(map(str.isspace, text))
+        return text if is_visible else match[0]
 
-    text = _ESCAPED_UTF8.sub(decoded, pattern)
-    return text if pattern_of(text.encode()) == pattern else pattern
+    text = _ESCAPED_UTF8.sub(decoded, escaped(value))
+    return text if escaped(text.encode()) == escaped(value) else escaped(value)
 
 
 def agent_text(line: Line) -> str:

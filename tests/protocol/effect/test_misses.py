@@ -16,6 +16,7 @@ from scrapy_rep.analysis.effect.differences import differences
 from scrapy_rep.analysis.effect.rule_patterns import StepBudget
 from scrapy_rep.analysis.effect.witnesses import witnesses
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.other_readers import OURS
 from tests.protocol.reading import read
 
 _COUNT = 20_000 if os.environ.get("REP_FULL") else 300
@@ -91,7 +92,7 @@ def test_no_change_is_missed(more: Pieces) -> None:
         rules = [_rule(chance, every) for _ in range(chance.randint(1, 6))]
         mutant = _mutant(rules, chance, every)
         old, new = parse(_file(rules)), parse(_file(mutant))
-        if next(differences(old, new), None) is not None:
+        if next(differences(old, new, readers=(OURS,)), None) is not None:
             changed += 1
             continue
         for path in _paths(rules + mutant, chance, more):
@@ -153,7 +154,8 @@ def test_found(old: str, new: str) -> None:
     ],
 )
 def test_none_to_be_found(old: str, new: str) -> None:
-    assert next(differences(read(STAR + old), read(STAR + new)), None) is None
+    found = differences(read(STAR + old), read(STAR + new), readers=(OURS,))
+    assert next(found, None) is None
 
 
 class TestWitnesses:

@@ -18,7 +18,7 @@ from tests.protocol.reading import URI
 _table = pytest.mark.parametrize(("text", "errors", "meant"), FILES, ids=[row[0] for row in FILES])
 _WRITTEN_AS_THEY_ARE = [
     *[Code.USER_AGENT_LIST, Code.RULE_MATCHES_NOTHING, Code.VALUE_UNREADABLE],
-    *[Code.SITEMAP_BAD_SCHEME],
+    *[Code.SITEMAP_BAD_SCHEME, Code.SEVERAL_PATHS],
 ]
 """Errors that the file of `format` also has."""
 _CODES = [code for code in Code if code.group == "default"]

@@ -7,6 +7,7 @@ import pytest
 from scrapy_rep.analysis.checks.codes import GROUPS, Code, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.linter import fixed, lint
+from scrapy_rep.protocol.other_readers import GOOGLE
 from tests.protocol.reading import URI
 
 HOST = URI.split("/")[2]
@@ -125,6 +126,9 @@ class TestNames:
         )
 
 
+_FOR_GOOGLE = f"that changes the rule for crawlers that {GOOGLE.words}"
+
+
 class TestAdvice:
     @pytest.mark.parametrize(
         ("value", "advice"),
@@ -156,7 +160,7 @@ class TestAdvice:
             ("../tmp", "write /tmp if that is the path in the URL"),
             ("&nbsp;/b/", "write 'Disallow: /b/'"),
             ("/*.pdf$*", "write /*.pdf$ if the end of the path is meant; otherwise %24"),
-            ("/*$api", "write %24 if the character is meant"),
+            ("/*$api", f"write %24 if the character is meant; {_FOR_GOOGLE}"),
             ("/a?x&amp;y", "write & alone"),
             (
                 "/#top",
