@@ -138,7 +138,10 @@ class TestLike:
             ("reppy", "reppy is not installed here (pip install reppy)"),
             ("", "--like '' does not name a parser"),
             (" , ", "--like ' , ' does not name a parser"),
-            ("nobody", "give google, 1994, urllib, protego, rerp, robotspy, reppy, or the import path"),
+            (
+                "nobody",
+                "give google, 1994, urllib, protego, rerp, robotspy, reppy, or the import path",
+            ),
             ("no.such.Parser", "or the import path of a class"),
         ],
     )

@@ -16,7 +16,7 @@ from collections.abc import Iterator, Mapping
 
 from scrapy_rep.analysis.agents.crawlers import OWN_GROUP_ONLY, Crawler
 from scrapy_rep.analysis.effect.differences import UNNAMED, Difference, agents_of, differences
-from scrapy_rep.analysis.effect.rule_patterns import is_live, pattern_of
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, is_live, pattern_of
 from scrapy_rep.analysis.effect.usage_changes import USAGE_KEYS, UsageDifference, usage_differences
 from scrapy_rep.analysis.mending import Edit, EditPlace
 from scrapy_rep.analysis.outline import Block, Outline, name_of
@@ -32,7 +32,6 @@ Wanted = Mapping[Crawler, bool]
 
 _RULES = {True: b"Allow: /", False: b"Disallow: /"}
 _SIDES = {(Kind.ALLOW, "/"): True, (Kind.DISALLOW, "/"): False}
-_ALL = ("/", "/*", "*")
 _KEPT = {*PACE_KEYS, *USAGE_KEYS}
 
 
@@ -56,7 +55,7 @@ def _is_as_wanted(robots_txt: RobotsTxt, crawler: Crawler, *, allowed: bool) -> 
     rules = (
         [] if group is None else [(one.allow, pattern_of(one.path_pattern)) for one in group.rules]
     )
-    return any(not allow and pattern in _ALL for allow, pattern in rules) and not any(
+    return any(not allow and pattern in EVERYTHING for allow, pattern in rules) and not any(
         allow and is_live(pattern) for allow, pattern in rules
     )
 

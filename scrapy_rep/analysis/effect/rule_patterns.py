@@ -21,6 +21,9 @@ from scrapy_rep.protocol.verdict import Rule
 from scrapy_rep.protocol.wildcards import fits_either, is_twofold
 from scrapy_rep.protocol.written import has_lone_percent, matches_as_written
 
+EVERYTHING = ("/", "/*", "*")
+"""Patterns that match every path."""
+
 
 def pattern_of(value: bytes) -> str:
     """The normal form of a rule's value, octets as written."""

@@ -14,6 +14,7 @@ from dataclasses import replace
 from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.effect.analysis import Needless, needless_lines
 from scrapy_rep.analysis.effect.rule_patterns import (
+    EVERYTHING,
     StepBudget,
     is_live,
     look_steps,
@@ -37,7 +38,6 @@ BUDGET_STEPS = 3_000_000
 
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
-_EVERYTHING = ("/", "/*", "*")
 _MANY_RULES = 3  # of a group for *, which a crawler with a group of its own ignores
 _MOST_NAMED = 5  # crawlers in one finding
 
@@ -157,7 +157,7 @@ def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
 
 def _ban(rules: list[Line]) -> Line | None:
     """The line that disallows everything, except for what longer rules allow; None without one."""
-    about_all = [line for line in rules if line.pattern in _EVERYTHING]
+    about_all = [line for line in rules if line.pattern in EVERYTHING]
     longest = max(
         about_all, key=lambda line: (len(line.pattern), line.kind is Kind.ALLOW), default=None
     )
@@ -249,7 +249,7 @@ def _blocked_uris(
         for target, path in targets:
             line = _decides(rules, path)
             # To disallow everything is intended, not a mistake.
-            is_ban = line is not None and line.pattern in _EVERYTHING
+            is_ban = line is not None and line.pattern in EVERYTHING
             if line is None or (is_ban and (is_allow_list or merge != star)):
                 continue
             is_map = target.kind is Kind.SITEMAP
@@ -300,8 +300,9 @@ def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
         return
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
-        rules = [line for line in merges.get(merge, ()) if line.value and is_search_crawler(name)]
-        if rules and all(one.kind is Kind.ALLOW and one.pattern in _EVERYTHING for one in rules):
+        is_main = is_search_crawler(name) and not fallback_of(name)  # not one for images
+        rules = [line for line in merges.get(merge, ()) if line.value and is_main]
+        if rules and all(one.kind is Kind.ALLOW and one.pattern in EVERYTHING for one in rules):
             found[outlined.spellings[name]] = rules[0]
     if found:
         names = list(found)

@@ -11,10 +11,11 @@ from operator import attrgetter
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of, with_value
-from scrapy_rep.protocol.lines import RULES
+from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
 from scrapy_rep.protocol.verdict import shown
@@ -30,6 +31,10 @@ _HEADERS = ("mozilla/", "mozilla ")
 _URLS = ("http://", "https://", "mailto:")
 _BROWSERS = ("msie", "windows", "konqueror")
 _NOBODY = "so the rules below it are for no crawler"
+_WORD_BESIDE_STAR = (
+    "write the names of the crawlers that are meant, one line for each: all others have the group "
+    "for *"
+)
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
@@ -102,6 +107,8 @@ def _name_finding(
     is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
     near = near_tokens(bare, name) if is_odd and not is_read else ()
     meant = near or (meant_by(bare) if is_odd else ())
+    is_ban = any(one.kind is Kind.DISALLOW and one.pattern in EVERYTHING for one in block.rules)
+    is_not_all = is_ban and EVERYONE in meant and EVERYONE in names
     nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
     rows = (
         (not value, Code.USER_AGENT_EMPTY, ""),
@@ -113,7 +120,7 @@ def _name_finding(
         (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
         (is_policy and not is_known, Code.POLICY_TOKEN_UNKNOWN, _KNOWN_POLICIES),
         (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
-        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}"),
+        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}" * (not is_not_all)),
         (is_version and (is_known or token_of(name) == name), Code.USER_AGENT_VERSION, ""),
         (is_known, None, ""),
         (" " in bare, Code.USER_AGENT_WORDS, ""),
@@ -132,6 +139,8 @@ def _name_finding(
     elif likely:
         mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
         found = replace(found, proposal=mend)
+    if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
+        return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
     named = [one for one in meant if one.lower() in names]
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(meant) else ", or write the other names"

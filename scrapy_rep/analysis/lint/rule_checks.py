@@ -8,6 +8,7 @@ from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline, with_value
@@ -44,6 +45,9 @@ _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
 _FOR_THE_WHOLE_SITE = (
     "the rule is for the whole site: write only / if that is meant; otherwise remove the line, "
     "since clients never send the # of a URL and what follows it"
+)
+_FOR_TWO_SLASHES = (
+    "leave it if URLs with two slashes are meant; a rule with one / would be for the whole site"
 )
 _ENDING = re.compile(r"\.\w{1,5}[$*]?")
 _AFTER_AUTHORITY = re.compile(r"(?=[/?#])|\Z")
@@ -147,7 +151,7 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
                 break
     before, mark, _ = line.octets.partition(b"#")
     if mark and line.value and not before[-1:].isspace():
-        is_of_all = line.pattern in ("/", "/*", "*")
+        is_of_all = line.pattern in EVERYTHING
         whole = Mend(_FOR_THE_WHOLE_SITE, Effect.CHANGES) if is_of_all else None
         at = line.column_of(len(before))
         yield Finding(Code.FRAGMENT, line.number, b"#", at, proposal=whole)
@@ -207,11 +211,13 @@ def _advice(code: Code, line: Line, uri: str) -> _Advice | None:
         return _advice_for_text(_encoded_once(line.value))
     if len(value) > _MOST_ADVISED:
         return None
-    if code is Code.FULL_URL:
-        return _advice_for_url(value, uri)
-    if code is Code.REGULAR_EXPRESSION:
-        return _as_wildcards(value)
-    return _advice_for_no_path(value, uri) if code is Code.RULE_MATCHES_NOTHING else None
+    advice: dict[Code, Callable[[], _Advice | None]] = {
+        Code.DOUBLE_SLASH: lambda: None if value.strip("/*$") else _Advice(_FOR_TWO_SLASHES),
+        Code.FULL_URL: lambda: _advice_for_url(value, uri),
+        Code.REGULAR_EXPRESSION: lambda: _as_wildcards(value),
+        Code.RULE_MATCHES_NOTHING: lambda: _advice_for_no_path(value, uri),
+    }
+    return advice[code]() if code in advice else None
 
 
 def _edits(line: Line, values: tuple[str, ...]) -> tuple[Edit, ...]:

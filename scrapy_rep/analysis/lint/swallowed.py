@@ -21,13 +21,13 @@ from dataclasses import dataclass
 from functools import lru_cache
 from itertools import pairwise
 
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING
 from scrapy_rep.analysis.outline import Block, Line, Outline, name_of, outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.verdict import Verdict
 
 _MOST_OCTETS = 65_536
-_EVERYTHING = ("/", "/*", "*")
 _OF_THE_RUN = frozenset({b"content-signal", b"content-signals", b"content-usage"})
 
 
@@ -86,7 +86,7 @@ def swallowed_words(octets: bytes, verdict: Verdict) -> str:
 def _told_rule(block: Block) -> Line | None:
     """The most important rule: one for everything, otherwise the first that can match."""
     rules = [line for line in block.rules if line.value]
-    bans = (line for line in rules if line.kind is Kind.DISALLOW and line.pattern in _EVERYTHING)
+    bans = (line for line in rules if line.kind is Kind.DISALLOW and line.pattern in EVERYTHING)
     return next(bans, rules[0] if rules else None)
 
 

@@ -130,6 +130,8 @@ class TestEffect:
         rules = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
         body = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}"
         assert [place[0] for place in _places(body, Code.GROUP_IGNORES_STAR)] == lines
+        for_images = body.replace("Googlebot", "Googlebot-Image")  # they are often let in
+        assert _places(for_images, Code.GROUP_IGNORES_STAR) == []
         ban = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}Disallow: /\n"
         assert _places(ban, Code.GROUP_IGNORES_STAR) == []
 

@@ -393,6 +393,16 @@ def test_names_that_files_of_2026_have(name: str) -> None:
     assert [one for one in _of_name(name) if one.code in codes] == []
 
 
+def test_a_banned_word_beside_the_group_for_all() -> None:
+    """The advice is not to move a ban to that group, which would close the site."""
+    body = "User-agent: *\nDisallow: /x\n\nUser-agent: Spider\nDisallow: /\n"
+    (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+    assert (one.detail, one.mend.partition(":")[0]) == (
+        "",
+        "write the names of the crawlers that are meant, one line for each",
+    )
+
+
 def test_no_finding_claims_that_a_crawler_does_not_exist() -> None:
     (one,) = _of_name("Meltwater")
     assert one.message.startswith("the name is not among the crawlers known to this release")
@@ -412,6 +422,14 @@ def test_a_crawler_that_has_the_rules_for_all_either_way() -> None:
         ("/h.example/wp-admin/", Code.HOST_IN_PATH, "write /wp-admin/"),
         ("/www.h.example/a", Code.HOST_IN_PATH, "write /a"),
         ("//a/", Code.DOUBLE_SLASH, Code.DOUBLE_SLASH.fix),
+        (
+            "//",
+            Code.DOUBLE_SLASH,
+            (
+                "leave it if URLs with two slashes are meant; a rule with one / would be for the "
+                "whole site"
+            ),
+        ),
         (
             "/[_0-9a-zA-Z]+/likes",
             Code.REGULAR_EXPRESSION,
