@@ -65,6 +65,7 @@ _BIN_STEPS = 2000
 _RULE_STEPS = 800
 _MOST_WINDOWS = 66_000  # all of a path of 8 KiB
 _FEW_BINS = 500  # are tried instead of the windows
+_BINS_PER_WINDOW = 20  # are compared in the time in which one is searched for
 
 
 class _Strings:
@@ -107,6 +108,11 @@ class _Strings:
             return -1, []
         strings = self._blocks[at].split("\n")
         return at * _BLOCK_STRINGS + bisect_right(strings, path) - 1, strings
+
+    def index(self, string: str) -> int:
+        """The index of a string among sorted ones; -1 without it."""
+        at, strings = self.last_before(string)
+        return at if at >= 0 and strings[at % _BLOCK_STRINGS] == string else -1
 
 
 class _Prefixes:
@@ -173,7 +179,7 @@ class PackedRules:
         heads = [pattern.partition("*")[0] for pattern in patterns]
         crowds = Counter(heads)
         names = [
-            _window(pattern) or head if crowds[head] > _CROWD else head
+            window_of(pattern) or head if crowds[head] > _CROWD else head
             for pattern, head in zip(patterns, heads, strict=True)
         ]
         order = sorted(range(len(names)), key=names.__getitem__)
@@ -237,7 +243,10 @@ class PackedRules:
         windows = {
             f"*{path[at : at + octets]}" for octets in self._cut_up_by for at in range(len(path))
         }
-        names = self._bins.strings.all(bins)
+        strings = self._bins.strings
+        if len(bins) > _BINS_PER_WINDOW * len(windows):
+            return [at for window in windows if (at := strings.index(window)) >= 0]
+        names = strings.all(bins)
         return [at for at, name in zip(bins, names, strict=True) if name in windows]
 
     def _match_bin(
@@ -263,7 +272,7 @@ class PackedRules:
         return number if number < self._allow else number - self._allow
 
 
-def _window(pattern: str) -> str:
+def window_of(pattern: str) -> str:
     """The name of the bin for rules that share a window; empty for a rule without a part.
 
     The window of a twofold rule must be the same in paths and queries.

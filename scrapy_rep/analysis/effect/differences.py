@@ -9,13 +9,15 @@ results.
 
 Cost: all work is counted in steps, up to `MOST_STEPS`; in the worst case each verdict tries every
 wildcard rule. If the probes for all rules of an agent would take more than `STEPS_FOR_ALL`, only
-those for changed rules are tried: no other rule can cause a difference. If the work exceeds the
+those for changed rules are tried: no other rule can cause a difference. Many changed rules of a
+large group have fewer probes each. If the work exceeds the
 limit, the cheapest part is done first.
 """
 
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -27,6 +29,8 @@ from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.other_readers import GOOGLE, OURS, READERS, Judge, Reader, escaped
+from scrapy_rep.protocol.packed import window_of
+from scrapy_rep.protocol.ruleset import PACKED_FROM
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, names_of, token_of
 from scrapy_rep.protocol.verdict import Rule, Verdict
 
@@ -37,7 +41,7 @@ from .witnesses import witnesses
 UNNAMED = "*"
 """The agent for all crawlers that no group names."""
 
-MOST_STEPS = 50_000_000
+MOST_STEPS = 20_000_000
 """The most work for a comparison, in steps of about 0.1 us."""
 
 STEPS_FOR_ALL = 5_000_000
@@ -45,15 +49,19 @@ STEPS_FOR_ALL = 5_000_000
 SEARCH_STEPS = 1_000_000
 """The most work for the search for rules that make a difference, for both files together."""
 
-# The steps of: a verdict without wildcard rules; trying a wildcard rule; reading a user-agent line;
-# reading a rule. And the octets of one more step: of a path, or of a searched file.
+# The steps of: a verdict without wildcard rules, and one by a large set; trying a wildcard rule;
+# reading a user-agent line; reading a rule. And the octets of one more step: of a path, or of a
+# searched file.
 _VERDICT_STEPS = 40
+_PACKED_STEPS = 300
 _WILD_STEPS = 2
 _PATH_OCTETS = 200
 _AGENT_STEPS = 12
 _RULE_STEPS = 15
 _SEARCHED_OCTETS = 200
 
+_MOST_IN_FULL = 100  # changed rules of a large group
+_TRIED_ONE_BY_ONE = 1000
 _PROBES_PER_RULE = 20, 90  # without and with wildcards, in two spellings
 _PROBE_OCTETS = 20  # by which a probe is roughly longer than its pattern
 
@@ -277,7 +285,9 @@ def _probes(rules: list[list[Line]], *, has_all: bool) -> Iterator[str]:
     """The probes for the rules of both sides, or only for those that are not the same in both."""
     old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
     changed = old.keys() ^ new.keys()
-    return probes([*old, *new] if has_all else changed, changed)
+    if has_all:
+        return probes([*old, *new], changed)
+    return probes(changed, changed, is_brief=len(changed) > _MOST_IN_FULL)
 
 
 def _texts(line: Line) -> tuple[str, ...]:
@@ -288,12 +298,16 @@ def _texts(line: Line) -> tuple[str, ...]:
 
 
 class _Stock(NamedTuple):
-    """The number of some rules and of their octets, and the same for those with wildcards."""
+    """The number of some rules and of their octets, and the same for those with wildcards.
+
+    `tried_rules` is the most of them that a verdict tries: a large set finds them by a part.
+    """
 
     rules: int = 0
     octets: int = 0
     wild_rules: int = 0
     wild_octets: int = 0
+    tried_rules: int = 0
 
     @classmethod
     def sum(cls, stocks: Iterable[_Stock]) -> _Stock:
@@ -307,8 +321,9 @@ class _Stock(NamedTuple):
 
     def verdict_steps(self, octets: int) -> int:
         """The steps of both files' verdicts on a path of some octets; each rule is in one file."""
-        tried = self.wild_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
-        return (2 * _VERDICT_STEPS + tried) * (1 + octets // _PATH_OCTETS)
+        verdict = _PACKED_STEPS if self.rules >= 2 * PACKED_FROM else _VERDICT_STEPS
+        tried = self.tried_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
+        return (2 * verdict + tried) * (1 + octets // _PATH_OCTETS)
 
     def asking_steps(self, reading_steps: int) -> int:
         """Roughly the steps to try the probes of all these rules for one agent."""
@@ -319,9 +334,13 @@ class _Stock(NamedTuple):
 
 
 def _stock_of(rules: Iterable[Line]) -> _Stock:
-    values = [line.value for line in rules]
-    wild = [value for value in values if b"*" in value]
-    return _Stock(len(values), sum(map(len, values)), len(wild), sum(map(len, wild)))
+    patterns = [line.pattern for line in rules]
+    wild = [pattern for pattern in patterns if "*" in pattern]
+    tried = len(wild)
+    if tried > _TRIED_ONE_BY_ONE:
+        crowd = max(Counter(map(window_of, wild)).values())
+        tried = min(tried, _TRIED_ONE_BY_ONE + crowd)
+    return _Stock(len(patterns), sum(map(len, patterns)), len(wild), sum(map(len, wild)), tried)
 
 
 class _Reading:

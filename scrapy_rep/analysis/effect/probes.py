@@ -23,7 +23,9 @@ _LONGEST = 8000  # characters of a path; no client requests a longer one
 _ALWAYS = ("/", "/index.html", "/x", "/robots.txt", "/robots.txt?x", "/?x=1", "/*", "/$")
 
 
-def probes(patterns: Iterable[str], changed: Collection[str] = ()) -> Iterator[str]:
+def probes(
+    patterns: Iterable[str], changed: Collection[str] = (), *, is_brief: bool = False
+) -> Iterator[str]:
     """Paths for patterns in normal form, each once: references that begin with ``/``.
 
     Each pattern is tried as it is and longer, with its wildcards filled in several ways, one
@@ -33,10 +35,14 @@ def probes(patterns: Iterable[str], changed: Collection[str] = ()) -> Iterator[s
     Args:
         patterns: the patterns of the rules that may decide.
         changed: the patterns that only one of two files has; any difference is due to these.
+        is_brief: whether each pattern is tried only as it is, with its wildcards filled in two
+            ways, and with one more character.
     """
     seen: set[str] = set()
     for path in _paths(
-        [pattern for pattern in dict.fromkeys(patterns) if is_live(pattern)], changed
+        [pattern for pattern in dict.fromkeys(patterns) if is_live(pattern)],
+        changed,
+        is_brief=is_brief,
     ):
         if path[:1] == "/" and len(path) <= _LONGEST and path not in seen:
             seen.add(path)
@@ -48,23 +54,33 @@ def as_reference(path: str) -> str:
     return path.replace("#", "%23")
 
 
-def _paths(live: list[str], changed: Collection[str]) -> Iterator[str]:
+def _paths(live: list[str], changed: Collection[str], *, is_brief: bool) -> Iterator[str]:
     yield from _ALWAYS
     unused = _unused(live)
     # The text in place of "*" must not be in any pattern, or other patterns would match it.
     fills = "", unused, f"/{unused}/", f"?{unused}=1&y="
     first = sorted(live, key=lambda pattern: pattern not in changed)
     for pattern in first:
-        yield from _of(pattern, fills)
+        yield from _briefly(pattern, fills[:2]) if is_brief else _of(pattern, fills)
     yield from _crossings(first, unused)
 
 
-def _of(pattern: str, fills: tuple[str, ...]) -> Iterator[str]:
-    for fill in fills if "*" in pattern else fills[:1]:
+def _filled(pattern: str, fills: Iterable[str]) -> Iterator[str]:
+    for fill in fills if "*" in pattern else ("",):
         filled = pattern.replace("*", fill).removesuffix(END)
         path = filled if filled[:1] == "/" else f"/{filled}"
-        if len(path) > _LONGEST:
-            continue
+        if len(path) <= _LONGEST:
+            yield path
+
+
+def _briefly(pattern: str, fills: tuple[str, ...]) -> Iterator[str]:
+    for path in _filled(pattern, fills):
+        yield path
+        yield path + _MORE[1]
+
+
+def _of(pattern: str, fills: tuple[str, ...]) -> Iterator[str]:
+    for path in _filled(pattern, fills):
         for more in _MORE:
             yield path + more
         yield path[:-1]
