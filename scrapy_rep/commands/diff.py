@@ -91,6 +91,7 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
         usage.extend(usage_differences(before, after, agents))
     except TooMuchToCompare as error:
         unsettled.append(error)
+    verdicts.sort(key=lambda one: OURS not in one.readers)
     for change in _together(
         verdicts, lambda one: (one.before.line, one.after.line, one.after.allowed, one.readers)
     ):

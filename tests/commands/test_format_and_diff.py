@@ -225,6 +225,12 @@ class TestDiff:
         assert words.partition("like ")[2].split(" and ") in names
         assert not any("rfc9309" in each for each in names)
 
+    def test_changes_for_some_readers_come_last(self, tmp_path: Path) -> None:
+        old, new = "User-agent: *\nDisallow: /\n", "User-agent: *\nAllow: /a\nDisallow: /b%3Dc\n"
+        told = [line for line in compared(tmp_path, old, new).out.splitlines() if "->" in line]
+        assert sorted(told, key=lambda line: "only like" in line) == told
+        assert "only like" in told[-1]
+
     @pytest.mark.parametrize(
         ("form", "old", "new", "status"),
         [
