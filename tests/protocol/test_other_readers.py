@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import random
 from collections.abc import Iterator
+from itertools import product
 
 import pytest
 
 from scrapy_rep.analysis.effect.differences import probes_of
+from scrapy_rep.analysis.lint.linter import fixed
 from scrapy_rep.analysis.outline import outline
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, READERS, Judge, Reader
+from scrapy_rep.protocol.other_readers import GOOGLE, OURS, PREFIXES, READERS, Judge, Reader
 from tests.protocol.lint.corpus import files
 from tests.shared import needs_shared
 
@@ -86,6 +89,28 @@ def test_google_s_matcher_agrees(count: int) -> None:
             for url in urls:
                 theirs = matcher.OneAgentAllowedByRobots(body, agent, url)
                 assert judge(url).allowed is theirs, (body, url, agent)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_rewritten_and_fixed_files_mean_the_same_to_each_reader(seed: int) -> None:
+    """Without the short cuts of `differences`, which is the proof of `format` and `--fix`."""
+    draw = random.Random(seed)
+    for _ in range(12):
+        body = _generated(draw, 3)
+        every = probes_of([line for line in outline(body).lines if line.pattern])
+        paths = draw.sample(every, min(len(every), 50))
+        results = {fixed(body)[0], *(normalise(body, mode) for mode in Mode)} - {body}
+        for reader, agent in product(READERS, ("foo", "zyxwv")):
+            before = _allowed(reader, body, agent, paths)
+            for new in results:
+                assert _allowed(reader, new, agent, paths) == before, (body, new, reader.name)
+
+
+def _allowed(reader: Reader, body: bytes, agent: str, paths: list[str]) -> list[bool]:
+    if reader is OURS:
+        return [parse(body).verdict(HOST + path, agent).allowed for path in paths]
+    judge = _judge(reader, body, agent)
+    return [judge(HOST + path).allowed for path in paths]
 
 
 def _generated(draw: random.Random, count: int) -> bytes:

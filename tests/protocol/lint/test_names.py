@@ -454,6 +454,18 @@ def test_a_copied_part_of_a_url_is_not_silenced() -> None:
     assert fixed(body)[0] == body
 
 
+def test_a_name_of_html_goes_with_an_unsafe_fix() -> None:
+    body = b"User-agent: *\nDisallow: &nbsp;/b/\n"
+    assert fixed(body)[0] == body
+    assert fixed(body, is_unsafe=True)[0] == b"User-agent: *\nDisallow: /b/\n"
+
+
+def test_a_lone_percent_is_seldom_meant() -> None:
+    (one,) = _found("User-agent: *\nDisallow: /50%\n", Code.BAD_ESCAPE)
+    assert one.mend.startswith("write the complete escape that URLs contain")
+    assert fixed(b"User-agent: *\nDisallow: /50%\n", is_unsafe=True)[1] == []
+
+
 def test_the_key_content_signals() -> None:
     body = b"User-agent: *\nContent-Signals: search=yes\nDisallow: /x\n"
     (one,) = (one for one in lint(body) if one.code is Code.MISSPELT_KEY)
