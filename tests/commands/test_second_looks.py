@@ -122,6 +122,10 @@ class TestLike:
             "urllib: allowed\tprotego: disallowed\n"
         )
 
+    @pytest.fixture(autouse=True)
+    def _a_busy_machine_starts_a_process_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(opinions, "_SECONDS", 60.0)
+
     def test_for_people(self, robots: Path) -> None:
         done = rep("check", "/aXb", "--agent", "*", "--robots", robots, "--like", "urllib,protego")
         assert "  like urllib: allowed, which differs\n  like protego: disallowed\n" in done.out
