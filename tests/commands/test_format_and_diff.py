@@ -265,8 +265,8 @@ class TestDiff:
     def test_what_is_too_much_is_not_settled(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        new = b"User-agent: *\nDisallow: /a/b\n"
-        monkeypatch.setattr(differences, "MOST_STEPS", 3000)
+        new = b"User-agent: *\n" + b"".join(b"Disallow: /a/%d\n" % number for number in range(40))
+        monkeypatch.setattr(differences, "MOST_STEPS", 10000)
         done = rep("diff", robots, "-", stdin=new)
         assert done.status == 4
         assert "not settled: the files are too much to compare as a whole" in done.err

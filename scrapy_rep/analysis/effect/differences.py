@@ -10,8 +10,8 @@ results.
 Cost: all work is counted in steps, up to `MOST_STEPS`; in the worst case each verdict tries every
 wildcard rule. If the probes for all rules of an agent would take more than `STEPS_FOR_ALL`, only
 those for changed rules are tried: no other rule can cause a difference. Many changed rules of a
-large group have fewer probes each. If the work exceeds the
-limit, the cheapest part is done first.
+large group have fewer probes each, and so have all rules if the work would exceed the limit. Then
+the cheapest part is also done first.
 """
 
 from __future__ import annotations
@@ -174,6 +174,7 @@ class _Comparison:
         self._budget = budget
         self._search = StepBudget(SEARCH_STEPS)
         self._probe_count = 0
+        self._is_brief = False  # whether all probes would be too much work
         # The steps to read both files for one agent.
         self._reading_steps = sum(side.reading_steps for side in sides)
 
@@ -188,7 +189,8 @@ class _Comparison:
             sets.setdefault(key, []).append(agent)
         costs = {key: self._stock(key[:2]).asking_steps(self._reading_steps) for key in sets}
         order = list(sets)
-        if sum(costs.values()) > self._budget.steps:
+        self._is_brief = sum(costs.values()) * len(self._readers) > self._budget.steps
+        if self._is_brief:
             order.sort(key=costs.__getitem__)
         done: set[str] = set()
         for key in order:
@@ -224,9 +226,10 @@ class _Comparison:
         judges = {
             reader: [self._judge(reader, agent, n, rules[n]) for n in (0, 1)] for reader in said
         }
-        is_small = stock.asking_steps(0) < STEPS_FOR_ALL
+        is_small = not self._is_brief and stock.asking_steps(0) < STEPS_FOR_ALL
+        own = _probes(rules, has_all=is_small, is_brief=self._is_brief) if said else ()
         tried: set[str] = set()
-        for path in chain(_probes(rules, has_all=is_small) if said else (), self._searched(said)):
+        for path in chain(own, self._searched(said)):
             if path in tried:
                 continue
             tried.add(path)
@@ -281,13 +284,13 @@ def probes_of(rules: Iterable[Line], changed: Collection[str] = ()) -> list[str]
     return list(probes(dict.fromkeys(text for line in rules for text in _texts(line)), changed))
 
 
-def _probes(rules: list[list[Line]], *, has_all: bool) -> Iterator[str]:
+def _probes(rules: list[list[Line]], *, has_all: bool, is_brief: bool) -> Iterator[str]:
     """The probes for the rules of both sides, or only for those that are not the same in both."""
     old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
     changed = old.keys() ^ new.keys()
     if has_all:
         return probes([*old, *new], changed)
-    return probes(changed, changed, is_brief=len(changed) > _MOST_IN_FULL)
+    return probes(changed, changed, is_brief=is_brief or len(changed) > _MOST_IN_FULL)
 
 
 def _texts(line: Line) -> tuple[str, ...]:
