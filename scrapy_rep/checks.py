@@ -9,10 +9,11 @@ from __future__ import annotations
 import json
 import os
 import re
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass, field
+from datetime import date, datetime, timezone
 from enum import Enum
-from fnmatch import translate
+from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
@@ -20,12 +21,20 @@ from urllib.parse import urlsplit
 from scrapy.settings import BaseSettings
 
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, Origin
 from scrapy_rep.protocol.access.redirects import FOLLOWED
 from scrapy_rep.protocol.tokens import as_product_tokens
+from scrapy_rep.protocol.units import DAY_SECONDS
 
 if TYPE_CHECKING:
     from tldextract import TLDExtract
+
+_IGNORE = "ignore"
+_NOTICE_SECONDS = 30 * DAY_SECONDS  # before its end, each start names a grant
+_PATTERN = re.compile(
+    r"((?P<scheme>[a-z*?]+)://)?(\[[0-9a-f:.*?]+\]|[a-z0-9._*?-]+)(?P<port>:[0-9*?]{1,5})?"
+)
+_KEYS = ({"policy"}, {"robots_txt"})
 
 
 def of_json(value: Any) -> Any:
@@ -214,60 +223,129 @@ def event_meanings(value: Any) -> dict[str, str]:
 
 @dataclass(frozen=True, slots=True)
 class Override:
-    """The policy that the user sets for the hosts of one pattern: exactly one of these.
+    """The policy that the user sets for the hosts of one pattern: exactly one of the first three.
 
     Attributes:
         ignore: whether everything is allowed and no robots.txt is fetched.
         text: a file to obey instead of the host's own, which is not fetched.
         preset: the policy for errors of these hosts.
+        until: the last day (UTC) on which it is applied; None without an end.
+        why: the reason, such as the number of a contract; may be empty.
     """
 
     ignore: bool = False
     text: bytes | None = None
     preset: str | None = None
+    until: date | None = None
+    why: str = ""
 
     @classmethod
     def of(cls, pattern: str, value: Any) -> Override:
         """Read the value of a pattern."""
-        if value == "ignore":
-            return cls(ignore=True)
-        if isinstance(value, str) and value in PRESETS:
-            return cls(preset=value)
-        if isinstance(value, Mapping) and [*value] == ["robots_txt"]:
-            file = value["robots_txt"]
-            if isinstance(file, str):
-                return cls(text=file.encode())
-        raise ValueError(
-            f"{pattern!r} cannot be {value!r}: use 'ignore', one of {', '.join(PRESETS)}, or "
-            "{'robots_txt': 'a file to obey'}"
+        written = dict(value) if isinstance(value, Mapping) else {"policy": value}
+        until, why = written.pop("until", None), written.pop("why", "")
+        policy, file = written.get("policy"), written.get("robots_txt")
+        is_known = isinstance(file, str) or policy in (_IGNORE, *PRESETS)
+        if written.keys() not in _KEYS or not is_known or not isinstance(why, str):
+            raise ValueError(
+                f"{pattern!r} cannot be {value!r}: use 'ignore', one of {', '.join(PRESETS)}, "
+                "{'robots_txt': 'a file to obey'}, or a policy with its end and its reason: "
+                "{'policy': 'ignore', 'until': '2027-01-31', 'why': 'contract 12'}"
+            )
+        return cls(
+            ignore=policy == _IGNORE,
+            text=None if file is None else file.encode(),
+            preset=None if policy == _IGNORE else policy,
+            until=None if until is None else _day(pattern, until),
+            why=why.strip(),
         )
+
+    @property
+    def until_at(self) -> float:
+        """When it ends, in POSIX seconds: after its last day."""
+        if self.until is None:
+            return float("inf")
+        day = datetime(self.until.year, self.until.month, self.until.day, tzinfo=timezone.utc)
+        return day.timestamp() + DAY_SECONDS
+
+    @property
+    def grant_words(self) -> str:
+        """Its reason and its last day in words; empty without both."""
+        until = "" if self.until is None else f"until {self.until}"
+        return ", ".join(filter(None, (self.why, until)))
 
 
 @dataclass(frozen=True, slots=True)
 class Overrides:
-    """Overrides by host pattern, in order: the first that matches decides.
+    """Overrides by pattern, in order: the first that matches and has not ended decides.
 
-    A pattern is compared with the host, or with the whole origin if it holds ``://``. ``*`` stands
-    for any characters. Letter case is ignored.
+    A pattern is a host, a host with its port, or an origin. ``*`` stands for any characters, ``?``
+    for one. Letter case is ignored.
+
+    Attributes:
+        by_pattern: the overrides by the patterns as the user wrote them.
     """
 
-    patterns: tuple[tuple[re.Pattern[str], bool, Override], ...] = ()
+    by_pattern: Mapping[str, Override] = field(default_factory=dict)
+    _patterns: tuple[tuple[re.Pattern[str], bool, bool, Override], ...] = ()
 
     @classmethod
     def of(cls, value: Any) -> Overrides:
         """Read a dict of overrides by pattern."""
-        patterns = (
-            (re.compile(translate(pattern.lower())), "://" in pattern, Override.of(pattern, one))
-            for pattern, one in mapping(value).items()
-        )
-        return cls(tuple(patterns))
+        found = {pattern: Override.of(pattern, one) for pattern, one in mapping(value).items()}
+        return cls(found, tuple((*_compiled(pattern), one) for pattern, one in found.items()))
 
-    def match(self, origin: Origin) -> Override | None:
-        """The override for an origin, if there is one."""
-        for pattern, is_origin, override in self.patterns:
-            if pattern.match(str(origin) if is_origin else origin.host):
+    def match(self, origin: Origin, now: float) -> Override | None:
+        """The override for an origin at a time in POSIX seconds, if there is one."""
+        for pattern, has_scheme, has_port, override in self._patterns:
+            name = f"[{origin.host}]" if ":" in origin.host else origin.host
+            if has_scheme:
+                name = f"{origin.scheme}://{name}"
+            if has_port or (has_scheme and origin.port != DEFAULT_PORTS.get(origin.scheme)):
+                name = f"{name}:{origin.port}"
+            if now < override.until_at and pattern.fullmatch(name):
                 return override
         return None
+
+    def endings(self, now: float) -> Iterator[str]:
+        """A sentence about each override that has ended, or ends within 30 days."""
+        for pattern, one in self.by_pattern.items():
+            left_seconds = one.until_at - now
+            why = f" ({one.why})" if one.why else ""
+            if left_seconds <= 0:
+                yield (
+                    f"the entry for {pattern!r}{why} ended on {one.until}, so it is not applied: "
+                    "renew it or remove it"
+                )
+            elif left_seconds <= _NOTICE_SECONDS:
+                yield f"the entry for {pattern!r}{why} is applied until {one.until}, and not later"
+
+
+def _day(pattern: str, until: Any) -> date:
+    try:
+        return date.fromisoformat(str(until))
+    except ValueError:
+        raise ValueError(
+            f"{pattern!r} cannot end on {until!r}: write the last day as '2027-01-31'"
+        ) from None
+
+
+def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
+    """The pattern for the names of origins, and whether these names hold a scheme and a port.
+
+    An origin without a port stands for the usual port of its scheme.
+    """
+    lowered = pattern.lower()
+    found = _PATTERN.fullmatch(lowered)
+    scheme = found and found["scheme"]
+    if found is None or not any(fnmatchcase(one, scheme or one) for one in DEFAULT_PORTS):
+        raise ValueError(
+            f"{pattern!r} names no host: write a host ('example.org'), a host and its port "
+            "('example.org:8080') or an origin ('https://example.org'), all without a path; * "
+            "stands for any characters"
+        )
+    expression = re.escape(lowered).replace(r"\*", ".*").replace(r"\?", ".")
+    return re.compile(expression), scheme is not None, found["port"] is not None
 
 
 class HostScope(Enum):

@@ -27,7 +27,7 @@ from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import Ask
 from scrapy_rep.pace.waits import Waits
 from scrapy_rep.policies import Policies
-from scrapy_rep.policy import Policy
+from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
@@ -126,6 +126,8 @@ class RepMiddleware:
         self._decisions.witness.open()
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
+        for ending in self.settings.overrides.endings(time.time()):
+            self._journal.warning("REP_OVERRIDES: %s", ending)
         if not self._looks_last and not self._identity.is_chosen:
             self._journal.warning(
                 "This DOWNLOADER hides its middlewares, so a User-Agent that a middleware sets "
@@ -306,7 +308,8 @@ class RepMiddleware:
         """Whether a request that waited for its turn is to be judged by a newer policy."""
         newest = self.policies.known(policy.origin)
         has_changed = newest is not None and not newest.says_the_same_as(policy)
-        return has_changed or time.time() >= policy.usable_until + _WAITED_SECONDS
+        more_seconds = 0.0 if policy.source == OVERRIDE else _WAITED_SECONDS
+        return has_changed or time.time() >= policy.usable_until + more_seconds
 
     async def _turn(self, request: Request, ask: Ask) -> Request | None:
         """Wait for the turn of a request; return it for the queue if its origin rests.

@@ -207,7 +207,7 @@ class Policies:
 
     def _unasked(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""
-        override = self._settings.overrides.match(origin)
+        override = self._override(origin)
         if override is None or override.preset is not None:
             return None
         policy = self._overridden(origin, override)
@@ -227,7 +227,7 @@ class Policies:
         It is usable for as long as the policy after a failure of our own.
         """
         self._journal.count(stats.CACHE_GAVE_UP)
-        rules = self._rules_for(origin)
+        rules = self._rules_under(self._override(origin))
         known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
         stands = self.fetching.standing(origin, known, rules)
         return Policy(
@@ -248,7 +248,8 @@ class Policies:
         fetch: FileFetch | None = None
         is_put_off = False
         try:
-            rules = self._rules_for(origin)
+            override = self._override(origin)
+            rules = self._rules_under(override)
             fetch = FileFetch(
                 self.fetching,
                 origin,
@@ -262,6 +263,9 @@ class Policies:
                 self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
             source = NETWORK if fetch.steps else STORE
             policy = await self._policy(origin, known, rules, request, source)
+            if override is not None:
+                policy.due_at = min(policy.due_at, override.until_at)
+                policy.usable_until = min(policy.usable_until, override.until_at)
         except (NotNeededError, CancelledError) as error:  # Twisted's, which is an Exception
             self._journal.debug("%s is not fetched: %s", origin, error)
             is_put_off = isinstance(error, NotAwaitedError) and not is_closing(self._crawler)
@@ -349,8 +353,10 @@ class Policies:
             self._decisions.outage(policy, known.outage)
         return policy
 
-    def _rules_for(self, origin: Origin) -> PolicyOptions:
-        override = self._settings.overrides.match(origin)
+    def _override(self, origin: Origin) -> Override | None:
+        return self._settings.overrides.match(origin, time.time())
+
+    def _rules_under(self, override: Override | None) -> PolicyOptions:
         if override is None or override.preset is None:
             return self._settings.rules
         return self._settings.rules_under(override.preset)
@@ -399,6 +405,8 @@ class Policies:
             reading,
             self._identity.tokens,
             source=OVERRIDE,
+            due_at=override.until_at,
+            usable_until=override.until_at,
             grown=self._recount,
         )
 

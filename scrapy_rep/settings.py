@@ -235,9 +235,10 @@ class RepSettings:
     overrides: Overrides = _setting(
         {},
         Overrides.of,
-        "Policies by host pattern, such as {'intranet.example': 'ignore', '*.example.org': "
-        "'strict', 'example.net': {'robots_txt': 'User-agent: *...'}}; the first that matches "
-        "decides.",
+        "Policies by host, host:port or origin, such as {'intranet.example': 'ignore', "
+        "'*.example.org': 'strict', 'example.net': {'robots_txt': 'User-agent: *...'}}; the first "
+        "that matches decides. A policy may have a last day (UTC) and a reason, which stand in the "
+        "audit trail: {'policy': 'ignore', 'until': '2027-01-31', 'why': 'contract 12'}.",
     )
     dry_run: bool = _setting(
         False,
@@ -404,7 +405,7 @@ class RepSettings:
     @property
     def needs_page_answers(self) -> bool:
         """Whether a policy in use depends on the answers of pages, as google does."""
-        presets = {override.preset for *_, override in self.overrides.patterns}
+        presets = {override.preset for override in self.overrides.by_pattern.values()}
         return _GOOGLE in presets | {self.policy}
 
 

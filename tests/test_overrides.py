@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
+from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +23,9 @@ from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
 _HTTP = Origin("http", "www.example.com", 80)
+_GRANT = {"policy": "ignore", "until": "2030-01-31", "why": "contract 12"}
+_END_AT = datetime(2030, 2, 1, tzinfo=timezone.utc).timestamp()
+_NOW = 1_800_000_000.0
 _OWN = "User-agent: *\nDisallow: /own\n"
 
 
@@ -32,35 +37,58 @@ class TestPatterns:
         [
             *["www.example.com", "WWW.Example.COM", "*.example.com", "*example.com", "www.*", "*"],
             *["www.example.???", "http://www.example.com", "*://www.example.com", "http://*"],
+            *["www.example.com:80", "WWW.example.com:*", "*:80", "http://www.example.com:80"],
         ],
     )
     def test_that_match(self, pattern: str) -> None:
-        assert Overrides.of({pattern: "ignore"}).match(_HTTP) == Override(ignore=True)
+        assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) == Override(ignore=True)
 
     @pytest.mark.parametrize(
         "pattern",
         [
-            *["", "example.com", "www.example.com.", "www.example.comm", "www.example"],
-            *["*.www.example.com", "https://www.example.com", "http://www.example.com/"],
-            *["http://www.example.com:8080", "www.example.com:80", "www-example-com"],
+            *["example.com", "www.example.com.", "www.example.comm", "www.example"],
+            *["*.www.example.com", "https://www.example.com", "www-example-com", "http*"],
+            *["http://www.example.com:8080", "www.example.com:8080", "*://www.example.com:443"],
         ],
     )
     def test_that_do_not(self, pattern: str) -> None:
-        assert Overrides.of({pattern: "ignore"}).match(_HTTP) is None
+        assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) is None
 
     def test_a_whole_origin_has_its_port_where_it_is_not_the_usual_one(self) -> None:
         overrides = Overrides.of({"https://h:8443": "strict", "https://h": "lenient"})
-        assert overrides.match(Origin("https", "h", 8443)) == Override(preset="strict")
-        assert overrides.match(Origin("https", "h", 443)) == Override(preset="lenient")
-        assert overrides.match(Origin("http", "h", 80)) is None
+        assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
+        assert overrides.match(Origin("https", "h", 443), _NOW) == Override(preset="lenient")
+        assert overrides.match(Origin("http", "h", 80), _NOW) is None
 
     def test_the_first_that_matches_decides(self) -> None:
         overrides = Overrides.of({"www.*": "strict", "*": "ignore", "www.example.com": "lenient"})
-        assert overrides.match(_HTTP) == Override(preset="strict")
+        assert overrides.match(_HTTP, _NOW) == Override(preset="strict")
+
+    def test_a_host_and_its_port(self) -> None:
+        overrides = Overrides.of({"h:8443": "strict", "[::1]": "lenient", "[::1]:8080": "google"})
+        assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
+        assert overrides.match(Origin("https", "h", 443), _NOW) is None
+        for port in (80, 8080):  # the first that matches decides
+            assert overrides.match(Origin("http", "::1", port), _NOW) == Override(preset="lenient")
+
+    @pytest.mark.parametrize(
+        "pattern",
+        [
+            *["", " ", "h.example/", "h.example/a", "http://h.example/", "http://h.example/*"],
+            *[" h.example", "h.example ", "h .example", "h.example:", "h.example:http"],
+            *["http://", "gopher://h.example", "//h.example", "me@h.example", "[ab].example"],
+            *["::1", "h.example:8109/", "bücher.example", "h.example\n"],
+        ],
+    )
+    def test_that_name_no_host_are_refused(self, pattern: str) -> None:
+        with pytest.raises(ValueError, match="names no host: write a host") as raised:
+            Overrides.of({pattern: "ignore"})
+        assert "'example.org:8080'" in str(raised.value)
 
     @given(st.text(max_size=20))
     def test_any_pattern_can_be_read(self, pattern: str) -> None:
-        Overrides.of({pattern: "ignore"}).match(_HTTP)
+        with suppress(ValueError):
+            Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW)
 
 
 class TestValues:
@@ -74,10 +102,17 @@ class TestValues:
             ("google", Override(preset="google")),
             ({"robots_txt": _OWN}, Override(text=_OWN.encode())),
             ({"robots_txt": ""}, Override(text=b"")),
+            ({"policy": "ignore"}, Override(ignore=True)),
+            ({"policy": "strict", "why": " test "}, Override(preset="strict", why="test")),
+            (
+                {"robots_txt": _OWN, "until": date(2030, 2, 28)},
+                Override(text=_OWN.encode(), until=date(2030, 2, 28)),
+            ),
+            (_GRANT, Override(ignore=True, until=date(2030, 1, 31), why="contract 12")),
         ],
     )
     def test_right(self, value: Any, expected: Override) -> None:
-        assert Overrides.of({"*": value}).match(_HTTP) == expected
+        assert Overrides.of({"*": value}).match(_HTTP, _NOW) == expected
 
     @pytest.mark.parametrize(
         "value",
@@ -85,11 +120,68 @@ class TestValues:
             *["", "Ignore", "allow", "obey", None, True, 0, []],
             *[{}, {"robots_txt": None}, {"robots_txt": b""}, {"robots.txt": ""}],
             {"robots_txt": "", "policy": "strict"},
+            *[{"policy": "allow"}, {"until": "2030-01-31"}, {"policy": "ignore", "why": 12}],
+            *[{"policy": "ignore", "till": "2030-01-31"}, {"policy": "ignore", "until": "soon"}],
+            *[{"policy": "ignore", "until": "2030-02-29"}, {"policy": "ignore", "until": 12}],
         ],
     )
     def test_wrong(self, value: Any) -> None:
         with pytest.raises(ValueError, match="h\\.example"):
             Overrides.of({"h.example": value})
+
+
+class TestGrants:
+    """Overrides with a last day: from the next day on, it is as if they did not exist."""
+
+    def test_it_is_applied_on_its_last_day_and_not_later(self) -> None:
+        overrides = Overrides.of({"www.example.com": _GRANT, "*": "strict"})
+        assert overrides.match(_HTTP, _END_AT - 1) == Override.of("", _GRANT)
+        assert overrides.match(_HTTP, _END_AT) == Override(preset="strict")
+
+    @pytest.mark.parametrize(
+        ("left_days", "words"),
+        [
+            (31, ""),
+            (29, "'www.example.com' (contract 12) is applied until 2030-01-31, and not later"),
+            (0, "'www.example.com' (contract 12) ended on 2030-01-31, so it is not applied"),
+            (-900, "ended on 2030-01-31, so it is not applied: renew it or remove it"),
+        ],
+    )
+    def test_its_end_is_told_30_days_before(self, left_days: int, words: str) -> None:
+        overrides = Overrides.of({"*": "ignore", "www.example.com": _GRANT})
+        told = list(overrides.endings(_END_AT - left_days * 86_400))
+        assert words in told[0] if words else not told
+        assert len(told) <= 1
+
+    @pytest.mark.parametrize("loop", LOOPS)
+    @pytest.mark.parametrize("grant", [{"policy": "ignore"}, {"policy": "lenient"}])
+    def test_a_crawl_that_runs_past_its_end(self, grant: dict[str, str], loop: Loop) -> None:
+        """The clock steps to the next day after the second page."""
+        today = datetime.now(timezone.utc).date()
+        settings = {
+            **ADDON,
+            "REP_OVERRIDES": {"127.0.0.1": {**grant, "until": str(today), "why": "contract 12"}},
+            "CONCURRENT_REQUESTS": 1,
+            "EXTENSIONS": {"tests.crawls.stepping.StepsClock": 0},
+            "STEP_SECONDS": 86_400,
+        }
+        with Site({"/robots.txt": Answer(status=503)}) as site:
+            urls = [site.url(f"/{n}") for n in range(4)]
+            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            paths = site.paths()
+        pages = [path for path in paths if path != "/robots.txt"]
+        assert pages == ["/0", "/1"], result.log
+        assert result.stats["rep/verdict/disallowed"] == 2
+        warning = "WARNING: REP_OVERRIDES: the entry for '127.0.0.1' (contract 12) is applied"
+        assert f"{warning} until {today}, and not later" in result.log
+
+    def test_one_that_has_ended_is_not_applied(self) -> None:
+        grant = {"policy": "ignore", "until": "2020-01-31", "why": "contract 12"}
+        settings = {**ADDON, "REP_OVERRIDES": {"127.0.0.1": grant}}
+        with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
+            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
+            assert site.paths() == ["/robots.txt"]
+        assert result.log.count("(contract 12) ended on 2020-01-31, so it is not applied") == 1
 
 
 class TestCrawls:

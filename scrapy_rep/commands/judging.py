@@ -17,6 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.rule_patterns import Matcher
+from scrapy_rep.checks import Override
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.middleware import policies_of, policy_for
 from scrapy_rep.policy import Policy
@@ -167,14 +168,17 @@ class Judge:
         source = f"; {self.freshness}" if self.freshness else ""
         hops = policy.hops or (self.origin.robots_txt_uri,)
         way = map("  {}".format, way_words(policy.steps, hops))
-        return [f"robots.txt: {policy.event} ({word}{stale}), {at}{source}", *way]
+        grant = self._override.grant_words if self._override is not None else ""
+        told = [f"REP_OVERRIDES: {safe(grant)}"] if grant else []
+        return [f"robots.txt: {policy.event} ({word}{stale}), {at}{source}", *way, *told]
 
     def access_dict(self) -> dict[str, Any] | None:
         """The same as JSON."""
         policy, freshness = self.policy, self.freshness
         if policy is None:
             return None
-        result = policy.access_result
+        result, override = policy.access_result, self._override
+        until = override.until if override is not None else None
         return {
             "robots_txt": self.origin.robots_txt_uri,
             "event": policy.event,
@@ -186,7 +190,16 @@ class Judge:
             "asked_at": policy.asked_at or None,
             "source": None if freshness is None else freshness.source,
             "is_stale": policy.is_stale,
+            "until": None if until is None else str(until),
+            "why": (override.why if override is not None else "") or None,
         }
+
+    @property
+    def _override(self) -> Override | None:
+        """The user's own policy for the origin, if it is applied now."""
+        if self.policy is None or not self.policy.source:  # a file that was named judges
+            return None
+        return self.call.ours.overrides.match(self.origin, time.time())
 
 
 @dataclass(frozen=True)

@@ -124,7 +124,8 @@ class Kept:
         Raises:
             CommandError: the class of `ROBOTSTXT_PARSER` raised; a crawl treats that as a failure.
         """
-        override, uri = self._ours.overrides.match(origin), origin.robots_txt_uri
+        override = self._ours.overrides.match(origin, time.time())
+        uri = origin.robots_txt_uri
         if override is not None and override.preset is None:
             meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
             reading = reading_of(override.text or b"", uri)
@@ -150,10 +151,11 @@ class Kept:
         """The state of a robots.txt or tdmrep.json, by this project's settings."""
         if key.path != ROBOTS_TXT_PATH:
             return standing(known, time.time(), tdmrep_rules(self._ours))
-        override = self._ours.overrides.match(key.origin)
+        now = time.time()
+        override = self._ours.overrides.match(key.origin, now)
         preset = override.preset if override is not None else None
         rules = self._ours.rules if preset is None else self._ours.rules_under(preset)
-        return standing(known, time.time(), rules)
+        return standing(known, now, rules)
 
 
 @contextmanager

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary, WeakSet
 
@@ -75,7 +76,9 @@ class Withholding:
     def _governs(self, response: Response) -> bool:
         """Whether pages of this host are obeyed: not if `REP_OVERRIDES` ignores its robots.txt."""
         origin = origin_of_page(response)
-        override = None if origin is None else self._settings.overrides.match(origin)
+        if origin is None:
+            return True
+        override = self._settings.overrides.match(origin, time.time())
         return override is None or not override.ignore
 
     def _against_request(self, request: Request, response: Response) -> Because | None:
