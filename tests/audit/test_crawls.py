@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 from dataclasses import replace
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import Any
 
@@ -108,10 +109,13 @@ def test_exempt_ones_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
         _, dry = audited(urls, tmp_path, loop=loop, settings={"REP_DRY_RUN": True})
         assert_sound(dry)
         assert {one["outcome"] for one in of_kind(dry, "decision")} == {"passed", "would-drop"}
-        mine = {"REP_OVERRIDES": {"127.0.0.1": {"robots_txt": "User-agent: *\nDisallow: /a"}}}
-        _, own = audited(urls, tmp_path, loop=loop, settings=mine)
+        grant = {"until": "2999-01-31", "why": "contract 12"}
+        mine = {"127.0.0.1": {"robots_txt": "User-agent: *\nDisallow: /a", **grant}}
+        _, own = audited(urls, tmp_path, loop=loop, settings={"REP_OVERRIDES": mine})
         assert_sound(own)
+        assert own.head["settings"]["REP_OVERRIDES"] == mine
         (policy,) = of_kind(own, "policy")
+        assert policy["usable_until"] == datetime(2999, 2, 1, tzinfo=timezone.utc).timestamp()
         assert (policy["source"], policy["event"]) == ("override", "override")
         assert "hops" not in policy
         assert of_kind(own, "body")[0]["text"].endswith("Disallow: /a")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import time
+from datetime import datetime, timezone
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -180,6 +181,20 @@ class TestByStore:
         url = f"https://example.com{path}"
         (row,) = rep("check", "--cached", "--json", url, settings=settings).rows
         assert (row["allowed"], row["reason"]) == (is_allowed, reason)
+
+    def test_a_grant_is_shown_while_it_is_applied(self, tmp_path: Path) -> None:
+        grant = {"policy": "ignore", "until": "2030-01-31", "why": "contract 12"}
+        end = datetime(2030, 2, 1, tzinfo=timezone.utc).timestamp()
+        entry = file_entry(KEY, body=_WILD, at=end)
+        settings = stored(tmp_path, entry, REP_OVERRIDES={"example.com": grant})
+        call = ("check", "--cached", "https://example.com/private/x")
+        during = rep(*call, settings=settings, at=end - 1)
+        assert "  REP_OVERRIDES: contract 12, until 2030-01-31\n" in during.out
+        (row,) = rep(*call, "--json", settings=settings, at=end - 1).rows
+        assert (row["access"]["until"], row["access"]["why"]) == ("2030-01-31", "contract 12")
+        after = rep(*call, settings=settings, at=end + 1)
+        assert (during.status, after.status) == (0, 1)
+        assert "REP_OVERRIDES" not in after.out
 
     def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
         parser = f"{__name__}.FailingParser"
