@@ -238,7 +238,7 @@ class Decisions:
         if not verdict.allowed:
             if not self.is_dry_run:
                 self._drop(request, verdict)
-            self.log.dropped(request, verdict)
+            self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
         self.log.has_passed = True
         meta[VERDICT] = verdict
@@ -403,10 +403,15 @@ class Decisions:
         if self._would_counts[stat] == _DRY_RUN_LINES:
             self._journal.info("No more are logged, see the stat %s", stat)
 
+    def _note_drop(self, request: Request, verdict: Verdict) -> Policy | None:
+        """Note a drop for the summary; return the policy that judged the request."""
+        policy, _ = self.judged_by.get(request) or (None, ())
+        self.log.dropped(request, verdict, policy)
+        return policy
+
     def _drop(self, request: Request, verdict: Verdict) -> NoReturn:
         self._journal.count(stats.FORBIDDEN)
-        policy = (self.judged_by.get(request) or (None,))[0]
-        self.log.dropped(request, verdict, policy)
+        policy = self._note_drop(request, verdict)
         self._journal.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
             {"request": request, "verdict": _Why(verdict, policy)},

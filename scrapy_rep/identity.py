@@ -37,6 +37,7 @@ class Identity:
         self._journal = Journal(crawler, __name__)
         self._setting = chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)
+        self._has_warned = False
         self.tokens: tuple[str, ...] = self._chosen or ()
         if crawler.spider is not None:  # other components may send requests before `spider_opened`
             self.settle()
@@ -66,14 +67,30 @@ class Identity:
                 "ROBOTSTXT_USER_AGENT to 'YourBot'",
                 self.header if self._chosen is None else self._setting,
             )
-        elif self.fetch_header is not None:
-            self._journal.warning(
-                "The User-Agent %r does not contain the product token %r, so sites cannot tell "
-                "which crawler reads their robots.txt. Requests for robots.txt add the token. Put "
-                "it into USER_AGENT (RFC 9309, 2.2.1)",
-                self.header,
-                self.tokens[0],
+
+    def saw_sent(self, user_agent: str) -> None:
+        """Log once if sites cannot tell which crawler reads their robots.txt or fetches pages.
+
+        `user_agent` is the header with which a robots.txt was fetched: a middleware may have set
+        another one than the settings say.
+        """
+        if self._has_warned or self.fetch_header is None:
+            return
+        self._has_warned = True
+        token = self.tokens[0]
+        if token.lower() in user_agent.lower():
+            words = (
+                "robots.txt is fetched with the User-Agent %r: the product token %r is added, "
+                "because USER_AGENT does not contain it. So sites cannot tell which crawler "
+                "fetches their pages: put the token into USER_AGENT (RFC 9309, 2.2.1)"
             )
+        else:
+            words = (
+                "robots.txt is fetched with the User-Agent %r, which does not contain the product "
+                "token %r, so sites cannot tell which crawler reads it. Put the token into the "
+                "User-Agent that your middleware sets (RFC 9309, 2.2.1)"
+            )
+        self._journal.warning(words, user_agent, token)
 
     @property
     def is_chosen(self) -> bool:

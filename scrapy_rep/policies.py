@@ -88,6 +88,10 @@ class Policies:
         self._work: SharedWork[Origin, Policy] = SharedWork()
         self._journal = Journal(crawler, __name__)
         self._listeners: list[Callable[[Origin], None]] = []
+        if self._parser.name:
+            self._journal.info(
+                "robots.txt files are parsed by %s (ROBOTSTXT_PARSER)", self._parser.name
+            )
         self._decisions = decisions
         self._downloader = Downloader(crawler)
         self._notices = decisions.notices

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any, Protocol, TypeVar
 
 from scrapy.robotstxt import RobotParser
 from scrapy.utils.misc import build_from_crawler, load_object
+from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
 from scrapy_rep.protocol.document import RobotsTxt, parse
@@ -128,7 +129,11 @@ def _asker(product_tokens: ProductTokens) -> str:
 
 
 class ParserChoice:
-    """The class that parses the files of this crawl: ours, unless `ROBOTSTXT_PARSER` is set."""
+    """The class that parses the files of this crawl: ours, unless `ROBOTSTXT_PARSER` is set.
+
+    Attributes:
+        name: the import path of another class than ours; empty for ours.
+    """
 
     def __init__(self, crawler: Crawler) -> None:
         """Load the class and try it on an empty file.
@@ -138,6 +143,7 @@ class ParserChoice:
         """
         self._crawler = crawler
         self._class: Any = None
+        self.name = ""
         # Scrapy's own value has priority 0: the user has not chosen it.
         if not crawler.settings.getpriority("ROBOTSTXT_PARSER"):
             return
@@ -152,7 +158,7 @@ class ParserChoice:
                 f"ROBOTSTXT_PARSER = {value!r} cannot be used: {error!r}; give the import path of "
                 "a class with Scrapy's RobotParser interface, or remove the setting"
             ) from error
-        self._class = chosen
+        self._class, self.name = chosen, global_object_name(chosen)
 
     def read(self, robots_txt: RobotsTxt, body: bytes) -> tuple[Decider, Any]:
         """The decider of a file, and the parser object for Scrapy's signal.

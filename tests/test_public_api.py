@@ -42,6 +42,7 @@ def test_copies_of_errors_say_the_same(
     twin = copied(error)
     assert type(twin) is kind
     assert str(twin) == str(error)
+    assert str(error).startswith("Forbidden by robots.txt"), "Scrapy's own words"
     assert vars(twin) == vars(error)
 
 

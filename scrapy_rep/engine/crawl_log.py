@@ -41,9 +41,12 @@ _MEANINGS = {
     Meaning.ALLOW: "every URL of this origin is allowed",
     Meaning.DISALLOW: "every URL of this origin is disallowed",
 }
+_NO_GROUP = "no group of it is for this crawler, so every URL of this origin is allowed"
+_DECIDE = "REP_POLICY and REP_POLICY_OVERRIDES decide"
 _FIXES = {
-    Reason.UNREACHABLE: "REP_POLICY decides what an unreachable robots.txt means",
-    Reason.HTML: "REP_POLICY decides what an HTML page in place of a robots.txt means",
+    Reason.UNREACHABLE: f"{_DECIDE} what an unreachable robots.txt means",
+    Reason.UNAVAILABLE: f"{_DECIDE} what such an answer means",
+    Reason.HTML: f"{_DECIDE} what an HTML page in place of a robots.txt means",
     Reason.CRAWL_DELAY: (
         "REP_CRAWL_DELAY_EXCESS decides on delays above REP_CRAWL_DELAY_MAX_SECONDS"
     ),
@@ -51,6 +54,7 @@ _FIXES = {
     Reason.OVERRIDDEN: "REP_OVERRIDES or REP_POLICY_OVERRIDES says so",
     Reason.DROPPED: "'scrapy rep fleet allow' takes back what an operator dropped",
 }
+_OF_ANSWERS = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.HTML)
 _FIX = "If you may crawl these pages all the same, set REP_OVERRIDES for their host"
 
 
@@ -80,6 +84,9 @@ class CrawlLog:
         self._drops: dict[Reason, _Drops] = {}
         self._dropped_starts = 0
         self._unreachable: set[Origin] = set()
+        # The failures in a row and the first of them; a store may know less, since a middleware
+        # may send another User-Agent each time.
+        self._failures: dict[Origin, tuple[int, float]] = {}
         self._rested: set[Origin] = set()
         self._challenged: dict[Origin, str] = {}
         self._outages = 0
@@ -95,6 +102,7 @@ class CrawlLog:
         """
         if policy.outage is not None:
             return
+        self._failures.pop(policy.origin, None)
         delay_seconds = policy.asked_of().crawl_delay
         told = self._told[bool(delay_seconds)]
         is_first = len(told) < _FIRST_ORIGINS and policy.origin not in told
@@ -108,7 +116,7 @@ class CrawlLog:
             "%s (%s): %s%s",
             policy.origin.robots_txt_uri,
             _source(policy),
-            _MEANINGS[policy.meaning],
+            _meaning_words(policy),
             words,
         )
 
@@ -119,14 +127,17 @@ class CrawlLog:
         """
         _add(self._unreachable, policy.origin)
         self._outages += 1
+        count, first_at = self._failures.get(policy.origin, (0, time.time()))
+        if count or len(self._failures) < _MOST_ORIGINS:
+            self._failures[policy.origin] = count + 1, first_at
         is_first, now = self._outages <= _FIRST_OUTAGES, time.monotonic()
         tell = self._journal.warning if is_first else self._journal.debug
         tell(
             "%s is unreachable (%s, failures in a row: %d): %s",
             policy.origin.robots_txt_uri,
             name_of(outage.event),
-            outage.count,
-            self._outage_words(policy),
+            max(outage.count, count + 1),
+            self._outage_words(policy, first_at),
         )
         if not is_first:
             if now - self._outages_told_at < _OUTAGES_EVERY_SECONDS:
@@ -138,18 +149,19 @@ class CrawlLog:
             )
         self._outages_told, self._outages_told_at = self._outages, now
 
-    def _outage_words(self, policy: Policy) -> str:
+    def _outage_words(self, policy: Policy, first_at: float) -> str:
         if policy.is_stale:
             return "a stale copy is obeyed"
         if policy.meaning is Meaning.RULES:
             return "an earlier copy is obeyed"
         words = f"{_MEANINGS[policy.meaning]} (REP_POLICY = {self._settings.policy!r})"
-        hold_seconds = self._settings.unreachable_hold_seconds
-        if policy.meaning is not Meaning.DISALLOW or not hold_seconds:
+        retry_at = min(policy.due_at, policy.usable_until)
+        is_held = retry_at <= first_at + self._settings.unreachable_hold_seconds
+        if policy.meaning is not Meaning.DISALLOW or not is_held:
             return words
         return (
-            f"{words}. With RepPriorityQueue or RepRedisScheduler, its requests wait for a "
-            f"retry that is due in the first {hold_seconds:g} s (REP_UNREACHABLE_HOLD_SECONDS)"
+            f"{words}. Its requests in RepPriorityQueue or RepRedisScheduler wait for the next "
+            f"attempt, in {age_words(retry_at - time.time())} (REP_UNREACHABLE_HOLD_SECONDS)"
         )
 
     def rested(self, origin: Origin) -> None:
@@ -164,13 +176,13 @@ class CrawlLog:
         tell = self._journal.info if is_first else self._journal.debug
         tell("%s answers automated clients with a challenge (%s)", origin, service)
 
-    def dropped(self, request: Request, verdict: Verdict, policy: Policy | None = None) -> None:
-        """Note a request that is dropped, or would be without REP_DRY_RUN, by a policy."""
+    def dropped(self, request: Request, verdict: Verdict, policy: Policy | None) -> None:
+        """Note a request that is dropped by a policy, or would be without REP_DRY_RUN."""
         self._dropped_starts += bool(request.meta.get("is_start_request"))
         found = self._drops.get(verdict.reason)
         if found is None:
             note = "" if policy is None else policy.note_on(verdict)
-            because = f"{_because(verdict)}; {note}" if note else _because(verdict)
+            because = "; ".join(filter(None, (_because(verdict, policy), note)))
             found = self._drops[verdict.reason] = _Drops(f"{masked(bare(request.url))} ({because})")
         found.count += 1
         _add(found.files, verdict.robots_txt)
@@ -179,13 +191,17 @@ class CrawlLog:
 
     def finish(self) -> None:
         """Log the dropped requests and the origins that caused waits, if there are any."""
+        name = getattr(self._crawler.spider, "name", None)  # a process may have several crawls
         lines = [*self._dropped(), *self._origins(), *self._challenges()]
         if lines:
-            self._journal.info("%s", "\n".join([*lines, self._where_to_look()]))
+            told = "\n".join([*lines, self._where_to_look()])
+            self._journal.info("[%s] %s", name, told)
         if self._dropped_starts and not self.has_passed and not self._settings.dry_run:
             reason = max(self._drops, key=lambda one: self._drops[one].count)
             self._journal.warning(
-                "No page was crawled, because every start request was dropped. For example: %s. %s",
+                "[%s] No page was crawled, because every start request was dropped. For example: "
+                "%s. %s",
+                name,
                 self._drops[reason].example,
                 _FIXES.get(reason, _FIX),
             )
@@ -252,10 +268,19 @@ def _add(found: set[Named], one: Named) -> None:
         found.add(one)
 
 
-def _because(verdict: Verdict) -> str:
+def _because(verdict: Verdict, policy: Policy | None) -> str:
+    if verdict.reason in _OF_ANSWERS and policy is not None:
+        return f"{verdict.robots_txt}: {policy.event}"
     if verdict.rule is None:
         return verdict.why or verdict.robots_txt or verdict.reason.value
     return f"line {verdict.line} of {verdict.robots_txt}: {verdict.rule}"
+
+
+def _meaning_words(policy: Policy) -> str:
+    is_ours = policy.meaning is Meaning.RULES and policy.is_read_by_us
+    if is_ours and not policy.robots_txt.selection(policy.tokens).product_token:
+        return _NO_GROUP
+    return _MEANINGS[policy.meaning]
 
 
 def _source(policy: Policy) -> str:

@@ -117,6 +117,7 @@ class Sender:
             try:
                 came = await running.result()
                 fetch.user_agent = _user_agent(came.request or request)
+                self._identity.saw_sent(fetch.user_agent)
             except CancelledError:  # Twisted's, which is an Exception
                 raise
             except Exception as error:  # noqa: BLE001 - raised again unless the answer can be read

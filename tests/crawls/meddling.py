@@ -178,6 +178,13 @@ class Rotates:
             request.headers["User-Agent"] = next(self._headers)
 
 
+class RotatesAll(Rotates):
+    """The same, also for robots.txt, as most rotators do."""
+
+    def process_request(self, request: Request) -> None:
+        request.headers["User-Agent"] = next(self._headers)
+
+
 class Anonymous:
     """A downloader middleware that removes the User-Agent of pages."""
 

@@ -46,12 +46,13 @@ def test_what_was_dropped(loop: Loop) -> None:
         closed = "http://127.0.0.2:1/"
         result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[*urls, closed])
         file = site.url("/robots.txt")
+    refused = f"{closed}robots.txt: refused"
     lines, rule = said(result), f"line 2 of {file}: Disallow: /private"
     assert lines[0] == f"{file} (200): its rules decide, Crawl-delay 0.1 s"
     assert lines[1:] == [
-        "3 of 4 requests were dropped:",
+        "[urls] 3 of 4 requests were dropped:",
         f"  2 (1 origin): a rule matches. For example {urls[1]} ({rule})",
-        f"  1 (1 origin): the file is unreachable. For example {closed} ({closed}robots.txt)",
+        f"  1 (1 origin): the file is unreachable. For example {closed} ({refused})",
         "Origins: 1 unreachable, 1 set a delay between requests",
         "For one URL, see scrapy rep check URL; for each decision, set REP_AUDIT_DIR",
     ]
@@ -71,7 +72,7 @@ def test_every_start_request_was_dropped(loop: Loop) -> None:
         url = site.url("/")
         result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[url, site.url("/b")])
     (line,) = said(result, "WARNING")
-    assert line.startswith("No page was crawled, because every start request was dropped.")
+    assert line.startswith("[urls] No page was crawled, because every start request was dropped.")
     assert f"{url} (line 2 of {site.url('/robots.txt')}: Disallow: /)" in line
     assert "set REP_OVERRIDES" in line
 
@@ -88,7 +89,7 @@ def test_a_start_request_that_is_let_through(
         settings = {**INFO, **settings}
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")], meta=meta)
     assert said(result, "WARNING") == []
-    would = "1 of 1 requests would be dropped without REP_DRY_RUN:"
+    would = "[urls] 1 of 1 requests would be dropped without REP_DRY_RUN:"
     assert (would in said(result)) is ("REP_DRY_RUN" in settings)
 
 
@@ -109,6 +110,7 @@ def test_the_first_of_many_origins(tmp_path: Path) -> None:
     outages = [line for line in said(result, "WARNING") if "is unreachable" in line]
     assert len(outages) == 5
     assert all("(REP_POLICY = 'rfc9309')" in line for line in outages)
+    assert all("failures in a row: 1)" in line for line in outages)
 
 
 def test_secrets_and_odd_stats() -> None:
@@ -118,7 +120,7 @@ def test_secrets_and_odd_stats() -> None:
         settings = {**INFO, "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector"}
         result = crawl(URLS_SPIDER, settings=settings, urls=[url])
     assert "hunter" not in "".join(said(result) + said(result, "WARNING"))
-    assert "1 of 1 requests were dropped:" in said(result)
+    assert "[urls] 1 of 1 requests were dropped:" in said(result)
     assert "?api_key=…" in said(result, "WARNING")[0]
 
 
@@ -137,13 +139,58 @@ def test_a_start_url_that_is_down_is_explained() -> None:
     settings = {**INFO, "REP_UNREACHABLE_HOLD_SECONDS": 2, "REP_RETRY_FIRST_SECONDS": 1}
     with Site({"/robots.txt": Answer(status=503)}) as site:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-    first, *_, last = said(result, "WARNING")
-    assert (
-        "With RepPriorityQueue or RepRedisScheduler, its requests wait for a retry that is due in "
-        "the first 2 s" in first
+    *outages, last = said(result, "WARNING")
+    assert "or RepRedisScheduler wait for the next attempt, in 1 s" in outages[0]
+    assert "(REP_UNREACHABLE_HOLD_SECONDS)" in outages[0]
+    assert "wait for" not in outages[-1], "they are dropped"
+    assert "robots.txt: 503). REP_POLICY and REP_POLICY_OVERRIDES decide what an unreach" in last
+
+
+@pytest.mark.parametrize("name", ["Rotates", "RotatesAll"])
+def test_failures_are_counted_whatever_user_agent_is_sent(name: str) -> None:
+    settings = {
+        **INFO,
+        "REP_UNREACHABLE_HOLD_SECONDS": 4,
+        "REP_RETRY_FIRST_SECONDS": 0.5,
+        "DOWNLOADER_MIDDLEWARES": {f"tests.crawls.meddling.{name}": 400},
+        "ROTATES": [f"Bot{letter}/1.0" for letter in "ABCDEFGHIJ"],
+    }
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+    lines = [line for line in said(result, "WARNING") if "is unreachable" in line]
+    assert len(lines) > 1
+    for count, line in enumerate(lines, 1):
+        assert f"(503, failures in a row: {count})" in line
+
+
+def test_a_refusal_under_strict_names_its_status() -> None:
+    with Site({"/robots.txt": Answer(status=403)}) as site:
+        settings = {**INFO, "REP_POLICY": "strict"}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+        file = site.url("/robots.txt")
+    (line,) = said(result, "WARNING")
+    end = f"({file}: 403). REP_POLICY and REP_POLICY_OVERRIDES decide what such an answer means"
+    assert line.endswith(end)
+
+
+@pytest.mark.parametrize("body", ["<!doctype html><html>Hello</html>", "User-agent: x\nAllow: /"])
+def test_a_file_without_a_group_for_the_crawl(body: str) -> None:
+    with Site({"/robots.txt": Answer(body=body)}) as site:
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
+    (line,) = said(result)
+    assert line.endswith(
+        "): no group of it is for this crawler, so every URL of this origin is allowed"
     )
-    assert "REP_UNREACHABLE_HOLD_SECONDS" in first
-    assert "REP_POLICY decides what an unreachable robots.txt means" in last
+
+
+def test_another_parser_is_named() -> None:
+    parser = "scrapy.robotstxt.PythonRobotParser"
+    with Site() as site:
+        settings = {**INFO, "ROBOTSTXT_PARSER": parser}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+        assert f"INFO: robots.txt files are parsed by {parser} (ROBOTSTXT_PARSER)" in result.log
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
+        assert "are parsed by" not in result.log
 
 
 def test_a_delay_after_the_first_origins() -> None:

@@ -116,6 +116,30 @@ def test_a_header_that_scrapy_sets_behind_us_is_known_before(loop: Loop) -> None
         assert "log_count/WARNING" not in result.stats, result.log
 
 
+@pytest.mark.parametrize(
+    ("middleware", "sent", "words"),
+    [
+        (None, "Other/1.0 FooBot", "the product token 'FooBot' is added"),
+        ("RotatesAll", "BadBot/1.0", "does not contain the product token 'FooBot'"),
+    ],
+)
+def test_the_log_names_the_user_agent_that_is_sent(
+    middleware: str | None, sent: str, words: str
+) -> None:
+    settings = {**ADDON, "ROBOTSTXT_USER_AGENT": "FooBot"}
+    if middleware is not None:
+        settings = rotated(settings, ["BadBot/1.0"], name=middleware)
+    settings["USER_AGENT"] = "Other/1.0"
+    with Site({"/robots.txt": Answer(body=RULES)}) as site:
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/b")])
+        (robots,) = (one for one in site.requests() if one.path == "/robots.txt")
+    assert robots.headers["user-agent"] == sent
+    (warning,) = (line for line in result.log.splitlines() if "identity] WARNING" in line)
+    assert f"robots.txt is fetched with the User-Agent {sent!r}" in warning
+    assert words in warning
+    assert "'Other/1.0'" not in warning
+
+
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_trail_tells_who_was_judged_at_last(loop: Loop, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
