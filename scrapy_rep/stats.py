@@ -102,7 +102,7 @@ SITEMAP_LEFT_OUT = _stat(
     "rep/sitemap/left_out/{}",
     "sitemaps not fetched: another-host, too-many, invalid, disallowed, unreachable",
 )
-SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages requested because a sitemap lists them")
+SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages scheduled because a sitemap lists them")
 SITEMAP_UNCHANGED = _stat("rep/sitemap/unchanged", "entries that have not changed since `since`")
 PAGE_READ = _stat("rep/page/read", "responses whose page rules were read")
 PAGE_REMARKS = _stat("rep/page/finding", "unusual things found in page rules")

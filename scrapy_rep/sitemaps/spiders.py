@@ -14,11 +14,12 @@ from html import escape
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlparse
+from weakref import WeakSet
 
 from scrapy import Request
 from scrapy.http import HtmlResponse
 from scrapy.link import Link
-from scrapy.signals import spider_closed
+from scrapy.signals import request_dropped, request_scheduled, spider_closed
 from scrapy.spiders import CrawlSpider, SitemapSpider
 from scrapy.utils.job import job_dir
 from scrapy.utils.url import url_has_any_extension
@@ -387,6 +388,9 @@ class PageRequests:
     def __init__(self, spider: SitemapSpider) -> None:
         self._spider = spider
         self._begun: set[bytes] = set()
+        self._made: WeakSet[Request] = WeakSet()
+        spider.crawler.signals.connect(self._scheduled, signal=request_scheduled)
+        spider.crawler.signals.connect(self._refused, signal=request_dropped)
         self._callbacks: list[Any] = spider._cbs  # noqa: SLF001 - Scrapy's compiled rules
         self._goes_by_rules = False
         # Scrapy's default names `parse`, which a CrawlSpider lacks.
@@ -405,8 +409,18 @@ class PageRequests:
         """
         for request in self._of(url, response, values):
             if not self._is_begun(request):
-                self._spider.crawler.stats.inc_value(stats.SITEMAP_PAGES)
+                self._made.add(request)
                 yield request
+
+    def _scheduled(self, request: Request) -> None:
+        """Count a page; spider middlewares such as that of DEPTH_LIMIT may have dropped others."""
+        if request in self._made:
+            self._spider.crawler.stats.inc_value(stats.SITEMAP_PAGES)
+
+    def _refused(self, request: Request) -> None:
+        """Do not count a page that the scheduler refused, as a duplicate."""
+        if request in self._made:
+            self._spider.crawler.stats.inc_value(stats.SITEMAP_PAGES, -1)
 
     def _of(self, url: str, response: Response, values: dict[str, Any]) -> Iterator[Request]:
         for pattern, callback in self._callbacks:

@@ -408,7 +408,7 @@ def test_rules_decide_on_what_is_listed() -> None:
             {"product": site.url("/product/1"), "kind": 1},
             {"product": site.url("/product/3"), "kind": 1},
         ]
-    assert result.stats["rep/sitemap/pages"] == 8
+    assert result.stats["rep/sitemap/pages"] == 6, "two are linked, and were scheduled before"
 
 
 @pytest.mark.parametrize(("spider", "asked"), [("LinkedAndListed", 2), ("Elsewhere", 1)])
@@ -741,6 +741,24 @@ def test_entries_that_have_not_changed_since_a_date(loop: Loop) -> None:
     assert pages == {"/feed", "/new", "/same", "/none", "/odd"}
     assert result.stats["rep/sitemap/unchanged"] == 2
     assert result.stats["rep/sitemap/pages"] == 4
+
+
+@pytest.mark.parametrize(("limit", "count"), [(1, 1), (2, 3)])
+def test_pages_are_counted_if_they_are_scheduled(limit: int, count: int) -> None:
+    """Pages below an index are one step deeper; a page that is listed twice is scheduled once."""
+    with Site() as site:
+        site.change(
+            {
+                "/robots.txt": robots("/index.xml", "/a.xml"),
+                "/index.xml": xml(index(site.url("/b.xml"))),
+                "/a.xml": xml(urlset(site.url("/1"), site.url("/1"))),
+                "/b.xml": xml(urlset(site.url("/2"), site.url("/3"))),
+            }
+        )
+        result = run(site, DEPTH_LIMIT=limit)
+        pages = [path for path in site.paths() if "." not in path]
+    assert len(pages) == count
+    assert result.stats["rep/sitemap/pages"] == count
 
 
 @pytest.mark.parametrize("loop", LOOPS)
