@@ -92,6 +92,15 @@ def test_the_action_compares(project: Path) -> None:
     assert "disallowed" in done.stdout
 
 
+def test_the_action_fails_without_the_revision(project: Path) -> None:
+    """As after actions/checkout by its defaults, which fetches one commit."""
+    (project / "robots.txt").write_text(SHUT, encoding="utf-8")
+    done = step("Compare", project, BASE="origin/main")
+    assert done.returncode == 2
+    assert "There is no revision origin/main here" in done.stdout
+    assert "fetch-depth: 0" in done.stdout
+
+
 def test_what_the_hooks_run(project: Path) -> None:
     import yaml
 
