@@ -37,13 +37,20 @@ from contextlib import AsyncExitStack
 from itertools import chain
 
 from scrapy_rep.cache.link import LinkDownError
-from scrapy_rep.queue.fleet.looking import Totals
+from scrapy_rep.protocol.errors import ConfigurationError
 
-from . import fleet_orders
-from .fleet_crawls import Crawl, crawls_of, first_totals, nothing_of
-from .fleet_view import View, table_of
 from .inputs import named_origin
 from .running import FOUND, JSON, OK, Call, CommandError
+
+_missing = ""
+try:
+    from scrapy_rep.queue.fleet.looking import Totals
+
+    from . import fleet_orders
+    from .fleet_crawls import Crawl, crawls_of, first_totals, nothing_of
+    from .fleet_view import View, table_of
+except ConfigurationError as error:  # --help needs no extra
+    _missing = str(error)
 
 OPTIONS = f"""
 origins [ORIGIN...]  show the state of these origins; or an order, see above
@@ -64,6 +71,8 @@ _LETTERS_MOST = 10_000  # the number that is kept
 
 def run(call: Call) -> int:
     """Show the state, once or repeatedly; or carry out an order."""
+    if _missing:
+        raise CommandError(_missing)
     is_order = call.options.origins[:1] and call.options.origins[0] in fleet_orders.ORDERS
     if is_order:
         fleet_orders.check(call)

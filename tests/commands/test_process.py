@@ -61,6 +61,23 @@ class TestStart:
         version, status, loaded = done.stdout.splitlines()
         assert (version.split()[0], status, set(loaded.split())) == ("Scrapy", "0", _LIGHT)
 
+    def test_the_help_of_fleet_needs_no_extra(self, tmp_path: Path) -> None:
+        (tmp_path / "msgpack.py").write_text("raise ImportError('no msgpack')", encoding="utf-8")
+        environment = {**without_proxies(), "PYTHONPATH": f"{tmp_path}:{REPOSITORY}"}
+        code = "from scrapy_rep.commands.subcommands import main; main()"
+        for call, status in (["fleet", "--help"], 0), (["fleet"], 2):
+            done = subprocess.run(
+                [sys.executable, "-c", code, *call],
+                cwd=tmp_path,
+                env=environment,
+                capture_output=True,
+                text=True,
+                check=False,
+            )
+            assert done.returncode == status, done.stderr
+            wanted = "--watch" if status == 0 else 'pip install "scrapy-rep[redis]"'
+            assert wanted in done.stdout + done.stderr
+
     @pytest.mark.parametrize(
         "call",
         [
