@@ -46,6 +46,7 @@ import tracemalloc
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from importlib.metadata import version
 from pathlib import Path
 from statistics import mean, median
 from typing import Any
@@ -435,9 +436,13 @@ def write_readme(
         row.append(f"{figures.kept / 1000:.1f} kB" if figures.kept is not None else "")
         rows.append(row)
     lines = ["| " + " | ".join(row) + " |" for row in rows]
+    peers = (name.split()[0] for name in measured if name not in (OURS, "urllib.robotparser"))
+    versions = ", ".join(f"{peer} {version(peer)}" for peer in peers)
     lines.append(
-        f"\nCPython {platform.python_version()}, {len(files)} files of real sites, medians of "
-        f"{len(own.warm['hot, all'])} rounds; in brackets, the ratio to scrapy-rep."
+        f"\nCPython {platform.python_version()} and its urllib.robotparser, {versions}. "
+        f"{len(files)} files of real sites, medians of {len(own.warm['hot, all'])} rounds; in "
+        "brackets, the ratio to scrapy-rep. The urllib.robotparser in later updates of 3.13 and "
+        "3.14, which reads RFC 9309, is not measured."
     )
     readme = ROOT / "README.md"
     before, start, rest = readme.read_text(encoding="utf-8").partition(README_START)

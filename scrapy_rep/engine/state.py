@@ -47,7 +47,7 @@ def would_end_but_for(crawler: Crawler, own: Callable[[Request], bool]) -> bool:
         return (
             engine._start is None  # noqa: SLF001
             and engine.scraper.slot.is_idle()
-            and not engine._slot.scheduler.has_pending_requests()  # noqa: SLF001
+            and not _scheduler_of(engine).has_pending_requests()
             and all(map(own, engine.downloader.active))
         )
     except AttributeError:
@@ -77,11 +77,16 @@ def _has_start_of_command(crawler: Crawler) -> bool:
 
 def queues_of(crawler: Crawler) -> list[Any]:
     """The priority queues of Scrapy's scheduler, in memory and on disk; empty for others."""
-    engine: Any = crawler.engine
-    scheduler = getattr(engine, "scheduler", None)  # new in Scrapy 2.19
-    scheduler = scheduler or getattr(getattr(engine, "_slot", None), "scheduler", None)
+    scheduler = _scheduler_of(crawler.engine)
     found = (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None))
     return [queue for queue in found if queue is not None]
+
+
+def _scheduler_of(engine: Any) -> Any:
+    """The scheduler of an engine; None before the spider is open."""
+    if hasattr(engine, "scheduler"):  # new in Scrapy 2.19
+        return engine.scheduler
+    return getattr(getattr(engine, "_slot", None), "scheduler", None)
 
 
 def wake(crawler: Crawler) -> None:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -55,6 +57,27 @@ def test_a_crawl(loop: Loop, settings: dict[str, Any]) -> None:
     else:
         assert {item["queued"] for item in items} == {None}
     assert json.loads(json.dumps(items)) == items
+
+
+@pytest.mark.skipif(
+    find_spec("scrapy.extensions.remote_control") is None, reason="new in Scrapy 2.19"
+)
+@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+def test_through_the_remote_control(loop: Loop, tmp_path: Path) -> None:
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        result = crawl(
+            SPIDER.replace("ExplainSpider", "RemoteSpider"),
+            loop=loop,
+            settings={
+                **ADDON,
+                "REMOTE_CONTROL_ENABLED": True,
+                "REMOTE_CONTROL_JOBS_DIR": str(tmp_path),
+            },
+            urls=[site.url("/")],
+        )
+    reply = result.items[-1]
+    assert reply["status"] == "ok", reply
+    assert "{'allowed': True, 'reason': 'NO_RULE_MATCHES'" in reply["output"]
 
 
 def test_a_rest() -> None:
