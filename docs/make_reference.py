@@ -15,7 +15,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep import stats
-from scrapy_rep.settings import SETTINGS
+from scrapy_rep.settings import SETTINGS, Setting
 
 _MADE = "<!-- python docs/make_reference.py makes this page from scrapy_rep/{}.py. -->"
 
@@ -50,12 +50,69 @@ _GROUPS = {
 }
 """The settings by the headings of their page."""
 
+_EXAMPLES: dict[str, object] = {
+    "REP_POLICY": "strict",
+    "REP_POLICY_OVERRIDES": {"403": "disallow", "timeout": "allow"},
+    "REP_UNREACHABLE_AFTER_30_DAYS": "allow",
+    "REP_OVERRIDES": {
+        "intranet.example": "ignore",
+        "shop.example:8443": {"policy": "strict", "until": "2027-01-31", "why": "contract 12"},
+    },
+    "REP_DRY_RUN": True,
+    "REP_FILTER_LINKS": True,
+    "REP_FETCH_TIMEOUT_SECONDS": 20,
+    "REP_UNREACHABLE_WAIT_SECONDS": 30,
+    "REP_QUICK_RETRY_SECONDS": [0.5, 2],
+    "REP_RETRY_FIRST_SECONDS": 10,
+    "REP_CONCURRENT_FETCHES": 16,
+    "REP_REDIRECT_GUARD": "same-site",
+    "REP_PARSE_LIMIT_OCTETS": 1_000_000,
+    "REP_FETCH_META": {"proxy": "http://proxy.example:8080"},
+    "REP_FETCH_META_KEYS": ["proxy"],
+    "REP_STORE": "sqlite",
+    "REP_STORE_PATH": "~/robots.sqlite",
+    "REP_STORE_VERSIONS": 10,
+    "REP_CACHE_MIN_SECONDS": 600,
+    "REP_CACHE_MAX_SECONDS": 3600,
+    "REP_MEMORY_OCTETS": 16_000_000,
+    "REP_CRAWL_DELAY_MAX_SECONDS": 60,
+    "REP_CRAWL_DELAY_EXCESS": "cap",
+    "REP_VISIT_TIME_OBEY": True,
+    "REP_BACKOFF": False,
+    "REP_BACKOFF_MAX_SECONDS": 120,
+    "REP_BACKOFF_GIVE_UP_SECONDS": 600,
+    "REP_CHALLENGES": "pass",
+    "REP_UNREACHABLE_HOLD_SECONDS": 0,
+    "REP_REDIS_URL": "redis://localhost:6379/0",
+    "REP_REDIS_TIMEOUT_SECONDS": 5,
+    "REP_PACE_SCOPE": "process",
+    "REP_FLEET_LEASE_SECONDS": 120,
+    "REP_SITEMAP_CROSS_HOST": "same-site",
+    "REP_SITEMAP_MAX": 50,
+    "REP_PAGE_OBEY": ["noindex", "nofollow"],
+    "REP_USES": ["train-ai"],
+    "REP_USE_LEVEL": "reference",
+    "REP_USES_UNKNOWN": "drop",
+    "REP_USAGE_TOKENS": {"train-ai": ["GPTBot"]},
+    "REP_TDMREP": True,
+    "REP_ITEM_FIELD": "rules",
+    "REP_AUDIT_DIR": "audit",
+    "REP_AUDIT_QUERY": "drop",
+    "REP_REPORT": "report.html",
+    "REP_REPORT_CONTACT": "Example Ltd., bot@example.com",
+    "REP_WARC_DIR": "warc",
+}
+"""For each setting a value that differs from its default."""
+
+_WRONG = (object(), ["?"], {"?": []})
+"""Values that checks refuse, with words that tell which values they accept."""
+
 _SETTINGS = """\
-For authors of Scrapy projects: this page lists every setting with its default. Scrapy's own
-`ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` sets the product token or
-tokens, and `ROBOTSTXT_PARSER` replaces the parser. All other settings begin with `REP_`. On the
-command line, dicts are JSON, and lists are JSON or have commas between their items:
-`-s 'REP_OVERRIDES={"intranet.example": "ignore"}'`. A wrong value stops the crawl before any
+For authors of Scrapy projects: this page lists every setting with its values, its default and an
+example. Scrapy's own `ROBOTSTXT_OBEY` switches scrapy-rep on and off, `ROBOTSTXT_USER_AGENT` sets
+the product token or tokens, and `ROBOTSTXT_PARSER` replaces the parser. All other settings begin
+with `REP_`. On the command line, dicts are JSON, and lists are JSON or have commas between their
+items: `-s 'REP_OVERRIDES={"intranet.example": "ignore"}'`. A wrong value stops the crawl before any
 request, with one line in the log that says how to fix it."""
 
 _STATS = """\
@@ -87,8 +144,24 @@ def _settings() -> Iterator[str]:
         for name in names:
             setting = SETTINGS[name]
             yield f"\n### `{name}`\n"
-            yield f"Default: `{setting.default!r}`\n"
+            yield f"Value: {_allowed(setting)}. Default: `{setting.default!r}`\n"
+            setting.check(_EXAMPLES[name])
+            yield f"Example: `{name} = {_EXAMPLES[name]!r}`\n"
             yield _linked(setting.meaning, name)
+
+
+def _allowed(setting: Setting) -> str:
+    """The values that a check accepts, as the check itself tells them."""
+    told = []
+    for wrong in _WRONG:
+        try:
+            setting.check(wrong)
+        except ValueError as error:  # noqa: PERF203
+            told.append(str(error))
+    told = [words.removeprefix("must be ") for words in told if words.startswith("must ")]
+    some = [words for words in told if " some of " in words]
+    words = "; ".join(dict.fromkeys(some or told)).replace("must have", "with")
+    return re.sub(r"'([^',]*)'", r"`'\1'`", words).replace("*", "\\*")
 
 
 def _linked(meaning: str, own_name: str) -> str:
