@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import suppress
 from itertools import groupby
 from operator import attrgetter
 from pathlib import Path
@@ -17,10 +18,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.lint_examples import BAD, GOOD
 from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, PEDANTIC, Code, Effect, Severity
+from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare, differences
 from scrapy_rep.analysis.findings import shown
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Answer
+from scrapy_rep.protocol.document import parse
 
 _LINES_SHOWN = 12
 _COLUMNS_SHOWN = 100
@@ -30,6 +33,22 @@ _WORDS = {
     Severity.WARNING: "warning: it is used, but crawlers differ",
     Severity.INFO: "info: good to know",
 }
+
+_HURT = {
+    "The answer": "the site: crawlers that do not get the file may fetch everything, or nothing",
+    "Octets and the file": "the site: some crawlers may read another text than the author wrote",
+    "Lines": "the site: some crawlers may skip the line, or read it in another way",
+    "Groups and user-agent lines": "the site: some crawlers may obey another group",
+    "Rules": "the site: crawlers that do not follow RFC 9309 may decide in another way",
+    "Wildcards and escapes": "the site: some crawlers may match other URLs than the author meant",
+    "Sitemaps": "the site: search engines may miss pages that only the sitemap lists",
+    "Other records": "the site: crawlers may miss what the record says",
+    "Effect": "the site: crawlers may do something else than the author meant",
+}
+"""By section, for findings that change no verdict under RFC 9309."""
+
+_PATH_COLUMNS = 40
+_STEPS = 100_000
 
 _PROMISES = {
     Effect.KEEPS: "This is a safe fix; where it would not be, the finding says otherwise.",
@@ -130,6 +149,8 @@ def _page(code: Code) -> Iterator[str]:
     yield f"# {code.value} {code.slug}\n"
     yield f"{code.section}; {_WORDS[code.severity]}.{_group_words(code)}\n"
     yield f"{_sentence(code.meaning)}\n"
+    if code.severity is not Severity.INFO:
+        yield f"**Who is hurt:** {_hurt(code)}.\n"
     yield f"**What to do:** {code.fix}. {_promise(code)}\n"
     for title, example in (("Bad", BAD[code]), ("Good", GOOD[code])):
         yield f"{title}:\n"
@@ -137,6 +158,23 @@ def _page(code: Code) -> Iterator[str]:
         yield from _example(example)
         yield "```\n"
     yield "[All codes](README.md)"
+
+
+def _hurt(code: Code) -> str:
+    """The party that a finding hurts, by the verdicts on the two examples."""
+    files = [parse(file) for file in (BAD[code], GOOD[code]) if isinstance(file, bytes)]
+    found: list[Difference] = []
+    if len(files) == 2:  # noqa: PLR2004 - the others are answers
+        with suppress(TooMuchToCompare):
+            found.extend(differences(*files, steps=_STEPS))
+    found.sort(key=lambda one: (not one.before.allowed, len(one.path)))
+    if not found:
+        return _HURT[code.section]
+    path = found[0].path
+    such_as = f", such as `{path}`" if len(path) <= _PATH_COLUMNS else ""
+    if found[0].before.allowed:
+        return f"the site: crawlers fetch URLs that the good file forbids{such_as}"
+    return f"crawlers and readers: the good file allows more URLs{such_as}"
 
 
 def _promise(code: Code) -> str:
