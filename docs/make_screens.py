@@ -26,9 +26,9 @@ _SCREENS = {
         *["check", "--robots", "old.txt", "--agent", "FooBot"],
         *["https://shop.example/private/press/2026", "https://shop.example/private/x"],
     ],
-    "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt", "--all"],
+    "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt"],
     "diff": ["diff", "old.txt", "new.txt"],
-    "agents": ["agents", "old.txt"],
+    "agents": ["agents", "old.txt", "--operator", "OpenAI", "--operator", "Anthropic"],
 }
 
 _COLUMNS = 104
@@ -94,7 +94,7 @@ Line = list[tuple[str, str]]
 
 
 def _wrapped(written: str) -> Iterator[Line]:
-    """Split a line as a terminal with `_COLUMNS` columns shows it."""
+    """Split a line into lines of at most `_COLUMNS` columns, at blanks."""
     line: Line = []
     style = ""
     at = 0
@@ -104,8 +104,12 @@ def _wrapped(written: str) -> Iterator[Line]:
         if match is not None:
             style = "" if match[1] in ("", "0") else match[1]
             at = match.end()
-    for start in range(0, max(len(line), 1), _COLUMNS):
-        yield line[start : start + _COLUMNS]
+    while len(line) > _COLUMNS:
+        blanks = [place for place in range(_COLUMNS + 1) if line[place][0] == " "]
+        stop = max(blanks, default=0) or _COLUMNS
+        yield line[:stop]
+        line = line[stop:]
+    yield line
 
 
 def _spans(line: Line) -> Iterator[str]:
