@@ -58,9 +58,9 @@ ABORTED, SLIPPED = "aborted", "slipped"
 """The outcome of a decision. In a dry run, a disallowed request would be dropped. A browser aborts
 a disallowed request, or has already followed a redirect to it that could not be stopped."""
 
-DONT_OBEY, SCHEME, ITSELF = "dont_obey", "scheme", "robots-txt-itself"
-"""Why robots.txt does not apply: the request is exempt, its scheme is not judged, or it is for a
-robots.txt itself."""
+DONT_OBEY, SCHEME, ITSELF, OFF = "dont_obey", "scheme", "robots-txt-itself", "off"
+"""Why robots.txt does not apply: the request is exempt, its scheme is not judged, it is for a
+robots.txt itself, or `ROBOTSTXT_OBEY` is off."""
 
 _DRY_RUN_LINES = 20
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again

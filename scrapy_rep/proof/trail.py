@@ -15,15 +15,18 @@ import secrets
 import time
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
+from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import scrapy
+from scrapy import Request, signals
 from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import Decision, Witness
+from scrapy_rep.checks import mapping
+from scrapy_rep.decisions import OFF, REQUEST, Decision, Witness
 from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import run_of
@@ -60,7 +63,6 @@ SEGMENT_OCTETS = 64 * 1024 * 1024  # compressed in seconds, and small enough for
 # The values of these settings may be secret: the trail records only that they are set.
 _SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
 _STEP_SECONDS = 0.1  # smaller steps of the wall clock are not recorded
-_SCRAPYS = ("ROBOTSTXT_OBEY", "ROBOTSTXT_USER_AGENT", "ROBOTSTXT_PARSER")
 
 
 class _Kept:
@@ -108,6 +110,10 @@ class Trail(Witness):
         """Create the folder of the run, and write the first record."""
         if self._opened is None:
             self._identity.settle()
+            if not self._crawler.settings.getbool("ROBOTSTXT_OBEY"):
+                self._crawler.signals.connect(
+                    self._sent_unjudged, signal=signals.request_reached_downloader
+                )
             self._previous = self._exchange_previous()
             CLOCK.keep()
             self._opened = TrailWriter(
@@ -201,6 +207,9 @@ class Trail(Witness):
     def exempted(self, url: str, why: str, by: str) -> None:
         """Write an exemption: without these, a trail would prove nothing."""
         self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
+
+    def _sent_unjudged(self, request: Request) -> None:
+        self.exempted(request.url, OFF, REQUEST)
 
     def dropped_later(self, url: str, verdict: Verdict | None, service: str = "") -> None:
         """Write that an allowed request was dropped later."""
@@ -411,7 +420,7 @@ class Trail(Witness):
             "spider": getattr(spider, "name", None),
             "tokens": self._identity.tokens,
             "user_agent": self._identity.header,
-            "settings": _settings(self._crawler),
+            "settings": _settings(self._crawler, self._settings, self._identity),
             "previous": self._previous,
         }
 
@@ -469,22 +478,33 @@ def _statement(because: Any) -> dict[str, Any]:
     }
 
 
-def _settings(crawler: Crawler) -> dict[str, Any]:
-    """The settings that differ from their defaults, as JSON values, without secrets."""
+def _settings(crawler: Crawler, checked: RepSettings, identity: Identity) -> dict[str, Any]:
+    """The settings that differ from their defaults, checked, as JSON values, without secrets."""
     held: dict[str, Any] = {}
     for name, setting in SETTINGS.items():
-        value = crawler.settings.get(name, setting.default)
-        if value == setting.default:
+        value = getattr(checked, name.removeprefix("REP_").lower())
+        if value == setting.check(setting.default):
             continue
-        if name == "REP_FETCH_META":
-            held[name] = sorted(map(str, value))
-        else:
-            held[name] = "(set)" if name in _SECRET else _plain(value)
-    return held | {name: _plain(crawler.settings.get(name)) for name in _SCRAPYS}
+        held[name] = "(set)" if name in _SECRET else _plain(value)
+    if checked.fetch_meta:
+        held["REP_FETCH_META"] = sorted(checked.fetch_meta)
+    if "REP_OVERRIDES" in held:
+        overrides = mapping(crawler.settings["REP_OVERRIDES"]).items()
+        held["REP_OVERRIDES"] = {
+            pattern: _plain(one if isinstance(one, dict) else {"policy": one})
+            for pattern, one in overrides
+        }
+    return held | {
+        "ROBOTSTXT_OBEY": crawler.settings.getbool("ROBOTSTXT_OBEY"),
+        "ROBOTSTXT_USER_AGENT": list(identity.tokens) if identity.is_chosen else None,
+        "ROBOTSTXT_PARSER": _plain(crawler.settings.get("ROBOTSTXT_PARSER")),
+    }
 
 
 def _plain(value: Any) -> Any:
     """A value as JSON; other types as text."""
+    if isinstance(value, Enum):
+        return value.value
     if isinstance(value, (str, int, float, bool)) or value is None:
         return value
     if isinstance(value, dict):

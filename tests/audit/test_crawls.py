@@ -186,7 +186,37 @@ def test_what_pages_withhold(loop: Loop, tmp_path: Path) -> None:
         )
         assert "train-ai=n by Content-Usage, line 2" in item["because"]["text"]
         assert item["because"]["uri"] == site.url("/robots.txt")
-        _, off = audited([site.url("/x")], tmp_path, loop=loop, settings={"ROBOTSTXT_OBEY": False})
+
+
+# As the command line passes them, and as a trail has them.
+_CHECKED = {
+    "REP_CRAWL_DELAY_EXCESS": ("cap", "cap"),
+    "REP_CRAWL_DELAY_MAX_SECONDS": ("7", 7.0),
+    "REP_AUDIT_QUERY": ("drop", "drop"),
+    "REP_DRY_RUN": ("True", True),
+    "REP_FETCH_META": ('{"proxy": "http://user:secret@proxy.example"}', ["proxy"]),
+    "REP_OVERRIDES": ('{"*.example.org": "ignore"}', {"*.example.org": {"policy": "ignore"}}),
+    "REP_PAGE_OBEY": ("nofollow, NOAI", ["nofollow", "noai"]),
+    "REP_QUICK_RETRY_SECONDS": ("1.0,4.0", None),  # the default
+    "REP_REPORT_CONTACT": (" bot@example.com ", "bot@example.com"),
+    "ROBOTSTXT_OBEY": ("False", False),
+    "ROBOTSTXT_USER_AGENT": ('["FooBot", "BarBot"]', ["FooBot", "BarBot"]),
+}
+
+
+def test_a_trail_has_checked_values(tmp_path: Path) -> None:
+    """`-s ROBOTSTXT_OBEY=False` is a text; a report that reads it must not take it for True."""
+    told = {name: told for name, (told, _) in _CHECKED.items()}
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        urls = [site.url("/private/x"), site.url("/a?token=1")]
+        _, off = audited(urls, tmp_path, settings=told)
         assert_sound(off)
-        assert off.head["settings"]["ROBOTSTXT_OBEY"] is False
-        assert of_kind(off, "decision", "exempt") == [], "nothing was judged, and the trail says so"
+        assert {name: off.head["settings"].get(name) for name in _CHECKED} == {
+            name: checked for name, (_, checked) in _CHECKED.items()
+        }
+        sent = [(one["url"], one["why"], one["by"]) for one in of_kind(off, "exempt")]
+        assert sorted(sent) == [
+            (site.url("/a?"), "off", "request"),
+            (site.url("/private/x"), "off", "request"),
+        ]
+        assert of_kind(off, "decision") == [], "nothing was judged, and the trail says so"
