@@ -36,6 +36,8 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("policies", "proof/trail"),
     ("decisions",),
     ("engine/crawl_log",),
+    ("proof/report",),
+    ("proof/replay",),
     ("policy",),
     ("fetch",),
     ("pace/downloader",),
@@ -46,7 +48,6 @@ _ROOMS: tuple[tuple[str, ...], ...] = (
     ("signals",),
     ("engine",),
     ("stats",),
-    ("proof/report",),
     ("survey/jobs", "survey/spark"),
     ("survey/inputs", "survey/survey_page"),
     ("survey",),
@@ -90,7 +91,7 @@ _MAY_IMPORT = {
 _MAY_IMPORT["proof"] = sys.stdlib_module_names | {
     *("jinja2", "warcio", "scrapy_rep.proof", "scrapy_rep.protocol.secrecy")
 }
-_CRAWLS = ("proof/trail", "proof/report")  # above the other files of their folder
+_CRAWLS = ("proof/trail", "proof/report", "proof/replay")  # above the other files of their folder
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 
 

@@ -38,6 +38,7 @@ from scrapy import Request
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
+from scrapy_rep.proof.replay import with_grounds
 from scrapy_rep.proof.spool import MANIFEST, OWNER_ONLY, SpoolFile
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, TrailError, TrailLine, run_at, runs_in
@@ -46,7 +47,7 @@ from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
 
-from .replaying import replay, with_grounds
+from .replaying import replay
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import count_of, csv_cell, cut, moment, safe, span
 

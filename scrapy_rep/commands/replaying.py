@@ -1,56 +1,18 @@
-"""Replay: makes every decision of a trail again, from the trail alone."""
+"""Replay: makes every decision of a trail again, and shows the differences."""
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
-from contextlib import suppress
-from dataclasses import dataclass
 from typing import Any
 
-from scrapy_rep.cache.memory import Lru
-from scrapy_rep.fetch.reading import Reading
-from scrapy_rep.policy import Policy
-from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.trail_reading import Grounds, Run
-from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
-from scrapy_rep.protocol.access.exchange import remedy_at
-from scrapy_rep.protocol.access.knowledge import Outage
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.errors import InvalidUri, RepError
-from scrapy_rep.protocol.extensions.pace import Excess, pace
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.tokens import as_product_tokens
-from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import SETTINGS
+from scrapy_rep.proof.replay import CONFIRMED, DIFFERS, Replayer
+from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.protocol.verdict import Verdict
 
 from .running import FOUND, OK, UNSETTLED, Call
 from .terminal import count_of, safe
 
-_FILES_OCTETS = 1 << 28
 _SHOWN = 20  # differences
-_OVERRIDE = "override"
-
-
-@dataclass(frozen=True, slots=True)
-class Replayed:
-    """The result of judging a decision again.
-
-    Attributes:
-        word: confirmed, differs, redacted, or the reason why it cannot be judged again.
-        now: the new verdict, if it differs.
-    """
-
-    word: str
-    now: Verdict | None = None
-
-
-_CONFIRMED, _DIFFERS, _REDACTED = "confirmed", "differs", "redacted"
-
-
-class NotReplayableError(Exception):
-    """A decision cannot be made again; the message tells why."""
 
 
 def replay(run: Run, call: Call) -> int:
@@ -63,9 +25,9 @@ def replay(run: Run, call: Call) -> int:
     counts: Counter[str] = Counter()
     for record, outcome, count in replayer.outcomes():
         counts[outcome.word] += count
-        if outcome.word == _DIFFERS and (call.is_json or counts[_DIFFERS] <= _SHOWN):
+        if outcome.word == DIFFERS and (call.is_json or counts[DIFFERS] <= _SHOWN):
             _tell(record, outcome.now, call)
-    differing = counts[_DIFFERS]
+    differing = counts[DIFFERS]
     if call.is_json:
         call.row({"run": run.name, "counts": counts})
     else:
@@ -75,7 +37,7 @@ def replay(run: Run, call: Call) -> int:
         call.line(f"{safe(run.name)}: {held or 'no decisions'}")
     if differing:
         return FOUND
-    return OK if counts.total() == counts[_CONFIRMED] else UNSETTLED
+    return OK if counts.total() == counts[CONFIRMED] else UNSETTLED
 
 
 def _tell(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
@@ -88,171 +50,3 @@ def _tell(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
     call.line(f"{safe(record['url'])} (number {record['n']})")
     call.line(f"  in the trail: {before}")
     call.line(f"  now: {safe(now)}")
-
-
-def with_grounds(
-    run: Run, *, needs_bodies: bool = True
-) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
-    """Yield each record but those of files, with its policy and the octets of its file.
-
-    Memory: the policies of one segment, and up to 256 MB of files.
-    """
-    grounds = Grounds()
-    bodies: Lru[str, bytes] = Lru(_FILES_OCTETS)
-    for place, record in run.records():
-        grounds.take(place, record)
-        if record["t"] != records.BODY:
-            policy = grounds.policy_of(record) if record["t"] in records.NUMBERED else None
-            yield record, policy, bodies.get((policy or {}).get("body", ""))
-        elif needs_bodies:
-            with suppress(ValueError):
-                body = records.octets_of(record)
-                bodies.put(f"sha256:{record.get('sha256')}", body, len(body))
-
-
-class Replayer:
-    """Makes the decisions of a run again, with the same or another policy and agent."""
-
-    def __init__(self, run: Run, *, preset: str | None = None, agent: str | None = None) -> None:
-        """Take the run, and the policy and agent to use instead.
-
-        Raises:
-            RepError: the policy or the agent is invalid.
-        """
-        self._run = run
-        self._access = None if preset is None else AccessPolicy(preset)
-        self._agent = None if agent is None else as_product_tokens(agent)
-        # With the record behind each policy: another segment may use the number for another policy.
-        self._made: Lru[int, tuple[dict[str, Any], Policy]] = Lru(_FILES_OCTETS)
-        head = run.head
-        self._settings: dict[str, Any] = head.get("settings") or {}
-        self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
-
-    def outcomes(self) -> Iterator[tuple[dict[str, Any], Replayed, int]]:
-        """Yield each record with its result, and the number of decisions it stands for."""
-        for record, told, body in with_grounds(self._run):
-            if record["t"] == records.DECISION:
-                yield record, self._outcome(record, told, body), 1
-            elif record["t"] == records.GAP:
-                lost = int(record.get("allowed", 0)) + int(record.get("disallowed", 0))
-                yield record, Replayed("lost in a gap"), lost
-        if self._run.damaged_count:
-            yield {}, Replayed("not replayable: damaged records"), self._run.damaged_count
-
-    def _outcome(
-        self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None
-    ) -> Replayed:
-        if record.get("redacted"):
-            return Replayed(_REDACTED)
-        try:
-            now = self._verdict(record, told, body)
-        except NotReplayableError as error:
-            return Replayed(f"not replayable: {error}")
-        except (RepError, KeyError, TypeError, ValueError) as error:
-            return Replayed(f"not replayable: {type(error).__name__}")
-        return Replayed(_CONFIRMED if self._is_same(record, now) else _DIFFERS, now)
-
-    def _is_same(self, record: dict[str, Any], now: Verdict) -> bool:
-        if self._access is not None or self._agent is not None:
-            return bool(record["allowed"] == now.allowed)
-        return (record["allowed"], record["reason"], record.get("line", 0)) == (
-            now.allowed,
-            now.reason.name,
-            now.line,
-        ) and record.get("group", "") == now.product_token
-
-    def _verdict(
-        self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None
-    ) -> Verdict:
-        reason, url = record["reason"], record["url"]
-        if reason == Reason.INVALID_URI.name:
-            return _of_invalid(url)
-        if reason == Reason.DROPPED.name:
-            raise NotReplayableError("an operator dropped its origin")
-        if "p" not in record:
-            raise NotReplayableError("there was no policy")
-        if told is None:
-            raise NotReplayableError("its policy is missing")
-        policy = self._policy(record, told, body)
-        tokens = self._agent or tuple(record.get("tokens") or self._tokens)
-        verdict = policy.verdict(url, tokens)
-        if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
-            return self._pace_verdict(policy, tokens, record) or verdict
-        return verdict
-
-    def _pace_verdict(
-        self, policy: Policy, tokens: tuple[str, ...], record: dict[str, Any]
-    ) -> Verdict | None:
-        """The verdict that follows from the site's pace rules; None without one."""
-        asked = policy.asked_of(tokens)
-        if record["reason"] == Reason.VISIT_TIME.name:
-            if asked.visit_time is None:
-                return None
-            return Verdict(allowed=False, reason=Reason.VISIT_TIME)
-        limit = self._value("REP_CRAWL_DELAY_MAX_SECONDS")
-        excess = Excess(self._value("REP_CRAWL_DELAY_EXCESS"))
-        if not pace(asked, float(record["at"]), float(limit), excess).is_skipped:
-            return None
-        return Verdict(allowed=False, reason=Reason.CRAWL_DELAY)
-
-    def _value(self, name: str) -> Any:
-        return self._settings.get(name, SETTINGS[name].default)
-
-    def _policy(self, record: dict[str, Any], told: dict[str, Any], body: bytes | None) -> Policy:
-        """The policy behind a decision."""
-        made = self._made.get(record["p"])
-        if made is not None and made[0] is told:
-            return made[1]
-        policy = self._rebuilt(told, body, float(record["at"]))
-        self._made.put(record["p"], (told, policy), policy.octets)
-        return policy
-
-    def _rebuilt(self, record: dict[str, Any], body: bytes | None, at: float) -> Policy:
-        """A policy from its record and the octets of its file."""
-        if "parser" in record:
-            raise NotReplayableError("another parser was used")
-        origin = Origin.of(record["origin"])
-        if origin is None:
-            raise NotReplayableError("its origin is invalid")
-        event = _event(record["event"])
-        meaning = self._meaning(record, event, at)
-        reading = Reading.of_nothing(origin)
-        if meaning is Meaning.RULES:
-            if body is None:
-                raise NotReplayableError("the octets of its file are missing")
-            limit = int(self._settings.get("REP_PARSE_LIMIT_OCTETS", PARSE_LIMIT_OCTETS))
-            file = parse(body, limit_octets=max(limit, PARSE_LIMIT_OCTETS))
-            reading = Reading(file, file)
-        return Policy(
-            origin, event, meaning, reading, self._tokens, is_stale=bool(record.get("is_stale"))
-        )
-
-    def _meaning(self, record: dict[str, Any], event: Event | None, at: float) -> Meaning:
-        """The meaning of the file; under another policy, the meaning that it would have had."""
-        if self._access is None or event is None:
-            return Meaning(record["meaning"])
-        outage = record.get("outage")
-        if outage is None:
-            hops: list[dict[str, Any]] = record.get("hops") or [{}]
-            return self._access.meaning(event, hops[-1].get("status"))
-        told = Outage(_event(outage["event"]) or Failure.LOCAL, (), outage["since"], at, 1, at)
-        _, remedy = remedy_at(at, told, self._access, has_copy="body" in record)
-        if remedy is Remedy.COPY:
-            return Meaning.RULES
-        # The rest depends on facts that the trail does not have; the more restrictive reading
-        # counts.
-        return Meaning.ALLOW if remedy is Remedy.ALLOW else Meaning.DISALLOW
-
-
-def _event(name: str) -> Event | None:
-    if name == _OVERRIDE:
-        return None
-    return int(name) if name.isdigit() else Failure(name)
-
-
-def _of_invalid(url: str) -> Verdict:
-    try:
-        Origin.of(url)
-    except InvalidUri:
-        return Verdict(allowed=False, reason=Reason.INVALID_URI)
-    raise NotReplayableError("its URL had userinfo, which trails leave out")

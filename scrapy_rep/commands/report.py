@@ -12,9 +12,9 @@ Examples:
   scrapy rep report audit/latest --json > report.json
 
 exit status: 0 done, and each trail is complete; 1 a trail was changed or damaged; 2 wrong usage; 4
-a part of a trail is missing, or it has no end; 5 a request came too soon after another of the same
-crawl, or during a rest; of several, 1 comes first, and then 5; the report is written in all cases
-except 2
+a part of a trail is missing, or it has no end; 5 a disallowed request was sent (a dry run, or a
+redirect in a browser), or a request came too soon after another of the same crawl, or during a
+rest; of several, 1 comes first, and then 5; the report is written in all cases except 2
 """
 
 from __future__ import annotations
@@ -35,10 +35,11 @@ OPTIONS = """
 runs RUN...  the folder of a run, or of several runs
 -o --output FILE  write a page, such as report.html
 --json  write the numbers as JSON
+--allow-dry-run  end with status 0 although a dry run sent disallowed requests
 --queries  show the values in the queries of URLs, which may be secret
 """
 
-_TOO_SOON = 5
+_AGAINST = 5
 _STATUSES = {WHOLE: OK, CHANGED: FOUND, INCOMPLETE: UNSETTLED}
 
 
@@ -61,20 +62,21 @@ def run(call: Call) -> int:
         put(Path(output), page(report).encode())
     if call.is_json:
         call.row(report.as_dict())
-        return _status(report)
+        return _status(report, allows_dry_run=call.options.allow_dry_run)
     words = {BAD: ("wrong: ", "red"), NOTE: ("note: ", "yellow")}
     for kind, sentence in verdict(report):
         mark, colour = words.get(kind, ("", "bold"))
         call.line(call.paint(mark, colour, "bold") + safe(sentence))
     if output:
         call.line(f"{output}: written")
-    return _status(report)
+    return _status(report, allows_dry_run=call.options.allow_dry_run)
 
 
-def _status(report: CrawlReport) -> int:
-    too_soon = sum(row.too_soon for row in report.paces.rows)
-    too_soon += sum(row.too_soon for row in report.rests.rows)
-    return _TOO_SOON if too_soon and report.state != CHANGED else _STATUSES[report.state]
+def _status(report: CrawlReport, *, allows_dry_run: bool) -> int:
+    dry = sum(row.count for row in report.exemptions.rows if row.why == "dry-run")
+    went_on = report.totals.went_on - (dry if allows_dry_run else 0)
+    is_against = went_on > 0 or report.too_soon_count > 0
+    return _AGAINST if is_against and report.state != CHANGED else _STATUSES[report.state]
 
 
 def refuse_page_without_jinja(output: str | None) -> None:

@@ -138,24 +138,6 @@ def test_a_fetch_is_counted_once(tmp_path: Path) -> None:
     assert found.chains.rows[0].asked == (True, False)
 
 
-def test_verdicts(tmp_path: Path) -> None:
-    def said(made: Made) -> str:
-        return " ".join(f"{kind}: {words}" for kind, words in verdict(report_of([made.end()])))
-
-    made = Made(tmp_path, "fine")
-    made.decide(f"{A}/1", made.policy(A))
-    assert said(made).startswith("good: 1 request was judged by robots.txt and allowed")
-    made = Made(tmp_path, "dry", REP_DRY_RUN=True)
-    made.forbid(f"{A}/x", made.policy(A), outcome="would-drop")
-    made.exempt(f"{A}/y")
-    words = said(made)
-    assert "bad: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these" in words
-    assert "a dry run (REP_DRY_RUN)" in words
-    assert "note: 1 request was sent without being judged" in words
-    made = Made(tmp_path, "off", ROBOTSTXT_OBEY=False)
-    assert "note: No request was judged by robots.txt: the crawl did not obey" in said(made)
-
-
 def test_what_was_exempted_by_the_settings(tmp_path: Path) -> None:
     made = Made(tmp_path, REP_CRAWL_DELAY_EXCESS="ignore")
     made.decide(f"{B}/1", made.policy(B, source="override", hops=None), reason="OVERRIDDEN")

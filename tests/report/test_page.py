@@ -81,7 +81,7 @@ def test_what_it_shows(tmp_path: Path) -> None:
     for words in (
         *["Robots.txt report: a crawl of made", "Verdict", "Wrong:", "Note:"],
         *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these were sent"],
-        *["50 requests were sent without being judged", "The trail is not complete"],
+        *["50 requests were sent that no robots.txt decided", "The trail is not complete"],
         *["Runs and settings", "MadeBot/1.0", "Decisions over time, as numbers"],
         *["Redirects", "Rules that decided", "requests came too soon"],
         *["Limits", "the trail was closed"],

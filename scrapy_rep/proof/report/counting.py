@@ -43,7 +43,9 @@ _STEPS = 20  # of the wall clock of a run
 _WENT_ON = {"would-drop": "dry-run", "slipped": "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
-_NETWORK = "network"
+_NETWORK, _OVERRIDE = "network", "override"
+_ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
+"""The reasons with which a policy for errors allows."""
 _HOPS = 8  # of a chain; no fetch follows more redirects
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
@@ -62,6 +64,7 @@ class Known(NamedTuple):
     """The part of a policy that a report keeps."""
 
     origin: str
+    source: str
     is_stale: bool
     fetched_at: float | None
     crawl_delay: float | None
@@ -139,6 +142,7 @@ class Counting:
             origin.delays[run.name] = Delay(at, origin.crawl_delay, before.seconds)
         run.policies[record["p"]] = Known(
             origin.origin,
+            source,
             bool(record.get("is_stale")),
             record.get("fetched_at"),
             origin.crawl_delay,
@@ -188,12 +192,13 @@ class Counting:
         if known is not None:
             self._age(origin, known, record, moment)
         delay = None if known is None else known.crawl_delay
+        is_ignored = bool(delay and delay > run.most_seconds and run.ignores_excess)
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
-            ("delay-ignored", bool(delay and delay > run.most_seconds and run.ignores_excess)),
-            ("overridden", allowed and reason == _OVERRIDDEN),
+            ("delay-ignored", is_ignored and place != HELD_BACK and not is_again),
+            (_permission(reason, known), allowed and not is_again),
         ):
-            if is_so:
+            if why and is_so:
                 self.exemptions.of(why, name).add(url)
         if "line" in record:
             rule, group = _text(record["rule"]), _text(record.get("group", ""))
@@ -322,6 +327,13 @@ class Fetching:
             found.milliseconds = {name: times.quantile(part) for name, part in _QUANTILES.items()}
         found.chains = rows_of(self._chains, lambda chain: (chain.origin, chain.uris))
         return found
+
+
+def _permission(reason: str, known: Known | None) -> str:
+    """What else than a robots.txt allowed a request; empty if that did."""
+    if known is not None and known.source == _OVERRIDE:
+        return "overridden"
+    return "errors" if reason in _ERRORS else ""
 
 
 def _was_asked(hop: Record) -> bool:

@@ -25,8 +25,8 @@ because of the network between them.
 _OF_RUNS: dict[str, Callable[[RunFacts], bool]] = {
     "A trail that was changed or damaged proves nothing: {}.": lambda run: run.state == CHANGED,
     "Events after the last record are unknown: {}.": lambda run: run.ended is None,
-    "The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off), so its requests were "
-    "neither judged nor recorded: {}.": lambda run: run.settings.get("ROBOTSTXT_OBEY") is False,
+    "The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off), so its requests were not "
+    "judged: {}.": lambda run: not run.is_obeying,
     "The queries of URLs are left out, so decisions on them cannot be repeated: {}.": (
         lambda run: (
             run.redacted_from is not None or run.settings.get("REP_AUDIT_QUERY") in ("hash", "drop")

@@ -122,6 +122,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
             and not str(name).endswith(_PATHS)
             and of != _SCRAPYS_PARSER
         },
+        is_obeying=str(settings.get("ROBOTSTXT_OBEY")).lower() in ("true", "1"),
         contact=str(settings.get(_CONTACT, "")),
         began_at=head.get("at"),
         ended_at=run.ended_at,

@@ -44,6 +44,7 @@ class RunFacts:
 
     Attributes:
         contact: the operator, and how to contact them; may be empty.
+        is_obeying: whether the crawl obeyed robots.txt (`ROBOTSTXT_OBEY`).
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
         last_n: the number of its last decision.
@@ -58,6 +59,7 @@ class RunFacts:
     tokens: tuple[str, ...]
     software: Mapping[str, str]
     settings: Mapping[str, Any]
+    is_obeying: bool
     contact: str
     began_at: float | None
     ended_at: float | None
@@ -134,7 +136,7 @@ class Exemption(Sampled):
     """Requests that robots.txt did not decide on, or not finally.
 
     Attributes:
-        why: as in the trail; or `overridden`, `dry-run`, `slipped`, `delay-ignored`.
+        why: as in the trail; or `overridden`, `errors`, `dry-run`, `slipped`, `delay-ignored`.
         origin: of the requests.
         url: one of them.
     """
@@ -411,6 +413,11 @@ class CrawlReport:
         """The state of the worst trail."""
         states = {run.state for run in self.runs}
         return next((state for state in _WORST_FIRST if state in states), WHOLE)
+
+    @property
+    def too_soon_count(self) -> int:
+        """The number of requests that were sent too soon after another of the same crawl."""
+        return sum(row.too_soon for row in (*self.paces.rows, *self.rests.rows))
 
     def as_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""

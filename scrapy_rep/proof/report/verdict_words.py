@@ -2,63 +2,90 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
-from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, RunFacts
+from .permissions import against, permission_of, undecided
+from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
 
 
-def verdict(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    """Yield sentences on decisions, pace and trail, each with `GOOD`, `NOTE` or `BAD`."""
+def verdict(report: CrawlReport) -> list[tuple[str, str]]:
+    """Sentences on decisions, pace and trail, each with `GOOD`, `NOTE` or `BAD`, which come first.
+
+    The first sentence is the worst news.
+    """
+    return sorted(_sentences(report), key=lambda one: one[0] != BAD)
+
+
+def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    if report.state != WHOLE:
+        yield _standing(report)
+    yield from _undecided(report)
     yield _judged(report)
-    later, exempt = report.totals.dropped_later, report.totals.exempt.get("dont_obey", 0)
-    if later:
+    if later := report.totals.dropped_later:
         told = f"{_were(later)} allowed first, and then dropped: a browser was redirected to a URL"
         yield NOTE, f"{_counted(later, 'request')} {told} that is not allowed."
-    if exempt:
-        them = "it" if exempt == 1 else "them"
-        told = f"sent without being judged: the crawl exempted {them} (dont_obey_robotstxt)."
-        yield NOTE, f"{_counted(exempt, 'request')} {_were(exempt)} {told}"
-    overridden = sum(row.count for row in report.exemptions.rows if row.why == "overridden")
-    least = "At least " if report.exemptions.missing else ""
-    if overridden:
-        told = (
-            f"{_were(overridden)} sent because of the operator's settings, not by the site's rules"
-        )
-        settings = "(REP_OVERRIDES or REP_POLICY_OVERRIDES)"
-        yield NOTE, f"{least}{_counted(overridden, 'request')} {told} {settings}."
     yield from _paces(report)
     yield from _rests(report)
     if pages := sum(row.count for row in report.payments.rows):
         told = "answered 402 (Payment Required). Nothing was paid."
         yield NOTE, f"{_counted(pages, 'page')} {told}"
-    yield _standing(report)
+    if report.state == WHOLE:
+        yield _standing(report)
+
+
+def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """The requests that no robots.txt decided, and what did, with an example each."""
+    rows = undecided(report)
+    count = sum(row.count for row in rows)
+    least = "At least " if report.exemptions.missing else ""
+    if count:
+        told = f"{_were(count)} sent that no robots.txt decided: {_permissions(rows, report)}."
+        yield NOTE, f"{least}{_counted(count, 'request')} {told}"
+    if _is_off(report) and not any(row.why == "off" for row in rows):
+        told = "The trail does not have all of its requests."
+        yield NOTE, f"The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off). {told}"
+
+
+def _permissions(rows: Sequence[Exemption], report: CrawlReport) -> str:
+    counts: Counter[str] = Counter()
+    samples: dict[str, str] = {}
+    for row in rows:
+        words = permission_of(row, report.runs)
+        counts[words] += row.count
+        samples[words] = min(samples.get(words, row.url), row.url)
+    parts = [f"{count:,} by {words} (such as {samples[words]})" for words, count in counts.items()]
+    return "; ".join(parts)
 
 
 def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
-        why = ": the crawl did not obey it" if _is_off(report) else ""
-        return NOTE, f"No request was judged by robots.txt{why}."
+        return NOTE, "No request was judged by robots.txt."
     judged = f"{_counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
     good = GOOD if report.state == WHOLE else NOTE  # missing records may be bad ones
     if not totals.disallowed:
         return good, f"{judged} and allowed."
     told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
-    if not totals.went_on:
-        is_all = good == GOOD and not totals.exempt.get("dont_obey") and not _is_off(report)
-        more = ": no request was sent against a robots.txt" if is_all else ""
-        return good, f"{told}. None of these was sent{more}."
-    is_dry = any(row.why == "dry-run" for row in report.exemptions.rows)
-    dry = " The crawl was a dry run (REP_DRY_RUN)." if is_dry else ""
-    return BAD, f"{told}, and {totals.went_on:,} of these were sent all the same.{dry}"
+    if totals.went_on:
+        told = f"{told}, and {totals.went_on:,} of these {_were(totals.went_on)} sent all the same"
+        return BAD, f"{told}: {_permissions(against(report), report)}."
+    more = ": no request was sent against a robots.txt" if _is_clean(report) else ""
+    return good, f"{told}. None of these was sent{more}."
+
+
+def _is_clean(report: CrawlReport) -> bool:
+    """Whether every request was sent as a robots.txt wanted, as far as a trail can show."""
+    is_all = report.state == WHOLE and not report.exemptions.missing and not _is_off(report)
+    return is_all and not undecided(report) and not report.too_soon_count
 
 
 def _is_off(report: CrawlReport) -> bool:
     """Whether a crawl judged nothing."""
-    return any(run.settings.get("ROBOTSTXT_OBEY") is False for run in report.runs)
+    return any(not run.is_obeying for run in report.runs)
 
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:

@@ -1,0 +1,239 @@
+"""The first line of a report is the worst news of a crawl: a table of cases."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.proof.spool import MANIFEST, SpoolFile
+from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.proof.trail_records import line
+from scrapy_rep.proof.trail_writer import packed
+from tests.audit.making import judged
+from tests.commands.calling import rep
+from tests.report.making import Made
+
+A, B = "https://a.example", "https://b.example"
+GRANT = {"policy": "ignore", "until": "2027-01-31", "why": "contract 12"}
+
+
+def forged(run: Run, before: dict[str, Any], after: dict[str, Any]) -> None:
+    """Change records, with right digests, marks and manifest."""
+    segments = []
+    for one in run.segments:
+        lines = [found.record or {} for found in one.lines()]
+        one.path.unlink()
+        file = SpoolFile(run.path / one.plain_name)
+        for record in lines:
+            if before.items() <= record.items():
+                record.update(after)
+            if record["t"] == "mark":
+                record.update({"lines": file.records, "sha256": file.sha256})
+            file.append(line(record).encode(), 1)
+        file.close()
+        segments.append({**file.facts, "name": packed(file.path).name})
+    manifest = {**(run.manifest or {}), "segments": segments}
+    (run.path / MANIFEST).write_text(json.dumps(manifest))
+
+
+def _obeyed(root: Path) -> None:
+    judged(root, [f"{A}/1", f"{A}/private/x"]).end()
+
+
+def _forged(root: Path) -> None:
+    run = judged(root, [f"{A}/1", f"{A}/2"]).end()
+    forged(run, {"t": "policy"}, {"meaning": "allow"})
+
+
+def _killed(root: Path) -> None:
+    judged(root, [f"{A}/1", f"{A}/private/x"])
+
+
+def _off(root: Path) -> None:
+    made = Made(root, ROBOTSTXT_OBEY=False)
+    made.exempt(f"{A}/2", "off")
+    made.exempt(f"{A}/1", "off")
+    made.end()
+
+
+def _off_unknown(root: Path) -> None:
+    """As trails were written before requests of such crawls were recorded."""
+    Made(root, ROBOTSTXT_OBEY="False").end()
+
+
+def _exempt(root: Path) -> None:
+    crawl = judged(root, [f"{A}/1"])
+    crawl.judge([f"{A}/private/x?token=1"], dont_obey_robotstxt=True)
+    crawl.end()
+
+
+def _overridden(value: Any) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root, REP_OVERRIDES={"*.example.net": {"policy": "strict"}, "b.*": value})
+        made.forbid(f"{A}/x", made.policy(A))
+        p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
+        made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+        made.end()
+
+    return build
+
+
+def _of_own_file(root: Path) -> None:
+    made = Made(root, REP_OVERRIDES={"b.example": {"robots_txt": "User-agent: *\nDisallow: /x"}})
+    made.decide(f"{B}/1", made.policy(B, source="override", event="override", hops=None))
+    made.end()
+
+
+def _errors(root: Path) -> None:
+    made = Made(root, REP_POLICY="lenient")
+    p = made.policy(A, event="503", access_result="unreachable", meaning="allow")
+    made.decide(f"{A}/1", p, reason="UNREACHABLE")
+    made.end()
+
+
+def _dry(root: Path) -> None:
+    made = Made(root, REP_DRY_RUN=True)
+    made.forbid(f"{A}/x", made.policy(A), outcome="would-drop")
+    made.end()
+
+
+def _slipped(root: Path) -> None:
+    made = Made(root)
+    made.forbid(f"{A}/x", made.policy(A), by="browser", outcome="slipped")
+    made.end()
+
+
+def _capped(root: Path) -> None:
+    made = Made(root, REP_CRAWL_DELAY_EXCESS="cap", REP_CRAWL_DELAY_MAX_SECONDS=1.0)
+    p = made.policy(A, crawl_delay=400.0)
+    for number in range(3):
+        made.decide(f"{A}/{number}", p)
+        made.send(A, number, number, 1.0)
+    made.end()
+
+
+def _ignored(root: Path) -> None:
+    made = Made(root, REP_CRAWL_DELAY_EXCESS="ignore")
+    p = made.policy(A, crawl_delay=400.0)
+    for number in range(3):
+        made.decide(f"{A}/{number}", p)
+    made.end()
+
+
+def _redacted(root: Path) -> None:
+    judged(root, [f"{A}/1", f"{A}/2?x=1"], REP_AUDIT_QUERY="drop").end()
+
+
+_UNDECIDED = "note: {} sent that no robots.txt decided: "
+_CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
+    "obeyed": (
+        _obeyed,
+        0,
+        (
+            "2 requests were judged by robots.txt; 1 was disallowed. None of these was sent: no "
+            "request was sent against a robots.txt."
+        ),
+    ),
+    "redacted": (_redacted, 0, "2 requests were judged by robots.txt and allowed."),
+    "off": (
+        _off,
+        0,
+        _UNDECIDED.format("2 requests were")
+        + f"2 by ROBOTSTXT_OBEY, which was off (such as {A}/1).",
+    ),
+    "off, without records": (
+        _off_unknown,
+        0,
+        (
+            "note: The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off). The trail does not "
+            "have all of its requests."
+        ),
+    ),
+    "exempt": (
+        _exempt,
+        0,
+        _UNDECIDED.format("1 request was")
+        + f"1 by dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…).",
+    ),
+    "override": (
+        _overridden({"policy": "ignore"}),
+        0,
+        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
+    ),
+    "own file": (
+        _of_own_file,
+        0,
+        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
+    ),
+    "grant": (
+        _overridden(GRANT),
+        0,
+        _UNDECIDED.format("1 request was")
+        + "1 by a grant in REP_OVERRIDES (contract 12; until 2027-01-31) "
+        + f"(such as {B}/1).",
+    ),
+    "errors": (
+        _errors,
+        0,
+        _UNDECIDED.format("1 request was")
+        + f"1 by the policy for errors (REP_POLICY) (such as {A}/1).",
+    ),
+    "dry run": (
+        _dry,
+        5,
+        (
+            "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent "
+            f"all the same: 1 by REP_DRY_RUN (such as {A}/x)."
+        ),
+    ),
+    "slipped": (
+        _slipped,
+        5,
+        (
+            "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent "
+            f"all the same: 1 by a redirect in a browser (such as {A}/x)."
+        ),
+    ),
+    "capped": (
+        _capped,
+        5,
+        "wrong: 1 origin set a delay; 1 of them got requests before it was over.",
+    ),
+    "ignored": (
+        _ignored,
+        0,
+        _UNDECIDED.format("3 requests were")
+        + "3 by REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site "
+        + f"(such as {A}/0).",
+    ),
+    "killed": (
+        _killed,
+        4,
+        (
+            "note: The trail is not complete: the trail has no end: the crawl was killed, or is "
+            "still running; complete up to number 2."
+        ),
+    ),
+}
+
+
+@pytest.mark.parametrize("name", _CASES)
+def test_the_first_line(name: str, tmp_path: Path) -> None:
+    build, status, first = _CASES[name]
+    build(tmp_path)
+    done = rep("report", tmp_path)
+    assert (done.out.splitlines()[0], done.status) == (first, status)
+    is_clean = "no request was sent against a robots.txt" in done.out
+    assert is_clean is (name == "obeyed")
+
+
+@pytest.mark.parametrize(("build", "status"), [(_dry, 0), (_slipped, 5), (_capped, 5)])
+def test_a_dry_run_that_is_meant(
+    build: Callable[[Path], None], status: int, tmp_path: Path
+) -> None:
+    build(tmp_path)
+    assert rep("report", tmp_path, "--allow-dry-run").status == status
