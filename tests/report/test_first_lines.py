@@ -210,6 +210,15 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
         + "3 by REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site "
         + f"(such as {A}/0).",
     ),
+    "forged": (
+        _forged,
+        1,
+        (
+            "wrong: The trail was changed or damaged, so it proves nothing: 2 decisions differ "
+            "when they are made again from the octets in the trail: scrapy rep audit replay shows "
+            "them."
+        ),
+    ),
     "killed": (
         _killed,
         4,
@@ -237,3 +246,61 @@ def test_a_dry_run_that_is_meant(
 ) -> None:
     build(tmp_path)
     assert rep("report", tmp_path, "--allow-dry-run").status == status
+
+
+def test_a_report_makes_each_decision_again(tmp_path: Path) -> None:
+    _redacted(tmp_path)
+    out = rep("report", tmp_path).out
+    assert "note: 1 of 2 decisions cannot be made again: redacted. The others " in out
+    _obeyed(tmp_path)
+    found = json.loads(rep("report", tmp_path, "--json").out)
+    assert [one["replayed"] for one in found["runs"]] == [
+        {"confirmed": 1, "redacted": 1},
+        {"confirmed": 2},
+    ]
+
+
+def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path) -> None:
+    """Which file was read, when, what was sent against it, and what allowed that."""
+    pytest.importorskip("jinja2", reason="needs Jinja")
+    made = Made(tmp_path, REP_OVERRIDES={"b.example": GRANT}, REP_REPORT_CONTACT="Archive")
+    digests = [f"{number:064x}" for number in range(9)]
+    for digest in digests:
+        hop = {"uri": f"{A}/moved/r", "at": made.now, "status": 200, "source": "network"}
+        p = made.policy(A, body=f"sha256:{digest}", fetched_at=made.now, hops=[hop])
+        made.now += 60
+    made.forbid(f"{A}/x", p)
+    made.forbid(f"{A}/y", p, outcome="slipped", by="browser")
+    again = {"event": "200", "access_result": "successful", "meaning": "rules", "hops": [hop]}
+    made.put("policy", p=p, origin=A, source="network", body=f"sha256:{digests[8]}", **again)
+    hop = {"uri": f"{B}/robots.txt", "at": made.now, "failure": "timeout", "source": "network"}
+    made.policy(B, event="timeout", access_result="unreachable", meaning="disallow", hops=[hop])
+    p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
+    made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+    made.end()
+    output = tmp_path / "report.html"
+    rep("report", tmp_path, "-o", output)
+    text = output.read_text(encoding="utf-8")
+    sites = text[text.index('id="sites"') : text.index('id="runs"')]
+    first, second = sites.split("<h3>")[1:]
+    for words in (
+        f"{A}</h3>",
+        f"{A}/moved/r: 200 (successful)",
+        f"SHA-256 {digests[8]}",
+        "2027-01-15 08:08:00 UTC",
+        "4 versions before these are not shown",
+        f"1 request, such as {A}/y",
+        "a redirect in a browser",
+        "2 requests judged by it; 1 dropped",
+    ):
+        assert words in first, words
+    assert digests[3] not in first
+    for words in (
+        f"{B}</h3>",
+        f"{B}/robots.txt: timeout (unreachable)",
+        f"1 request, such as {B}/1",
+        "a grant in REP_OVERRIDES (contract 12; until 2027-01-31)",
+    ):
+        assert words in second, words
+    assert "<title>Robots.txt report: a.example and b.example, 2027-01-15 (made)</title>" in text
+    assert "Policies by host pattern" in text, "plain words beside the names of settings"

@@ -92,8 +92,9 @@ def test_sites(tmp_path: Path) -> None:
     )
     first, second = found.origins.rows
     assert (first.origin, first.judged, first.held_back, first.exempt) == (A, 4, 2, 1)
-    assert (first.requests, first.redirects, first.age_seconds) == (2, 1, 9.0)
-    assert (second.origin, second.event, second.access_result) == (B, "timeout", "unreachable")
+    assert (first.requests, first.age_seconds) == (2, 9.0)
+    (file,) = second.files
+    assert (second.origin, file.event, file.access_result) == (B, "timeout", "unreachable")
     assert second.requests == 2
     assert found.withheld.rows == (
         Withheld("request", "nofollow", "nofollow by meta 1", "withheld", 2, f"{A}/page1"),

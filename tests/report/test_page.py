@@ -14,6 +14,7 @@ import pytest
 
 from scrapy_rep.proof.report.report_making import report_of
 from scrapy_rep.proof.report.report_values import CrawlReport
+from scrapy_rep.proof.trail_reading import Run
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
 from tests.others.browsers import CHROMIUM
@@ -29,7 +30,7 @@ def _page(report: CrawlReport) -> str:
     return page(report)
 
 
-def made_of_all(root: Path, *, every: int = 1) -> CrawlReport:
+def made_of_all(root: Path, *others: Run, every: int = 1) -> CrawlReport:
     """Something in every section, and hostile text wherever a site or a spider may put it.
 
     `every` thins out the hostile URLs: every 7th, say.
@@ -55,7 +56,7 @@ def made_of_all(root: Path, *, every: int = 1) -> CrawlReport:
     made.writer.lose(made.n + 1, "disallowed", made.now)
     made.n += 1
     made.now += 10
-    return report_of([made.end(HOSTILE)])
+    return report_of([made.end(HOSTILE), *others])
 
 
 def test_nothing_in_it_runs_or_is_loaded(tmp_path: Path) -> None:
@@ -79,7 +80,7 @@ def test_nothing_in_it_runs_or_is_loaded(tmp_path: Path) -> None:
 def test_what_it_shows(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path))
     for words in (
-        *["Robots.txt report: a crawl of made", "Verdict", "Wrong:", "Note:"],
+        *["Robots.txt report: ", "2027-01-15 (made)</h1>", "Verdict", "Wrong:", "Note:"],
         *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these were sent"],
         *["50 requests were sent that no robots.txt decided", "The trail is not complete"],
         *["Runs and settings", "MadeBot/1.0", "Decisions over time, as numbers"],
@@ -131,7 +132,7 @@ def test_times_and_wide_tables_say_what_they_are(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path, every=7))
     heads = re.findall(r'<th scope="col"[^>]*>(began|last record|from|since|until)([^<]*)<', text)
     assert {ends for _, ends in heads} == {" (UTC)", ""}
-    assert [start for start, ends in heads if not ends] == ["from", "from"], "sources, and numbers"
+    assert [start for start, ends in heads if not ends] == ["from"], "numbers"
     wide = re.findall(r'<p class="scrolls">[^<]+</p>\s*<div class="wide"', text)
     assert 5 < len(wide) < text.count('<div class="wide"')
 
@@ -141,7 +142,7 @@ def test_a_crawl_without_anything(tmp_path: Path) -> None:
     for words in (
         "No request was judged by robots.txt.",
         "The trail is complete",
-        "No exemptions: robots.txt decided",
+        "Robots.txt report: no site, 2027-01-15 (made)",
         "No origin set a delay",
         "Nothing was withheld",
         "all records were written",
@@ -206,7 +207,8 @@ _MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) i
 def test_in_chromium(tmp_path: Path) -> None:
     """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
     path, for_axe = tmp_path / "page.html", tmp_path / "for_axe.html"
-    path.write_text(_page(made_of_all(tmp_path)), encoding="utf-8")
+    runs = [Made(tmp_path / "more", f"20260101T120000-abcde{n}").end() for n in range(2)]
+    path.write_text(_page(made_of_all(tmp_path, *runs)), encoding="utf-8")
     for_axe.write_text(_page(made_of_all(tmp_path / "axe", every=7)), encoding="utf-8")
     done = subprocess.run(
         [sys.executable, "-m", "tests.survey.browser", CHROMIUM, str(path), str(for_axe)],
@@ -222,5 +224,6 @@ def test_in_chromium(tmp_path: Path) -> None:
         assert seen["events"] == [path.as_uri()]
         assert seen["content_width"] <= seen["width"]
         assert seen["paper_octets"] > 10_000
+        assert seen["paper_width"] <= 718, "a table is cut at the right"
         is_light = seen["scheme"] == "light"
         assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")

@@ -18,6 +18,8 @@ from typing import Any
 from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
+PAPER_WIDTH = 718  # of A4 within the margins of a browser, in CSS pixels
+
 
 def main(chromium: str, page: str, for_axe: str = "") -> None:
     uri, uri_for_axe = Path(page).as_uri(), Path(for_axe or page).as_uri()
@@ -38,7 +40,7 @@ def _seen(browser: Any, uri: str, scheme: str, width: int) -> dict[str, Any]:
     tab.on("pageerror", lambda error: events.append(str(error)))
     tab.on("console", lambda message: events.append(message.text))
     tab.goto(uri)
-    return {
+    found = {
         "events": events,
         "scheme": scheme,
         "width": width,
@@ -46,6 +48,9 @@ def _seen(browser: Any, uri: str, scheme: str, width: int) -> dict[str, Any]:
         "ground": tab.evaluate("getComputedStyle(document.body).backgroundColor"),
         "paper_octets": len(tab.pdf()),
     }
+    tab.set_viewport_size({"width": PAPER_WIDTH, "height": 1000})
+    tab.emulate_media(media="print")
+    return {**found, "paper_width": tab.evaluate("document.documentElement.scrollWidth")}
 
 
 def _violations(browser: Any, uri: str, scheme: str, width: int) -> list[str]:

@@ -22,6 +22,7 @@ from .report_values import (
     Delay,
     Exemption,
     Fetches,
+    FileRead,
     Lost,
     OriginFacts,
     Priced,
@@ -131,11 +132,18 @@ class Counting:
 
     def _hear_policy(self, run: RunCounts, record: Record) -> None:
         hops, source = record.get("hops") or (), _text(record.get("source", ""))[:_URI_CHARACTERS]
-        event, meaning = _text(record["event"]), _text(record["meaning"])
         origin = self.origins.of(_text(record["origin"]))
-        origin.event, origin.meaning = event, meaning
-        origin.access_result, origin.source = _text(record.get("access_result") or ""), source
-        origin.redirects = sum(map(_is_redirect, hops))
+        uri = hops[-1]["uri"] if hops else f"{origin.origin}/robots.txt"
+        file = FileRead(
+            uri="" if source == _OVERRIDE else self._url(uri),
+            event=_text(record["event"]),
+            access_result=_text(record.get("access_result") or ""),
+            meaning=_text(record["meaning"]),
+            source=source,
+            sha256=_text(record.get("body", "")).removeprefix("sha256:"),
+            fetched_at=record.get("fetched_at"),
+        )
+        origin.read(file)
         origin.crawl_delay, at = record.get("crawl_delay"), float(record.get("at", 0.0))
         before = origin.delays.get(run.name, Delay(-1.0, None, None))
         if (origin.crawl_delay, before.seconds) != (None, None) and at > before.since:

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import heapq
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
+from scrapy_rep.proof.replay import DIFFERS, Replayer
 from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
@@ -108,6 +110,12 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
     settings = head.get("settings", {})
     before = (trail.manifest or {}).get("redacted_from")
     problems = [*_uncounted(run), *check.problems]
+    replayed: dict[str, int] = {} if problems else _replayed(trail)
+    if differing := replayed.get(DIFFERS):
+        problems.append(
+            f"{differing:,} decision{' differs' if differing == 1 else 's differ'} when they are "
+            "made again from the octets in the trail: scrapy rep audit replay shows them"
+        )
     state = CHANGED if problems else INCOMPLETE if check.missing else WHOLE
     return RunFacts(
         run=trail.name,
@@ -130,6 +138,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         state=state,
         last_n=check.last_n,
         records=check.record_count,
+        replayed=replayed,
         problems=tuple(problems[:_TOLD]),
         missing=tuple(check.missing[:_TOLD]),
         unmarked=check.unmarked,
@@ -138,6 +147,14 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         redacted_from=None if not isinstance(before, dict) else str(before.get("manifest_sha256")),
         clock_steps=tuple(run.steps),
     )
+
+
+def _replayed(trail: Trail) -> dict[str, int]:
+    """Make each decision of a trail again, and count the results."""
+    counts: Counter[str] = Counter()
+    for _, outcome, count in Replayer(trail).outcomes():
+        counts[outcome.word] += count
+    return dict(counts)
 
 
 def _uncounted(run: RunCounts) -> Iterator[str]:
@@ -149,6 +166,10 @@ def _uncounted(run: RunCounts) -> Iterator[str]:
 def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -> CrawlReport:
     totals = whole.totals
     totals.exempt = Counts(sorted(totals.exempt.items()))
+    paces = _paces(whole, runs)
+    sent = Counter({row.origin: row.too_soon for row in paces.rows})
+    for row in whole.exemptions.held.values():
+        sent[row.origin] += row.count
     decided = sorted(whole.decided.items(), key=lambda one: (-one[1], one[0]))
     return CrawlReport(
         runs=runs,
@@ -159,11 +180,12 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -
             whole.exemptions, lambda row: (_ORDER.get(row.why, 0), -row.count, row.origin)
         ),
         origins=rows_of(
-            whole.origins, lambda row: (-row.went_on, -row.held_back, -row.judged, row.origin)
+            whole.origins,
+            lambda row: (-row.went_on, -sent[row.origin], -row.held_back, -row.judged, row.origin),
         ),
         fetches=whole.fetching.fetches(),
         rules=rows_of(whole.rules, lambda row: (row.allowed, -row.count, row.origin, row.line)),
-        paces=_paces(whole, runs),
+        paces=paces,
         rests=rows_of(whole.rests, lambda row: (-row.too_soon, -row.longest_seconds, row.origin)),
         payments=rows_of(whole.payments, lambda row: (-row.count, row.origin, row.price)),
         withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),

@@ -9,17 +9,21 @@ from typing import Any
 
 from scrapy_rep.proof.html_page import Table, environment, write
 from scrapy_rep.protocol.verdict import Reason
+from scrapy_rep.settings import SETTINGS
 
 from .charts import columns, plot
+from .permissions import against, permission_of, undecided
 from .report_making import report_of, trails_at
-from .report_values import WHOLE, Chain, CrawlReport, OriginFacts, Rows
-from .verdict_words import span, verdict, when
+from .report_values import WHOLE, Chain, CrawlReport, FileRead, Rows
+from .verdict_words import counted, span, verdict, when
 
 _DOTS = 200
 _CHARTED = 20
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
+_HOST_CHARACTERS = 60
+_DAY_CHARACTERS = 10
 _URL_CHARACTERS = 96
 _VALUE_CHARACTERS = 110
 _SOURCES = {
@@ -27,6 +31,16 @@ _SOURCES = {
     "store": "the store: fetched by an earlier crawl or another worker",
     "override": "the operator's settings",
     "gave-up": "nothing: no answer came in time",
+}
+_MEANINGS = {
+    "rules": "its rules applied",
+    "allow": "everything was allowed",
+    "disallow": "everything was disallowed",
+}
+_SCRAPYS = {
+    "ROBOTSTXT_OBEY": "Whether the crawl obeys robots.txt.",
+    "ROBOTSTXT_USER_AGENT": "The name by which the crawl obeys robots.txt.",
+    "ROBOTSTXT_PARSER": "The parser that reads the robots.txt files.",
 }
 _REASONS = {name: reason.value for name, reason in Reason.__members__.items()}
 
@@ -56,6 +70,7 @@ def page(report: CrawlReport) -> str:
             subtitle=_subtitle(report),
             verdict=verdict(report),
             report=report,
+            sites=[*_sites(report, rows)],
             is_whole=report.state == WHOLE,
             grid=_Grids(report, rows),
             reasons=_REASONS,
@@ -81,15 +96,30 @@ def page(report: CrawlReport) -> str:
 
 
 def _title(report: CrawlReport) -> str:
+    """The sites, the dates and the spiders."""
+    began, ended = _times(report)
+    days = dict.fromkeys(when(at)[:_DAY_CHARACTERS] for at in (began, ended) if at is not None)
+    hosts = [row.origin.partition("://")[2] or row.origin for row in report.origins.rows]
+    sites = _listed([host[:_HOST_CHARACTERS] for host in hosts], report.origins.of) or "no site"
     spiders = sorted({run.spider for run in report.runs if run.spider})
-    named = f" of {', '.join(spiders[:_NAMED])}" if spiders else ""
-    crawls = "a crawl" if len(report.runs) == 1 else f"{len(report.runs):,} crawls"
-    return f"Robots.txt report: {crawls}{named}"
+    of_spiders = f" ({_listed(spiders, len(spiders))})" if spiders else ""
+    return f"Robots.txt report: {sites}, {' to '.join(days)}{of_spiders}"
+
+
+def _listed(names: Sequence[str], count: int) -> str:
+    """The first names, and how many more there are."""
+    shown = [*names[:_NAMED], *([f"{count - _NAMED:,} more"] if count > _NAMED else [])]
+    return " and ".join(filter(None, (", ".join(shown[:-1]), *shown[-1:])))
+
+
+def _times(report: CrawlReport) -> tuple[float | None, float | None]:
+    began = min((run.began_at for run in report.runs if run.began_at is not None), default=None)
+    ended = max((run.ended_at for run in report.runs if run.ended_at is not None), default=None)
+    return began, ended
 
 
 def _subtitle(report: CrawlReport) -> str:
-    began = min((run.began_at for run in report.runs if run.began_at is not None), default=None)
-    ended = max((run.ended_at for run in report.runs if run.ended_at is not None), default=None)
+    began, ended = _times(report)
     tokens = sorted({token for run in report.runs for token in run.tokens})
     who = "They sent requests" if len(report.runs) > 1 else "It sent requests"
     asked = f" {who} as {', '.join(tokens)}." if tokens else ""
@@ -170,11 +200,6 @@ def _short(url: str) -> str:
     return f"{url[: half + 20]}…{url[-(half - 20) :]}"
 
 
-def _answer(one: OriginFacts) -> str:
-    result = f" ({one.access_result})" if one.access_result else ""
-    return f"{one.event}{result}" if one.event else "not fetched"
-
-
 def _way(chain: Chain) -> str:
     return " → ".join(
         f"{_short(uri)} ({came or 'unknown'}{'' if asked else '; from a copy'})"
@@ -191,12 +216,43 @@ _CELLS: dict[str, Callable[[Any], str]] = {
     "allowed": lambda allowed: "allowed" if allowed else "disallowed",
     "ended": lambda reason: reason or "no end",
     "software": lambda held: ", ".join(f"{name} {of}" for name, of in held.items()),
-    "answer": _answer,
     "way": _way,
 }
 
 
-def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str]]:
+def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[str], str, list[str]]]:
+    """Yield for each site the files that were read, and the requests that did not follow them."""
+    rows: dict[str, list[str]] = {}
+    for row in (*against(report), *undecided(report)):
+        told = f"{counted(row.count, 'request')}, such as {_short(row.url)}"
+        by = permission_of(row, report.runs)
+        rows.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}")
+    for pace in report.paces.rows:
+        if pace.too_soon:
+            told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"
+            is_cut = (pace.kept_seconds or 0.0) < (pace.asked_seconds or 0.0)
+            by = "REP_CRAWL_DELAY_MAX_SECONDS, which limits it" if is_cut else "no setting"
+            rows.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
+    for one in report.origins.rows[:most]:
+        files = [_file_words(file) for file in one.files]
+        if one.file_count > len(files):
+            files.insert(0, f"{one.file_count - len(files):,} versions before these are not shown")
+        judged = f"{counted(one.judged, 'request')} judged by it; {one.held_back:,} dropped"
+        yield one.origin, files or ["none"], judged, rows.get(one.origin) or ["no request"]
+
+
+def _file_words(file: FileRead) -> str:
+    """The file or the answer, when it came, and what it means."""
+    result = f" ({file.access_result})" if file.access_result else ""
+    told = f"{_short(file.uri)}: {file.event}{result}" if file.uri else "not fetched: REP_OVERRIDES"
+    at = f", at {when(file.fetched_at)} UTC" if file.uri and file.fetched_at is not None else ""
+    source = f", from {_SOURCES.get(file.source, file.source)}" if file.source == "store" else ""
+    means = _MEANINGS.get(file.meaning, file.meaning)
+    digest = f". SHA-256 {file.sha256}" if file.sha256 else ""
+    return f"{told}{at}{source}; {means}{digest}"
+
+
+def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str, str]]:
     """Yield the settings that are not defaults; settings equal in several runs come once."""
     held: dict[tuple[str, str], int] = {}
     for run in report.runs:
@@ -207,9 +263,14 @@ def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str]]:
                 key = name, text[:_VALUE_CHARACTERS] + cut
                 held[key] = held.get(key, 0) + 1
     return [
-        (name, text, "all" if count == len(report.runs) else f"{count:,}")
+        (name, text, _meaning_of(name), "all" if count == len(report.runs) else f"{count:,}")
         for (name, text), count in sorted(held.items())
     ]
+
+
+def _meaning_of(name: str) -> str:
+    """What a setting does, in plain words."""
+    return SETTINGS[name].meaning if name in SETTINGS else _SCRAPYS.get(name, "")
 
 
 def _fetched(report: CrawlReport) -> Iterator[tuple[str, str]]:

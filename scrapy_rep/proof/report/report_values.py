@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from .tallies import ROUNDING_SECONDS, Counted, Counts, Gaps, Held, Tally, Times
@@ -14,6 +14,7 @@ WHOLE, INCOMPLETE, CHANGED = "whole", "incomplete", "changed"
 """The state of a trail: every digest and number is right; or it lacks some records or an end, as it
 says itself; or it contradicts itself, so that it proves nothing."""
 
+_FILES = 5  # kept per origin
 _WORST_FIRST = (CHANGED, INCOMPLETE, WHOLE)
 
 
@@ -48,6 +49,7 @@ class RunFacts:
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
         last_n: the number of its last decision.
+        replayed: the decisions that were made again, by result; empty if none was.
         problems: the first contradictions; `missing`: the first gaps that it reports.
         redacted_from: the manifest of the trail with queries, from which this one was made.
         clock_steps: when the wall clock was set during the crawl, and by how many seconds.
@@ -67,6 +69,7 @@ class RunFacts:
     state: str
     last_n: int
     records: int
+    replayed: Mapping[str, int]
     problems: tuple[str, ...]
     missing: tuple[str, ...]
     unmarked: int
@@ -159,14 +162,34 @@ class Delay(NamedTuple):
         return self.seconds if instant >= self.since else self.before
 
 
-@dataclass
-class OriginFacts(Counted):
-    """One origin, and the last state of its robots.txt.
+@dataclass(frozen=True)
+class FileRead:
+    """A robots.txt, or the answer without one, that decided on requests.
 
     Attributes:
+        uri: where it was, after redirects; empty if the operator's settings replaced it.
+        event: the status or the failure; `access_result` and `meaning` are as in the trail.
+        source: as in the trail.
+        sha256: of the octets that were judged; empty without them.
+    """
+
+    uri: str
+    event: str
+    access_result: str
+    meaning: str
+    source: str
+    sha256: str
+    fetched_at: float | None
+
+
+@dataclass
+class OriginFacts(Counted):
+    """One origin.
+
+    Attributes:
+        files: the last versions of its robots.txt, in order; `file_count` is that of all.
         age_seconds: the greatest age of its copy at a decision.
         requests: the number of requests for its file.
-        redirects: the number of redirects on the last way to it.
         crawl_delay: the last delay in its robots.txt.
 
     Not fields:
@@ -181,12 +204,9 @@ class OriginFacts(Counted):
     went_on: int = 0
     exempt: int = 0
     stale: int = 0
-    event: str = ""
-    access_result: str = ""
-    meaning: str = ""
-    source: str = ""
+    files: list[FileRead] = field(default_factory=list)
+    file_count: int = 0
     requests: int = 0
-    redirects: int = 0
     age_seconds: float | None = None
     crawl_delay: float | None = None
 
@@ -194,6 +214,15 @@ class OriginFacts(Counted):
         self.gaps = Gaps()
         self.asked_at: set[float] = set()
         self.delays: dict[str, Delay] = {}
+
+    def read(self, file: FileRead) -> None:
+        """Note its robots.txt, if it is another one, or has another meaning, than before."""
+        if self.files and replace(file, fetched_at=None, uri="") == replace(
+            self.files[-1], fetched_at=None, uri=""
+        ):
+            return
+        self.files = [*self.files[1 - _FILES :], file]
+        self.file_count += 1
 
     @property
     def weight(self) -> int:
@@ -417,7 +446,8 @@ class CrawlReport:
     @property
     def too_soon_count(self) -> int:
         """The number of requests that were sent too soon after another of the same crawl."""
-        return sum(row.too_soon for row in (*self.paces.rows, *self.rests.rows))
+        paces, rests = self.paces.rows, self.rests.rows
+        return sum(row.too_soon for row in paces) + sum(row.too_soon for row in rests)
 
     def as_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""

@@ -6,6 +6,8 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
+from scrapy_rep.proof.replay import CONFIRMED, DIFFERS
+
 from .permissions import against, permission_of, undecided
 from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts
 
@@ -27,14 +29,15 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     yield _judged(report)
     if later := report.totals.dropped_later:
         told = f"{_were(later)} allowed first, and then dropped: a browser was redirected to a URL"
-        yield NOTE, f"{_counted(later, 'request')} {told} that is not allowed."
+        yield NOTE, f"{counted(later, 'request')} {told} that is not allowed."
     yield from _paces(report)
     yield from _rests(report)
     if pages := sum(row.count for row in report.payments.rows):
         told = "answered 402 (Payment Required). Nothing was paid."
-        yield NOTE, f"{_counted(pages, 'page')} {told}"
+        yield NOTE, f"{counted(pages, 'page')} {told}"
     if report.state == WHOLE:
         yield _standing(report)
+    yield from _replayed(report)
 
 
 def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
@@ -44,7 +47,7 @@ def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
     least = "At least " if report.exemptions.missing else ""
     if count:
         told = f"{_were(count)} sent that no robots.txt decided: {_permissions(rows, report)}."
-        yield NOTE, f"{least}{_counted(count, 'request')} {told}"
+        yield NOTE, f"{least}{counted(count, 'request')} {told}"
     if _is_off(report) and not any(row.why == "off" for row in rows):
         told = "The trail does not have all of its requests."
         yield NOTE, f"The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off). {told}"
@@ -65,7 +68,7 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
         return NOTE, "No request was judged by robots.txt."
-    judged = f"{_counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
+    judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
     good = GOOD if report.state == WHOLE else NOTE  # missing records may be bad ones
     if not totals.disallowed:
         return good, f"{judged} and allowed."
@@ -91,13 +94,13 @@ def _is_off(report: CrawlReport) -> bool:
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     words = [row.word for row in report.paces.rows]
     asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
-    too_fast, origins = words.count("not-kept"), _counted(asking, "origin")
+    too_fast, origins = words.count("not-kept"), counted(asking, "origin")
     if too_fast:
         told = f"set a delay; {too_fast:,} of them got requests before it was over."
         yield BAD, f"{origins} {told}"
     if crossed := words.count("crossed"):
         told = "got requests of different crawls before its delay was over, if their clocks agree."
-        yield NOTE, f"{_counted(crossed, 'origin')} {told}"
+        yield NOTE, f"{counted(crossed, 'origin')} {told}"
     if too_fast or crossed:
         return
     if words.count("kept") and report.paces.missing:
@@ -111,21 +114,21 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
     rows, limited = report.rests.rows, report.totals.rate_limited
     too_soon, crossed = sum(row.too_soon for row in rows), sum(row.crossed for row in rows)
     if rows:
-        told = f"{_counted(len(rows), 'origin')} answered 429 or 503 and rested"
+        told = f"{counted(len(rows), 'origin')} answered 429 or 503 and rested"
         if too_soon:
-            yield BAD, f"{told}; {_counted(too_soon, 'request')} {_were(too_soon)} sent too soon."
+            yield BAD, f"{told}; {counted(too_soon, 'request')} {_were(too_soon)} sent too soon."
         elif crossed:
-            them = f"{_counted(crossed, 'request')} of one crawl {_were(crossed)}"
+            them = f"{counted(crossed, 'request')} of one crawl {_were(crossed)}"
             yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
             yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
     if services := sorted({row.challenge for row in rows} - {""}):
         count = sum(bool(row.challenge) for row in rows)
         told = f"with challenges to automated clients ({', '.join(services)}), not as the site"
-        yield NOTE, f"{_counted(count, 'origin')} answered {told}."
+        yield NOTE, f"{counted(count, 'origin')} answered {told}."
     if limited:
         told = f"{_were(limited)} dropped: the origin answered so for REP_BACKOFF_GIVE_UP_SECONDS"
-        yield NOTE, f"{_counted(limited, 'request')} {told}, or rested as the crawl ended."
+        yield NOTE, f"{counted(limited, 'request')} {told}, or rested as the crawl ended."
 
 
 def _standing(report: CrawlReport) -> tuple[str, str]:
@@ -145,13 +148,32 @@ def _standing(report: CrawlReport) -> tuple[str, str]:
     return BAD if changed else NOTE, f"Of {len(states):,} trails, {' and '.join(parts)}."
 
 
+def _replayed(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """Whether the decisions of all trails could be made again; differences are flaws of a trail."""
+    counts: Counter[str] = Counter()
+    for run in report.runs:
+        counts.update(run.replayed)
+    count, confirmed = counts.total(), counts.pop(CONFIRMED, 0)
+    again = "made again from the octets in the trail, with the same result"
+    if counts.pop(DIFFERS, 0) or not count:
+        return
+    if not counts:
+        yield GOOD, f"Each of {counted(count, 'decision')} was {again}."
+        return
+    why = ", ".join(word for word, _ in counts.most_common())
+    others = f" The others were {again}." if confirmed else ""
+    told = f"{counts.total():,} of {counted(count, 'decision')} cannot be made again"
+    yield NOTE, f"{told}: {why}.{others}"
+
+
 def _first(run: RunFacts) -> str:
     told = run.problems or run.missing
     more = f" (and {len(told) - 1:,} more)" if len(told) > 1 else ""
     return f"{told[0]}{more}." if told else ""
 
 
-def _counted(count: int, name: str) -> str:
+def counted(count: int, name: str) -> str:
+    """A number of things, in words."""
     return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
