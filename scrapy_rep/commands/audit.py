@@ -10,6 +10,7 @@ Examples:
   scrapy rep audit list audit
   scrapy rep audit explain audit/latest https://example.com/private/x
   scrapy rep audit verify audit/latest
+  scrapy rep audit verify audit/latest --manifest 137ef3bf...
   scrapy rep audit verify warc/latest
   scrapy rep audit replay audit/latest
   scrapy rep audit replay audit/latest --policy strict
@@ -26,6 +27,7 @@ from __future__ import annotations
 import argparse
 import csv
 import json
+import re
 import secrets
 import sys
 from collections.abc import Callable, Iterator
@@ -60,12 +62,14 @@ run [RUN]  the folder of a run; with list, the folder of all runs
 url [URL]  with explain: the URL
 --policy NAME  with replay: another REP_POLICY
 --agent TOKEN  with replay: another product token
+--manifest SHA256  with verify: the digest of manifest.json that the log of the crawl gave
 --query hash|drop=drop  with redact: hash or drop the queries of URLs (default: drop)
 --format jsonl|csv=jsonl  with export: the output format (default: jsonl)
 -o --output PATH  with redact: the folder of the new trail; with export: the file
 --json  write JSON lines
 """
 
+_DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
 _KEY_OCTETS = 1 << 10
@@ -105,6 +109,11 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("explain needs a run and a URL")
     if (options.policy or options.agent) and options.action != "replay":
         raise CommandError("--policy and --agent go with replay")
+    if options.manifest is not None:
+        if options.action != "verify":
+            raise CommandError("--manifest goes with verify")
+        if not _DIGEST.fullmatch(options.manifest):
+            raise CommandError("--manifest: give the SHA-256 of manifest.json, 64 hex digits")
     if options.action == "redact" and options.output is None:
         raise CommandError("redact writes a new trail: give its folder with -o")
 
@@ -185,6 +194,10 @@ def _verify_warc(run: ArchiveRun, call: Call) -> int:
 def _tell_check(
     row: dict[str, Any], path: Path, counts: dict[str, int], note: str, call: Call
 ) -> int:
+    kept = (call.options.manifest or "").lower()
+    if kept and kept != row["manifest_sha256"]:
+        found = row["manifest_sha256"] or "unknown"
+        row["problems"].append(f"the SHA-256 of manifest.json is {found}, not {kept}")
     status = FOUND if row["problems"] else UNSETTLED if row["missing"] else OK
     if call.is_json:
         call.row(row)

@@ -231,14 +231,22 @@ class Spool(ABC):
             self._finished.append(facts)
             self._settle(file, facts)
 
-    def _write_manifest(self, end: Mapping[str, Any] | None = None) -> bytes:
-        """Replace the manifest; return its octets. After a failure, the old one has no end."""
+    def _write_manifest(self, end: Mapping[str, Any] | None = None) -> str:
+        """Replace the manifest; return the SHA-256 of the file, in hex, as read back.
+
+        After a failure, the old manifest, which has no end, may stay; then the result is empty.
+        """
         held = {**self._manifest(), "segments": [*map(dict, self._finished)], "end": end}
         octets = json.dumps(held, indent=2).encode("ascii") + b"\n"
-        with suppress(OSError), replacing(self.folder / MANIFEST) as part:
-            part.touch(OWNER_ONLY)
-            part.write_bytes(octets)
-        return octets
+        path = self.folder / MANIFEST
+        try:
+            with replacing(path) as part:
+                part.touch(OWNER_ONLY)
+                part.write_bytes(octets)
+            found = path.read_bytes()
+        except OSError:
+            return ""
+        return sha256(found).hexdigest() if found == octets else ""
 
     def _free_reserve(self) -> None:
         with suppress(OSError):

@@ -156,12 +156,20 @@ class Trail(Witness):
         self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
         digest = await result_of(done)
-        logger.info(
-            "Audit trail written to %s; the SHA-256 of its manifest.json is %s",
-            writer.folder,
-            digest,
-            extra=self._journal.extra,
-        )
+        if digest:
+            logger.info(
+                "Audit trail written to %s; the SHA-256 of its manifest.json is %s",
+                writer.folder,
+                digest,
+                extra=self._journal.extra,
+            )
+        else:
+            logger.error(
+                "Cannot write the end of the audit trail in %s, or its manifest.json: it will "
+                "count as incomplete, and there is no digest to keep",
+                writer.folder,
+                extra=self._journal.extra,
+            )
         if self._report:
             # Imported here, because most crawls write no report.
             from scrapy_rep.proof.report.report_page import write_report

@@ -21,7 +21,6 @@ from collections.abc import Callable, Mapping
 from concurrent.futures import Future
 from contextlib import suppress
 from dataclasses import dataclass, field
-from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -204,7 +203,10 @@ class TrailWriter(Spool):
         return {"v": records.VERSION, "run": self.folder.name, "gaps": self.gap_count}
 
     def close(self, reason: str) -> Future[str]:
-        """End the trail; returns the SHA-256 of its manifest, once all is on the disk."""
+        """End the trail; returns the SHA-256 of its manifest, once all is on the disk.
+
+        It is empty if the manifest, or the end of the trail, could not be written.
+        """
         at = self._clock()
         self._free_reserve()
         self._retry_at = self._look_at = at  # the folder may have vanished since the last look
@@ -217,11 +219,13 @@ class TrailWriter(Spool):
             **{kind: self.counts[kind] for kind in OUTCOMES},
             "gaps": self.gap_count,
         }
-        with suppress(OSError):
+        try:
             self._append_lines(line(end))
+        except OSError:
+            end = {}  # an end in the manifest alone looks like records that were removed
         self._finish()
         self._is_closed = True
-        done = self._thread.submit(lambda: sha256(self._write_manifest(end)).hexdigest())
+        done = self._thread.submit(lambda: self._write_manifest(end) if end else "")
         self._thread.shutdown(wait=False)
         return done
 

@@ -8,6 +8,7 @@ import resource
 import shutil
 import time
 from collections.abc import Callable
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
@@ -213,3 +214,26 @@ def test_a_part_of_a_line_that_cannot_be_cut_off(
     assert writer.put('{"t":"exempt","n":2}\n', 6.0, 2, "exempt")
     texts = [path.read_text() for path in sorted((tmp_path / "run").glob("*-00002.jsonl*"))]
     assert [json.loads(line)["t"] for line in texts[0].splitlines()] == ["run", "gap", "exempt"]
+
+
+@pytest.mark.parametrize("is_blocked", [False, True])
+def test_a_digest_that_is_logged_is_that_of_the_file(
+    is_blocked: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It may be an anchor for years: a digest of a file that was not written would accuse."""
+    crawl = judged(tmp_path, ["https://a.example/x"])
+    manifest = crawl.folder / "manifest.json"
+    if is_blocked:
+        manifest.unlink()
+        manifest.mkdir()  # nothing can replace it, as on a full disk
+    with caplog.at_level("INFO"):
+        crawl.end()
+    (told,) = (one for one in caplog.records if "manifest.json" in one.getMessage())
+    if is_blocked:
+        assert (told.levelname, "SHA-256 of its manifest.json is" in told.getMessage()) == (
+            "ERROR",
+            False,
+        )
+    else:
+        digest = sha256(manifest.read_bytes()).hexdigest()
+        assert told.getMessage().endswith(f"the SHA-256 of its manifest.json is {digest}")

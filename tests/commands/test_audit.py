@@ -17,7 +17,7 @@ from scrapy_rep.proof.replay import Replayer
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Failure, Meaning
-from tests.audit.making import Judged
+from tests.audit.making import Judged, judged
 from tests.commands.calling import rep
 
 SECRET = "token=s3cr3t"
@@ -267,3 +267,14 @@ def test_export(run: Run, tmp_path: Path) -> None:
     path.chmod(0o644)
     assert rep("audit", "export", run.path, "-o", path).status == 0
     assert path.stat().st_mode & 0o777 == 0o644, "the user's choice"
+
+
+def test_verify_compares_the_digest_that_was_kept(tmp_path: Path) -> None:
+    run = judged(tmp_path, ["https://a.example/x"]).end()
+    kept = run.manifest_sha256
+    assert rep("audit", "verify", run.path, "--manifest", kept.upper()).status == 0
+    done = rep("audit", "verify", run.path, "--manifest", "0" * 64)
+    assert done.status == 1
+    assert f"wrong: the SHA-256 of manifest.json is {kept}, not {'0' * 64}" in done.out
+    assert rep("audit", "verify", run.path, "--manifest", "4711").status == 2
+    assert rep("audit", "replay", run.path, "--manifest", kept).status == 2
