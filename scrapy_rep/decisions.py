@@ -13,18 +13,20 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Hashable, Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
 from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.crawl_log import CrawlLog
+from scrapy_rep.engine.state import run_of
 from scrapy_rep.protocol.access.knowledge import Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import (
+    JUDGED_IN,
     VERDICT,
     Challenged,
     Notices,
@@ -48,10 +50,10 @@ if TYPE_CHECKING:
     from scrapy_rep.settings import RepSettings
 
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
-AGAIN = "user-agent"
+AGAIN, CAME_BACK = "user-agent", "put-back"
 """The occasion of a decision: a request on its way, the target of a redirect, a request before it
-was queued, a request of a page in a browser, or a request that was allowed and then got another
-User-Agent."""
+was queued, a request of a page in a browser, a request that was allowed and then got another
+User-Agent, or one that this crawl let go on and then put back into the queue."""
 
 PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
 ABORTED, SLIPPED = "aborted", "slipped"
@@ -158,6 +160,8 @@ class Decisions:
         self.notices = Notices(crawler)
         self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
         self.judged_by = WeakKeyDictionary()
+        self._run = run_of(crawler)
+        self._came_back: WeakSet[Request] = WeakSet()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
@@ -186,6 +190,11 @@ class Decisions:
         if self._user_count == 0:
             await self.witness.close(reason)
 
+    def came_back(self, request: Request) -> None:
+        """Note that a request comes from the queue, into which it was put back."""
+        if request.meta.get(JUDGED_IN) == self._run:
+            self._came_back.add(request)
+
     def waited(self, request: Request, seconds: float) -> None:
         """Note how long a request waited before it was judged."""
         if self.witness is not _NO_WITNESS:
@@ -207,7 +216,9 @@ class Decisions:
 
     def exempt(self, request: Request) -> None:
         """Record a request that carries `dont_obey_robotstxt`."""
-        self.witness.exempted(request.url, DONT_OBEY, _occasion(request))
+        if self.witness is not _NO_WITNESS:
+            self.witness.exempted(request.url, DONT_OBEY, self._occasion(request))
+            request.meta[JUDGED_IN] = self._run
         self.judged_by[request] = None
         self.log.has_passed = True
         self._journal.count(stats.EXEMPT)
@@ -227,7 +238,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: it is dropped.
         """
-        self._tell(request.url, request, verdict, AGAIN if is_again else _occasion(request))
+        self._tell(request.url, request, verdict, AGAIN if is_again else self._occasion(request))
         if verdict is None:
             self.log.has_passed = True
             self._journal.count(stats.NOT_JUDGED)
@@ -368,6 +379,8 @@ class Decisions:
     def _tell(self, url: str, request: Request | None, verdict: Verdict | None, by: str) -> None:
         if self.witness is _NO_WITNESS:
             return
+        if request is not None and (verdict is None or verdict.allowed):
+            request.meta[JUDGED_IN] = self._run
         if verdict is None:
             self.witness.exempted(url, SCHEME, by)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
@@ -389,6 +402,11 @@ class Decisions:
             waited = self._waits.pop(request, 0.0) if self._waits else 0.0
             decision = Decision(request.url, verdict, by, outcome, policy, tokens, waited)
         self.witness.decided(decision)
+
+    def _occasion(self, request: Request) -> str:
+        if request in self._came_back:
+            return CAME_BACK
+        return REDIRECT if request.meta.get("redirect_urls") else REQUEST
 
     def _would_drop(self, stat: str, what: Any, because: Any) -> None:
         """Count requests and items that pass only in a dry run, and log the first 20 of a kind."""
@@ -435,7 +453,3 @@ class _Why(NamedTuple):
 
 # By the id of the crawler. Each value keeps its crawler alive, so no other crawler gets that id.
 _EXITS: WeakValueDictionary[int, Decisions] = WeakValueDictionary()
-
-
-def _occasion(request: Request) -> str:
-    return REDIRECT if request.meta.get("redirect_urls") else REQUEST

@@ -207,6 +207,7 @@ class RepMiddleware:
             if PUT_BACK in meta:
                 request.dont_filter = bool(meta.pop(PUT_BACK))
                 self._came_back[request] = is_closing(self.crawler)
+                self._decisions.came_back(request)
             if EXEMPT in meta and is_exempt(request):
                 self._decisions.exempt(request)
                 return await self._go_on(request)

@@ -80,6 +80,10 @@ them."""
 PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the queue."""
 
+JUDGED_IN = "rep_judged_in"
+"""Written, with an audit trail: the run that let the request go on, to count it once if it is put
+back."""
+
 REFUSALS = "rep_refusals"
 """Written: how often a page answered 429 or 503, until it answers well."""
 

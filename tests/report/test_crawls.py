@@ -99,6 +99,8 @@ def test_rests(loop: Loop, tmp_path: Path) -> None:
     assert lost["count"] >= 2
     assert lost["too_soon"] == 0
     assert found["totals"]["rate_limited"] == 3
+    assert (found["totals"]["judged"], found["totals"]["allowed"]) == (6, 6), "each once"
+    assert any(one["by"] == "put-back" for one in found["decided"])
     assert (
         "2 origins answered 429 or 503 and rested. No crawl sent a request"
         in rep("report", run.path).out

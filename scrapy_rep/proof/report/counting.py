@@ -51,8 +51,9 @@ _HOPS = 8  # of a chain; no fetch follows more redirects
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
-AGAIN = "user-agent"
-"""The occasion (`by`) of a second decision on an allowed request, for another User-Agent."""
+AGAIN = ("user-agent", "put-back")
+"""The occasions (`by`) of a second decision on an allowed request: for another User-Agent, and
+after it was put back into the queue."""
 
 MOST_SECONDS = 300.0
 """The default of REP_CRAWL_DELAY_MAX_SECONDS: trails contain only settings that differ."""
@@ -176,7 +177,7 @@ class Counting:
         at = float(record["at"])
         allowed, reason = record["allowed"], _text(record["reason"])
         outcome = record["outcome"]
-        is_again = record.get("by") == AGAIN  # counted before, as allowed
+        is_again = record.get("by") in AGAIN  # counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _WENT_ON else HELD_BACK
         moment, totals = self.timeline.at(at), self.totals
         moment[place] += not (is_again and allowed)
@@ -222,6 +223,8 @@ class Counting:
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
     def _hear_exempt(self, _: RunCounts, record: Record) -> None:
+        if record.get("by") in AGAIN:
+            return
         why, url = _text(record["why"]), self._url(record["url"])
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
         self.totals.exempt.add(why)
