@@ -70,6 +70,7 @@ class Checking:
                 lines.append(f"{place}: the octets of {digest} are missing")
         self._ending()
         self._manifest()
+        self._strays()
 
     def _segment(self, segment: SegmentFile) -> Iterator[dict[str, Any]]:
         check = self._check
@@ -180,6 +181,12 @@ class Checking:
 
     def _ending(self) -> None:
         check, end = self._check, self._end
+        if end is None and isinstance((self._run.manifest or {}).get("end"), dict):
+            check.wrong(
+                f"the manifest has an end, but the trail ends at number {check.last_n:,} without "
+                "one: its last records were removed"
+            )
+            return
         if end is None:
             check.missing.append(
                 f"the trail has no end: the crawl was killed, or is still running; complete up to "
@@ -210,6 +217,16 @@ class Checking:
             check.wrong(f"the manifest belongs to run {manifest.get('run')}, not to {self._name}")
         if self._end is not None:
             self._manifest_end(manifest.get("end"), there.keys() - told.keys())
+
+    def _strays(self) -> None:
+        """Compare plain files with the packed ones beside them: a kill may leave both."""
+        packed = {segment.plain_name: segment.facts for segment in self._run.segments}
+        for stray in self._run.strays:
+            name = stray.path.name
+            for _ in stray.lines():
+                pass
+            if stray.facts != packed[name]:
+                self._check.wrong(f"{name}: beside {name}.gz, with other records")
 
     def _manifest_end(self, end: Any, unnamed: Iterable[str]) -> None:
         """Compare the end in the manifest, which is written last, with that of the trail."""

@@ -174,7 +174,7 @@ class Run:
         path: its folder.
         manifest: the content of the manifest; None if it is missing or invalid.
         manifest_sha256: the digest of the manifest, as in logs and signatures; empty without one.
-        segments: its files, in order.
+        segments: its files, in order; `strays`: plain ones beside their packed ones, which count.
         damaged_count: the number of places that `records` skipped, once it has ended.
     """
 
@@ -195,8 +195,10 @@ class Run:
         self.segments = [
             SegmentFile(path / name, int(found[2]))
             for name in names
-            if (found := _SEGMENT.fullmatch(name)) is not None and f"{name}.gz" not in names
+            if (found := _SEGMENT.fullmatch(name)) is not None
         ]
+        self.strays = [one for one in self.segments if f"{one.path.name}.gz" in names]
+        self.segments = [one for one in self.segments if one not in self.strays]
         # By number: a forked process has another id, but continues the numbers.
         self.segments.sort(key=lambda one: (one.number, one.path.name))
         if not self.segments and MANIFEST not in names:

@@ -213,3 +213,30 @@ def test_an_end_that_tells_of_fewer_or_more(told: int, tmp_path: Path) -> None:
     exempt: dict[str, object] = {"t": "exempt", **held}
     found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
     assert f"the end counts {told} records of exempt, but 1 were found" in found.problems
+
+
+def test_the_last_segment_removed_with_its_entry(tmp_path: Path) -> None:
+    """The end in the manifest tells of records that are not there: this is no kill."""
+    crawl = judged(tmp_path, URLS[:3] * 9, segment_octets=2000)
+    run = crawl.end()
+    assert len(run.segments) > 1
+    assert not check(run).problems
+    held = json.loads((run.path / MANIFEST).read_bytes())
+    last = held["segments"].pop()
+    (run.path / last["name"]).unlink()
+    (run.path / MANIFEST).write_text(json.dumps(held))
+    found = again(run)
+    assert any("the manifest has an end" in problem for problem in found.problems)
+    assert rep("audit", "verify", run.path).status == 1
+
+
+def test_a_plain_file_beside_its_packed_one(run: Run) -> None:
+    """A kill may leave the same records twice; other records were put there."""
+    (path,) = run.path.glob("*.jsonl.gz")
+    stray = path.with_suffix("")
+    octets = gzip.decompress(path.read_bytes())
+    stray.write_bytes(octets)
+    assert not again(run).problems
+    stray.write_bytes(octets.replace(b"/x", b"/y"))
+    assert again(run).problems == [f"{stray.name}: beside {stray.name}.gz, with other records"]
+    assert rep("audit", "verify", run.path).status == 1
