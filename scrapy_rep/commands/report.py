@@ -27,8 +27,7 @@ from scrapy_rep.proof.report.report_values import CHANGED, INCOMPLETE, WHOLE, Cr
 from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 
-from .inputs import put
-from .running import FOUND, OK, UNSETTLED, Call, CommandError
+from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import safe
 
 OPTIONS = """
@@ -57,9 +56,13 @@ def run(call: Call) -> int:
     except TrailError as error:
         raise CommandError(str(error)) from error
     if output:
+        from scrapy_rep.proof.html_page import write
         from scrapy_rep.proof.report.report_page import page
 
-        put(Path(output), page(report).encode())
+        try:
+            write(Path(output), page(report))
+        except OSError as error:
+            raise unreadable(output, error) from error
     if call.is_json:
         call.row(report.as_dict())
         return _status(report, allows_dry_run=call.options.allow_dry_run)

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .spool import replacing
+from .spool import OWNER_ONLY, replacing
 
 if TYPE_CHECKING:
     from jinja2 import Environment
@@ -79,10 +79,11 @@ def printable(text: str) -> str:
 
 
 def write(path: Path, text: str) -> None:
-    """Write a page, completely or not at all.
+    """Write a page, completely or not at all, for its owner alone: it has URLs.
 
     Raises:
         OSError: the page cannot be written.
     """
     with replacing(path) as part:
+        part.touch(OWNER_ONLY)
         part.write_text(text, encoding="utf-8")

@@ -38,6 +38,7 @@ def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
         gaps = [after - before for before, after in pairwise(_times(site))]
     text = (tmp_path / f"report-{run.name}.html").read_text(encoding="utf-8")
     assert "4 requests were judged by robots.txt; 1 was disallowed. None of these was sent" in text
+    assert (tmp_path / f"report-{run.name}.html").stat().st_mode & 0o777 == 0o600
     assert run.manifest_sha256 in text
     assert run.manifest_sha256 in result.log
     assert str(tmp_path) not in text, "it is given away"

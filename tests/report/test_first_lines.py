@@ -279,7 +279,9 @@ def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path)
     made.decide(f"{B}/1", p, reason="OVERRIDDEN")
     made.end()
     output = tmp_path / "report.html"
-    rep("report", tmp_path, "-o", output)
+    output.write_text("an old one, for all to read")
+    assert rep("report", tmp_path, "-o", output).status == 1, "octets are missing"
+    assert output.stat().st_mode & 0o777 == 0o600, "its URLs may be personal data"
     text = output.read_text(encoding="utf-8")
     sites = text[text.index('id="sites"') : text.index('id="runs"')]
     first, second = sites.split("<h3>")[1:]
