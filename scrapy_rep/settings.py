@@ -309,8 +309,9 @@ class RepSettings:
     audit_query: str = _setting(
         "keep",
         checks.one_of("keep", "hash", "drop"),
-        "How URL queries are written to the trail: keep, drop, or hash, which replaces each query "
-        "with an HMAC-SHA-256 with a key of the run, so that equal queries stay equal.",
+        "How queries of URLs, and parameters of their paths (;jsessionid=...), are written to the "
+        "trail: keep, drop, or hash, which replaces each with an HMAC-SHA-256 with a key of the "
+        "run, so that equal ones stay equal.",
     )
     warc_dir: str = _setting(
         "",

@@ -207,7 +207,7 @@ class Trail(Witness):
         if decision.waited_seconds:
             rest["waited_seconds"] = rounded(decision.waited_seconds)
         url = self._url(decision.url)
-        if self._is_redacted and "?" in url:
+        if self._is_redacted and url != bare(decision.url):
             rest["redacted"] = True
         text = records.decision(self._n, at, url, p, why, decision.by, decision.outcome, rest)
         self._put(before + text, at, self._n, kind, policy)

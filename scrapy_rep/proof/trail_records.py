@@ -17,7 +17,7 @@ from enum import Enum
 from json.encoder import encode_basestring_ascii
 from typing import Any
 
-from scrapy_rep.protocol.secrecy import bare
+from scrapy_rep.protocol.secrecy import PATH_VALUE, bare
 
 VERSION = 1
 
@@ -122,7 +122,7 @@ def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str)
 
 
 class Query(Enum):
-    """The treatment of URL queries; the value is the setting's."""
+    """The treatment of queries and of parameters of paths; the value is the setting's."""
 
     KEEP = "keep"
     HASH = "hash"
@@ -134,13 +134,15 @@ def redaction(query: Query, key: bytes = b"") -> Callable[[str], str]:
     if query is Query.KEEP:
         return bare
 
+    def hidden(value: str) -> str:
+        if query is Query.DROP:
+            return ""
+        digest = hmac.new(key, value.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
+        return f"hmac-sha256={digest[:_SHOWN_DIGITS]}"
+
     def redacted(url: str) -> str:
         head, mark, asked = bare(url).partition("?")
-        if not mark:
-            return head
-        if query is Query.DROP:
-            return f"{head}?"
-        digest = hmac.new(key, asked.encode("utf-8", "surrogatepass"), "sha256").hexdigest()
-        return f"{head}?hmac-sha256={digest[:_SHOWN_DIGITS]}"
+        head = PATH_VALUE.sub(lambda found: found[1] + hidden(found[2]), head)
+        return f"{head}{mark}{hidden(asked)}" if mark else head
 
     return redacted

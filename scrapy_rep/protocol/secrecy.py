@@ -15,7 +15,9 @@ _SECRET = re.compile(
 # Up to the last @, because a password may contain one.
 _USERINFO_OF_URI = re.compile(r"^([^/?#]*//)[^/?#]*@")
 _USERINFO = re.compile(r"//[^/?#\s\"<>]*@", re.ASCII)
-_PATH_VALUE = re.compile(r"(;[^/;=]*=)[^/;]+")  # such as ;jsessionid=
+PATH_VALUE = re.compile(r"(;[^/;=]*=)([^/;]+)")
+"""A parameter of a path, such as ``;jsessionid=0A1B``: its name, and its value."""
+
 _QUERY_PART = re.compile(r"([^&;=#]*=)?[^&;#]+")
 
 
@@ -40,4 +42,4 @@ def masked(uri: str) -> str:
     """A URI without the values in its query and in parameters of its path; the names stay."""
     head, mark, query = uri.partition("?")
     query = _QUERY_PART.sub(lambda part: f"{part[1] or ''}…", query)
-    return _PATH_VALUE.sub(r"\1…", head) + mark + query
+    return PATH_VALUE.sub(r"\1…", head) + mark + query

@@ -80,3 +80,17 @@ def test_addresses(url: str, kept: str, hidden: bool) -> None:
 @given(st.from_regex(r"https://([a-z:]*@)?a\.example/[a-z?#@:/]*", fullmatch=True))
 def test_what_is_left_is_judged_the_same(url: str) -> None:
     assert path_of(bare(url)) == path_of(url.partition("#")[0])
+
+
+def test_parameters_of_paths() -> None:
+    """Their values may be of a session, as those of queries; names stay."""
+    url = "https://a.example/x;jsessionid=0A1B/y;v=2;z?q=1"
+    assert redaction(Query.KEEP)(url) == url
+    dropped = redaction(Query.DROP)(url)
+    assert dropped == "https://a.example/x;jsessionid=/y;v=;z?"
+    assert redaction(Query.DROP)(dropped) == dropped
+    hashed = redaction(Query.HASH, b"k")(url)
+    assert hashed.startswith("https://a.example/x;jsessionid=hmac-sha256=")
+    assert "0A1B" not in hashed
+    assert hashed == redaction(Query.HASH, b"k")(url)
+    assert hashed != redaction(Query.HASH, b"another")(url)

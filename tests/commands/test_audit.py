@@ -269,6 +269,20 @@ def test_export(run: Run, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644, "the user's choice"
 
 
+def test_a_session_in_a_path_is_left_out(tmp_path: Path) -> None:
+    """From the beginning, or by `redact`; decisions on such URLs cannot be made again."""
+    url = "https://a.example/x;jsessionid=s3cr3t"
+    judged(tmp_path / "kept", [url]).end()
+    run = judged(tmp_path / "dropped", [url], REP_AUDIT_QUERY="drop").end()
+    rep("audit", "redact", next((tmp_path / "kept").glob("2*")), "-o", tmp_path / "redacted")
+    for folder in (run.path, tmp_path / "redacted"):
+        exported = rep("audit", "export", folder).out
+        assert "s3cr3t" not in exported
+        assert '/x;jsessionid="' in exported
+        assert "1 redacted" in rep("audit", "replay", folder).out
+    assert rep("audit", "explain", run.path, url).status == 0
+
+
 def test_verify_compares_the_digest_that_was_kept(tmp_path: Path) -> None:
     run = judged(tmp_path, ["https://a.example/x"]).end()
     kept = run.manifest_sha256
