@@ -170,9 +170,11 @@ class Withholding:
 
         if not ItemAdapter.is_item(item):
             return
+        usage = self._usage(response)
         said = {
             "rules": self._rules(response).to_dict(),
-            "usage": self._usage(response).to_dict(),
+            "usage": usage.to_dict(),
+            "is_complete": usage.is_complete,
         }
         try:
             ItemAdapter(item)[self._settings.item_field] = said

@@ -313,6 +313,7 @@ class TestItems:
                 "ai-input": "unknown",
                 "tdm": "unknown",
             },
+            "is_complete": True,
         }
 
     def test_items_that_take_no_field(self, site: Site) -> None:

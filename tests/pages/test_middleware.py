@@ -165,3 +165,11 @@ def test_a_page_that_cannot_be_parsed() -> None:
     fields = {"Content-Type": "text/html", "X-Robots-Tag": "noai"}
     response = Unreadable(URL, body=_PAGE.encode(), headers=fields)
     assert page_rules(response, ()).to_dict() == {"noai": True}
+
+
+def test_an_item_tells_silence_from_a_file_that_could_not_be_fetched() -> None:
+    made = middleware(REP_ITEM_FIELD="robots")
+    unread = Unreadable(URL, body=page().encode(), headers={"Content-Type": "text/html"})
+    for response in (response_of(page()), unread):  # no robots.txt is known here
+        (item,) = made.process_spider_output(response, [{"a": 1}])
+        assert item["robots"]["is_complete"] is False
