@@ -13,8 +13,8 @@ Examples:
   scrapy rep survey merge part-1.json part-2.json -o survey.json
   scrapy rep survey diff 2025.json 2026.json
 
-exit status: 0 done; 2 wrong usage, or an input cannot be read; 130 interrupted: the result so far
-was written, and says that it is partial
+exit status: 0 done; 2 wrong usage, or an input cannot be read; 4 the rest of a WARC file is
+damaged; 130 interrupted; with 4 and 130, the result was written, and says that it is partial
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from scrapy_rep.survey.survey_tables import percent, tables
 
 from .inputs import lines_of, octets_of, put
 from .report import refuse_page_without_jinja
-from .running import INTERRUPTED, OK, Call, CommandError, unreadable
+from .running import INTERRUPTED, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import cut, safe
 
 OPTIONS = """
@@ -74,7 +74,7 @@ def run(call: Call) -> int:
     if action == _DIFF:
         _diff(rest, agents, call)
         return OK
-    survey = _merged(rest) if action == _MERGE else _made(call)
+    survey, status = (_merged(rest), OK) if action == _MERGE else _made(call)
     if options.output and options.output.endswith(".html"):
         _put_page(options.output, survey, agents)
     elif options.output:
@@ -85,7 +85,7 @@ def run(call: Call) -> int:
         call.line(f"{options.output}: written")
     else:
         _write_survey(survey, agents, call)
-    return INTERRUPTED if survey.is_partial and action != _MERGE else OK
+    return status
 
 
 def _check(options: argparse.Namespace) -> None:
@@ -128,15 +128,15 @@ def _has_purpose(purpose: str, word: str) -> bool:
     return purpose == word or (word == "ai" and purpose.startswith("ai-"))
 
 
-def _made(call: Call) -> Survey:
-    """Survey the inputs; after an interrupt, return the survey so far."""
+def _made(call: Call) -> tuple[Survey, int]:
+    """Survey the inputs; after an interrupt, return the survey so far; and the exit status."""
     options = call.options
     reader = SurveyReader(
         with_lint=options.lint,
         with_rows=bool(options.facts),
         strata=_strata(options.strata),
     )
-    whole, is_partial = SurveyPart(), False
+    whole, status = SurveyPart(), OK
     tasks = (task for name in options.inputs for task in tasks_of(Path(name)))
     parts = jobs.parts_of(tasks, reader, options.jobs or os.cpu_count() or 1)
     with _facts(options.facts) if options.facts else nullcontext() as facts:
@@ -144,21 +144,29 @@ def _made(call: Call) -> Survey:
             for part in parts:
                 with jobs.uninterrupted():  # a half-added part would be inconsistent
                     whole.aggregate.update(part.aggregate)
+                    whole.damage += part.damage
                     if facts is not None:
                         facts.add(part.rows)
                 call.terminal.tell_progress(lambda: _progress_words(whole))
         except KeyboardInterrupt:
-            is_partial = True
+            status = INTERRUPTED
         except BrokenExecutor:
             call.complain("a process was killed, perhaps because it used too much memory")
-            is_partial = True
+            status = INTERRUPTED
         except InputError as error:
             raise CommandError(str(error)) from error
         finally:
             call.terminal.end_progress()
-    if is_partial:
+    for one in whole.damage:
+        call.complain(
+            f"warning: {one.file} is damaged: about {one.read_octets:,} of {one.of_octets:,} "
+            "octets were read; shares are of what was read"
+        )
+    if status == INTERRUPTED:
         call.complain("interrupted: the result covers only a part of the inputs")
-    return Survey(whole.aggregate, tuple(options.inputs), is_partial)
+    elif whole.damage:
+        status = UNSETTLED
+    return Survey(whole.aggregate, tuple(options.inputs), status != OK), status
 
 
 def _progress_words(whole: SurveyPart) -> str:
@@ -269,7 +277,7 @@ def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> N
     said = survey.report(agents)["statistics"]
     width = min(_WIDTH, max(call.terminal.columns or _WIDTH, 20))
     files, captures = said["files"]["files_with"], said["captures"]["sum"]
-    partial = " (interrupted: a part of the inputs)" if survey.is_partial else ""
+    partial = " (a part of the inputs)" if survey.is_partial else ""
     call.line(
         f"{captures:,} captures of {_about(said['host'])} hosts; {files:,} robots.txt files, "
         f"{_about(said['sha256'])} different ones{partial}"

@@ -237,10 +237,12 @@ class SurveyPart:
     Attributes:
         aggregate: the counts over all of them.
         rows: the facts of each, if rows were requested.
+        damage: the files with a rest that could not be read.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)
     rows: list[dict[str, Any]] = field(default_factory=list)
+    damage: list[Bad] = field(default_factory=list)
 
 
 class SurveyReader:
@@ -270,6 +272,8 @@ class SurveyReader:
         for capture in captures:
             if isinstance(capture, Bad):
                 part.aggregate.counts[f"bad:{capture.reason}"] += 1
+                if capture.file:
+                    part.damage.append(capture)
                 continue
             stratum = self._strata.get(capture.host, "")
             found = self._facts(capture.body or b"") if capture.is_file else None

@@ -62,9 +62,17 @@ ANSWER_FACTS = (
 
 @dataclass(frozen=True, slots=True)
 class Bad:
-    """A record of an input that is not a usable capture, and one of a few reasons."""
+    """A record of an input that is not a usable capture, and one of a few reasons.
+
+    Attributes:
+        read_octets: if the rest of its file is damaged: about how much of the file was read.
+        file, of_octets: the name and the size of that file.
+    """
 
     reason: str
+    read_octets: int | None = None
+    file: str = ""
+    of_octets: int = 0
 
 
 def sitemaps_cross_host(capture: Capture, facts: Facts) -> int:

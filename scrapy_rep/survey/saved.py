@@ -20,7 +20,7 @@ class Survey:
     Attributes:
         aggregate: the sums.
         inputs: the names of the inputs.
-        is_partial: whether the survey was interrupted, so that a part of the inputs is missing.
+        is_partial: whether a part of the inputs is missing: an interrupt, or a damaged file.
     """
 
     aggregate: Aggregate = field(default_factory=Aggregate)

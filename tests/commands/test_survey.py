@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import os
+import random
+import re
 import signal
 import subprocess
 import sys
@@ -147,6 +149,31 @@ class TestFiles:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
         assert rep("survey", tmp_path / "nowhere", "--facts", tmp_path / "f.parquet").status == 2
         assert not [*tmp_path.iterdir()]
+
+
+class TestDamage:
+    """A part of an input that cannot be read is told, and the survey is a partial one."""
+
+    @pytest.mark.parametrize("jobs", [1, 2])
+    @pytest.mark.parametrize("kind", [inputs.warc, inputs.resources])
+    def test_the_rest_of_a_file(self, kind: Any, jobs: int, tmp_path: Path) -> None:
+        files = [(f"h{n}.example", random.Random(n).randbytes(500)) for n in range(500)]
+        path = kind(files, tmp_path)
+        octets = bytearray(path.read_bytes())
+        place = octets.index(b"WARC/", 10_000) if kind is inputs.resources else 10_000
+        octets[place] ^= 1
+        path.write_bytes(octets)
+        done = rep("survey", path, "--json", "--jobs", jobs)
+        found = json.loads(done.out)
+        assert (done.status, found["is_partial"]) == (4, True)
+        assert 0 < found["statistics"]["captures"]["sum"] < 100
+        told = re.search(r"([0-9,]+) of ([0-9,]+) octets", done.err)
+        assert told is not None, done.err
+        read, of = (int(number.replace(",", "")) for number in told.groups())
+        assert of == len(octets)
+        assert 9_000 < read < 20_000, "gzip reads ahead a little"
+        assert path.name in done.err
+        assert "shares are of what was read" in done.err
 
 
 class TestInterrupts:

@@ -11,6 +11,7 @@ No content of a file raises. Linear in its octets; memory is one record, at most
 from __future__ import annotations
 
 import gzip
+import os
 import re
 import zlib
 from collections.abc import Iterator
@@ -39,6 +40,8 @@ from .answer_facts import (
 _RECORD_OCTETS = BODY_OCTETS + (1 << 16)
 _HEAD_OCTETS = 1 << 16
 _SKIP_OCTETS = 1 << 20
+_PIECE_OCTETS = 1 << 12
+_DAMAGED = "damaged"
 _GZIP = b"\x1f\x8b"
 _VERSION = re.compile(rb"WARC/\d+\.\d+\s*")
 _STATUS_LINE = re.compile(rb"HTTP/\S{1,10} +(\d{3})(?:[ \r\n]|\Z)")
@@ -49,7 +52,31 @@ _DAMAGE = (EOFError, OSError, zlib.error, ValueError)
 
 _NUMBER = re.compile(r"[0-9]{1,9}")
 
-Stream = BinaryIO | gzip.GzipFile
+
+class _Pieces:
+    """A stream that counts what was read, in pieces of limited size: gzip reads far ahead.
+
+    Attributes:
+        octets: the number of octets read so far.
+    """
+
+    def __init__(self, stream: Any, limit_octets: int) -> None:
+        self._stream = stream
+        self._limit_octets = limit_octets
+        self.octets = 0
+
+    def read(self, octets: int) -> bytes:
+        found: bytes = self._stream.read(min(octets, self._limit_octets))
+        self.octets += len(found)
+        return found
+
+    def readline(self, octets: int) -> bytes:
+        found: bytes = self._stream.readline(octets)
+        self.octets += len(found)
+        return found
+
+
+Stream = _Pieces | gzip.GzipFile
 Fields = dict[str, str]
 """Header fields, names in lower case; if a name occurs more than once, the first."""
 Place = tuple[str, str, int, str]
@@ -65,7 +92,12 @@ def captures_in(path: str) -> Iterator[Capture | Bad]:
     """Yield the captures in a file."""
     try:
         with Path(path).open("rb") as raw:
-            yield from captures_of_stream(raw)
+            for found in captures_of_stream(raw):
+                if isinstance(found, Bad) and found.read_octets is not None:
+                    size = os.fstat(raw.fileno()).st_size
+                    yield replace(found, file=path, of_octets=size)
+                else:
+                    yield found
     except OSError:
         yield Bad("unreadable")
 
@@ -75,7 +107,10 @@ def captures_of_stream(raw: BinaryIO) -> Iterator[Capture | Bad]:
     buffered: Any = BufferedReader(raw)
     try:
         is_packed = buffered.peek(2)[:2] == _GZIP
-        yield from _captures(gzip.GzipFile(fileobj=buffered) if is_packed else buffered)
+        pieces: Any = _Pieces(buffered, _PIECE_OCTETS if is_packed else _RECORD_OCTETS)
+        for found in _captures(gzip.GzipFile(fileobj=pieces) if is_packed else pieces):
+            is_damage = isinstance(found, Bad) and found.reason == _DAMAGED
+            yield Bad(_DAMAGED, pieces.octets) if is_damage else found
     finally:
         buffered.detach()  # the file is the caller's
 
@@ -108,7 +143,7 @@ def _records_and_damage(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
     try:
         yield from _records(stream)
     except _DAMAGE:
-        yield {"warc-type": "damaged"}, b""
+        yield {"warc-type": _DAMAGED}, b""
 
 
 def _records(stream: Stream) -> Iterator[tuple[Fields, bytes]]:
@@ -167,7 +202,7 @@ def _capture(fields: Fields, block: bytes) -> Capture | Bad:
     """Read the capture in a record, unless its kind is skipped."""
     kind = _kind_of(fields)
     if kind not in ("response", "resource"):
-        return Bad(kind if kind in ("revisit", "damaged") else "other-record")
+        return Bad(kind if kind in ("revisit", _DAMAGED) else "other-record")
     uri = fields.get("warc-target-uri", "").strip("<>")
     try:
         origin = Origin.of(uri)
