@@ -219,14 +219,14 @@ class Checking:
             self._manifest_end(manifest.get("end"), there.keys() - told.keys())
 
     def _strays(self) -> None:
-        """Compare plain files with the packed ones beside them: a kill may leave both."""
+        """Compare plain files with the packed ones next to them: a kill may leave both."""
         packed = {segment.plain_name: segment.facts for segment in self._run.segments}
         for stray in self._run.strays:
             name = stray.path.name
             for _ in stray.lines():
                 pass
             if stray.facts != packed[name]:
-                self._check.wrong(f"{name}: beside {name}.gz, with other records")
+                self._check.wrong(f"{name}: next to {name}.gz, with other records")
 
     def _manifest_end(self, end: Any, unnamed: Iterable[str]) -> None:
         """Compare the end in the manifest, which is written last, with that of the trail."""

@@ -174,7 +174,7 @@ class Run:
         path: its folder.
         manifest: the content of the manifest; None if it is missing or invalid.
         manifest_sha256: the digest of the manifest, as in logs and signatures; empty without one.
-        segments: its files, in order; `strays`: plain ones beside their packed ones, which count.
+        segments: its files, in order; `strays`: plain ones next to their packed ones.
         damaged_count: the number of places that `records` skipped, once it has ended.
     """
 

@@ -238,5 +238,5 @@ def test_a_plain_file_beside_its_packed_one(run: Run) -> None:
     stray.write_bytes(octets)
     assert not again(run).problems
     stray.write_bytes(octets.replace(b"/x", b"/y"))
-    assert again(run).problems == [f"{stray.name}: beside {stray.name}.gz, with other records"]
+    assert again(run).problems == [f"{stray.name}: next to {stray.name}.gz, with other records"]
     assert rep("audit", "verify", run.path).status == 1

@@ -156,6 +156,10 @@ class TestCommand:
                 "request was sent against a robots.txt."
             ),
             "The trail is complete: every digest, number and total in it is right.",
+            (
+                "note: 1 of 1 decision cannot be made again: not replayable: the octets of its "
+                "file are missing."
+            ),
         ]
 
     def test_a_page(self, run: Path, tmp_path: Path) -> None:
