@@ -305,4 +305,4 @@ def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path)
     ):
         assert words in second, words
     assert "<title>Robots.txt report: a.example and b.example, 2027-01-15 (made)</title>" in text
-    assert "Policies by host pattern" in text, "plain words beside the names of settings"
+    assert "Policies by host, host:port or origin" in text, "plain words beside the names of settings"

@@ -56,7 +56,7 @@ def _overrides_of(run: RunFacts, origin: str) -> Iterator[Mapping[str, Any]]:
     if found is None or not isinstance(overrides, dict):
         return
     for pattern, value in overrides.items():
-        if Overrides.of({pattern: "ignore"}).match(found) is not None:
+        if Overrides.of({pattern: "ignore"}).match(found, 0.0) is not None:
             if isinstance(value, dict):
                 yield value
             return
