@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 _IGNORE = "ignore"
 _NOTICE_SECONDS = 30 * DAY_SECONDS  # before its end, each start names a grant
 _PATTERN = re.compile(
-    r"((?P<scheme>[a-z*?]+)://)?(\[[0-9a-f:.*?]+\]|[a-z0-9._*?-]+)(?P<port>:[0-9*?]{1,5})?"
+    r"((?P<scheme>[a-z*?]+)://)?(\[[0-9a-f:.*?]+\]|[a-z0-9._*?-]+)(?P<port>:[1-9*?][0-9*?]{0,4})?"
 )
 _KEYS = ({"policy"}, {"robots_txt"})
 
@@ -341,8 +341,9 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
     if found is None or not any(fnmatchcase(one, scheme or one) for one in DEFAULT_PORTS):
         raise ValueError(
             f"{pattern!r} names no host: write a host ('example.org'), a host and its port "
-            "('example.org:8080') or an origin ('https://example.org'), all without a path; * "
-            "stands for any characters"
+            "('example.org:8080') or an origin ('https://example.org'), all without a path, in ASCII "
+            "('xn--bcher-kva.example') and IPv6 addresses in brackets ('[::1]'); * stands for any "
+            "characters"
         )
     expression = re.escape(lowered).replace(r"\*", ".*").replace(r"\?", ".")
     return re.compile(expression), scheme is not None, found["port"] is not None

@@ -154,7 +154,7 @@ class CrawlLog:
             return "a stale copy is obeyed"
         if policy.meaning is Meaning.RULES:
             return "an earlier copy is obeyed"
-        words = f"{_MEANINGS[policy.meaning]} (REP_POLICY = {self._settings.policy!r})"
+        words = f"{_MEANINGS[policy.meaning]} ({self._deciding(policy.origin)})"
         retry_at = min(policy.due_at, policy.usable_until)
         is_held = retry_at <= first_at + self._settings.unreachable_hold_seconds
         if policy.meaning is not Meaning.DISALLOW or not is_held:
@@ -163,6 +163,15 @@ class CrawlLog:
             f"{words}. Its requests in RepPriorityQueue or RepRedisScheduler wait for the next "
             f"attempt, in {age_words(retry_at - time.time())} (REP_UNREACHABLE_HOLD_SECONDS)"
         )
+
+    def _deciding(self, origin: Origin) -> str:
+        """The settings that say what an unreachable file means."""
+        settings = self._settings
+        override = settings.overrides.match(origin, time.time())
+        if override is not None and override.preset is not None:
+            return f"REP_OVERRIDES: {override.preset!r}"
+        more = " and REP_POLICY_OVERRIDES" if settings.policy_overrides else ""
+        return f"REP_POLICY = {settings.policy!r}{more}"
 
     def rested(self, origin: Origin) -> None:
         """Note that an origin rests."""

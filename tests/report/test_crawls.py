@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
@@ -20,6 +21,7 @@ from scrapy_rep.settings import RepSettings
 from tests.audit.crawled import audited
 from tests.commands.calling import rep
 from tests.crawling import LOOPS, Loop
+from tests.processes import without_proxies
 from tests.servers.handle import Answer, Site, redirect
 
 pytest.importorskip("jinja2", reason="needs Jinja")
@@ -194,3 +196,64 @@ class TestCommand:
         done = rep("report", run, "-o", "x.html")
         assert (done.status, "scrapy-rep[report]" in done.err) == (2, True)
         assert rep("report", run).status == 0, "words need none"
+
+
+_GRANT = {"policy": "ignore", "until": "2099-01-31", "why": "contract 12"}
+_ENDED = {**_GRANT, "until": "2020-01-31"}
+_BY_GRANT = "by a grant in REP_OVERRIDES (contract 12, until 2099-01-31) (such as {}/a)"
+_BY_ERRORS = "by the policy for errors (a grant in REP_OVERRIDES (contract 12, until 2099-01-31))"
+
+
+@pytest.mark.parametrize(
+    ("answer", "overrides", "words"),
+    [
+        (200, {"127.0.0.1": _GRANT}, f"2 {_BY_GRANT}"),
+        (503, {"127.0.0.1": {**_GRANT, "policy": "lenient"}}, f"2 {_BY_ERRORS}"),
+        (200, {"127.0.0.1": _ENDED, "*": "ignore"}, "2 by REP_OVERRIDES (such as {}/a)"),
+        (200, {"127.0.0.1": _ENDED}, ""),
+    ],
+    ids=["grant", "grant of errors", "ended, and another", "ended"],
+)
+def test_a_report_names_the_grant_that_was_applied(
+    answer: int, overrides: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    with Site({"/robots.txt": Answer(status=answer, body=FILE)}) as site:
+        urls = [site.url("/a"), site.url("/private/x")]
+        settings = {"REP_OVERRIDES": overrides}
+        result, run = audited(urls, tmp_path, settings=settings)
+        is_sent = "/private/x" in site.paths()
+    out = rep("report", run.path).out
+    assert is_sent is bool(words)
+    assert words.format(site.url("")) in out
+    assert ("no request was sent against a robots.txt" in out) is not is_sent
+    assert ("REP_POLICY = 'rfc9309'" in result.log) is False
+    assert ("is allowed (REP_OVERRIDES: 'lenient')" in result.log) is (answer == 503)
+
+
+def test_obeying_off_on_the_command_line(tmp_path: Path) -> None:
+    """There, the setting is the text "False"; the report does not take it for obeying."""
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        url = site.url("/private/x")
+        (tmp_path / "one.py").write_text(
+            "import scrapy\nclass One(scrapy.Spider):\n    name = 'one'\n"
+            f"    start_urls = [{url!r}]\n"
+            "    custom_settings = {'ADDONS': {'scrapy_rep.Addon': 500}}\n"
+            "    def parse(self, response): pass\n"
+        )
+        options = ["-s", "ROBOTSTXT_OBEY=False", "-s", "REP_AUDIT_DIR=audit"]
+        options += ["-s", "TELNETCONSOLE_ENABLED=0", "-s", "REMOTE_CONTROL_ENABLED=0"]
+        done = subprocess.run(
+            [sys.executable, "-m", "scrapy", "runspider", "one.py", *options],
+            cwd=tmp_path,
+            env=without_proxies(),
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=60,
+        )
+        assert site.paths() == ["/private/x"], done.stderr
+    first = rep("report", tmp_path / "audit").out.splitlines()[0]
+    assert first.startswith(
+        "note: 1 request was sent that no robots.txt decided: 1 by ROBOTSTXT_OB"
+    )
+    assert "no request was sent against" not in rep("report", tmp_path / "audit").out

@@ -82,6 +82,23 @@ def _overridden(value: Any) -> Callable[[Path], None]:
     return build
 
 
+def _overridden_twice(root: Path) -> None:
+    """The grant ended before the crawl; keys as older versions took them match nothing."""
+    ended = {**GRANT, "until": "2027-01-14"}
+    overrides = {"b.example:8109/": GRANT, " b.example": GRANT, "b.*": ended, "*": "ignore"}
+    made = Made(root, REP_OVERRIDES=overrides)
+    p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
+    made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+    made.end()
+
+
+def _errors_of_grant(root: Path) -> None:
+    made = Made(root, REP_OVERRIDES={"b.example": {**GRANT, "policy": "lenient"}})
+    p = made.policy(B, event="503", access_result="unreachable", meaning="allow")
+    made.decide(f"{B}/1", p, reason="UNREACHABLE")
+    made.end()
+
+
 def _of_own_file(root: Path) -> None:
     made = Made(root, REP_OVERRIDES={"b.example": {"robots_txt": "User-agent: *\nDisallow: /x"}})
     made.decide(f"{B}/1", made.policy(B, source="override", event="override", hops=None))
@@ -173,7 +190,19 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
         _overridden(GRANT),
         0,
         _UNDECIDED.format("1 request was")
-        + "1 by a grant in REP_OVERRIDES (contract 12; until 2027-01-31) "
+        + "1 by a grant in REP_OVERRIDES (contract 12, until 2027-01-31) "
+        + f"(such as {B}/1).",
+    ),
+    "grant that ended before": (
+        _overridden_twice,
+        0,
+        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
+    ),
+    "errors of a grant": (
+        _errors_of_grant,
+        0,
+        _UNDECIDED.format("1 request was")
+        + "1 by the policy for errors (a grant in REP_OVERRIDES (contract 12, until 2027-01-31)) "
         + f"(such as {B}/1).",
     ),
     "errors": (
@@ -201,7 +230,10 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
     "capped": (
         _capped,
         5,
-        "wrong: 1 origin set a delay; 1 of them got requests before it was over.",
+        (
+            "wrong: 1 origin set a delay; 1 of them got requests before it was over (such as "
+            f"{A}, by REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay)."
+        ),
     ),
     "ignored": (
         _ignored,
@@ -238,6 +270,32 @@ def test_the_first_line(name: str, tmp_path: Path) -> None:
     assert (done.out.splitlines()[0], done.status) == (first, status)
     is_clean = "no request was sent against a robots.txt" in done.out
     assert is_clean is (name == "obeyed")
+
+
+def test_requests_that_a_setting_allowed_are_not_judged_by_a_robots_txt(tmp_path: Path) -> None:
+    _overridden(GRANT)(tmp_path)
+    second, third = rep("report", tmp_path).out.splitlines()[1:3]
+    by = "robots.txt, or by a setting in its place"
+    assert (
+        second == f"note: 2 requests were judged by {by}; 1 was disallowed. None of these was sent."
+    )
+    assert third.startswith("The trail is complete")
+
+
+def test_a_grant_that_ends_during_a_crawl_is_named_beside_the_next(tmp_path: Path) -> None:
+    grants = {
+        "b.example": {**GRANT, "until": "2027-01-15"},
+        "*": {"policy": "ignore", "why": "our site"},
+    }
+    made = Made(tmp_path, REP_OVERRIDES=grants)
+    for _ in range(2):
+        p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
+        made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+        made.now += 86_400
+    made.end()
+    first, second = "(contract 12, until 2027-01-15)", "(our site)"
+    told = f"2 by a grant in REP_OVERRIDES {first}; a grant in REP_OVERRIDES {second} "
+    assert told in rep("report", tmp_path).out
 
 
 @pytest.mark.parametrize(("build", "status"), [(_dry, 0), (_slipped, 5), (_capped, 5)])
@@ -293,7 +351,7 @@ def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path)
         "4 versions before these are not shown",
         f"1 request, such as {A}/y",
         "a redirect in a browser",
-        "2 requests judged by it; 1 dropped",
+        "2 requests; 1 dropped",
     ):
         assert words in first, words
     assert digests[3] not in first
@@ -301,8 +359,10 @@ def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path)
         f"{B}</h3>",
         f"{B}/robots.txt: timeout (unreachable)",
         f"1 request, such as {B}/1",
-        "a grant in REP_OVERRIDES (contract 12; until 2027-01-31)",
+        "a grant in REP_OVERRIDES (contract 12, until 2027-01-31)",
     ):
         assert words in second, words
     assert "<title>Robots.txt report: a.example and b.example, 2027-01-15 (made)</title>" in text
-    assert "Policies by host, host:port or origin" in text, "plain words beside the names of settings"
+    assert "Policies by host, host:port or origin" in text, (
+        "plain words beside the names of settings"
+    )

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
+from collections.abc import Iterator, Sequence
+from contextlib import suppress
 
 from scrapy_rep.checks import Overrides
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
 
-from .report_values import CrawlReport, Exemption, RunFacts
+from .report_values import CrawlReport, Exemption, Paced, RunFacts
 
 _FOR_ERRORS = ("REP_POLICY", "REP_POLICY_OVERRIDES", "REP_UNREACHABLE_AFTER_30_DAYS")
 _WORDS = {
@@ -37,33 +36,33 @@ def undecided(report: CrawlReport) -> list[Exemption]:
 def permission_of(row: Exemption, runs: Sequence[RunFacts]) -> str:
     """The setting or the code that let requests be sent, to be read after "by"."""
     words = _WORDS.get(row.why, row.why)
+    if row.why not in ("errors", "overridden"):
+        return words
+    named = "; ".join(sorted({one for run in runs for one in _named(run, row)}))
+    return f"{words} ({named})" if named and row.why == "errors" else named or words
+
+
+def pace_permission(row: Paced) -> str:
+    """The setting that let requests be sent too soon, to be read after "by"."""
+    is_cut = (row.kept_seconds or 0.0) < (row.asked_seconds or 0.0)
+    return "REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay" if is_cut else "no setting"
+
+
+def _named(run: RunFacts, row: Exemption) -> Iterator[str]:
+    """The settings of a run that can have allowed requests to an origin, in words.
+
+    Several overrides, if one ended during the run.
+    """
+    overrides, began_at = run.settings.get("REP_OVERRIDES"), run.began_at or 0.0
+    for pattern, value in overrides.items() if isinstance(overrides, dict) else ():
+        with suppress(ValueError):  # trails of older versions have other patterns
+            origin, one = Origin.of(row.origin), Overrides.of({pattern: value})
+            found = None if origin is None else one.match(origin, began_at)
+            if found is None:
+                continue
+            told = found.grant_words
+            yield f"a grant in REP_OVERRIDES ({told})" if told else "REP_OVERRIDES"
+            if found.until_at > (run.ended_at or 0.0):
+                return
     if row.why == "errors":
-        named = [name for name in _FOR_ERRORS if any(name in run.settings for run in runs)]
-        return f"{words} ({', '.join(named)})" if named else words
-    if row.why == "overridden":
-        grants = {_grant_words(one) for run in runs for one in _overrides_of(run, row.origin)}
-        return "; ".join(sorted(grants - {""})) or words
-    return words
-
-
-def _overrides_of(run: RunFacts, origin: str) -> Iterator[Mapping[str, Any]]:
-    """The first override of a run that matches an origin, if there is one."""
-    overrides = run.settings.get("REP_OVERRIDES")
-    try:
-        found = Origin.of(origin)
-    except InvalidUri:
-        return
-    if found is None or not isinstance(overrides, dict):
-        return
-    for pattern, value in overrides.items():
-        if Overrides.of({pattern: "ignore"}).match(found, 0.0) is not None:
-            if isinstance(value, dict):
-                yield value
-            return
-
-
-def _grant_words(override: Mapping[str, Any]) -> str:
-    """The reason and the last day of a grant; empty for an override without them."""
-    until = f"until {override['until']}" if "until" in override else ""
-    told = "; ".join(filter(None, (str(override.get("why", "")), until)))
-    return f"a grant in REP_OVERRIDES ({told})" if told else ""
+        yield from (name for name in _FOR_ERRORS if name in run.settings)

@@ -27,6 +27,9 @@ _OF_RUNS: dict[str, Callable[[RunFacts], bool]] = {
     "Events after the last record are unknown: {}.": lambda run: run.ended is None,
     "The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off), so its requests were not "
     "judged: {}.": lambda run: not run.is_obeying,
+    "The operator is not named, because REP_REPORT_CONTACT is not set: {}.": lambda run: (
+        not run.contact
+    ),
     "The queries of URLs are left out, so decisions on them cannot be repeated: {}.": (
         lambda run: (
             run.redacted_from is not None or run.settings.get("REP_AUDIT_QUERY") in ("hash", "drop")

@@ -12,7 +12,7 @@ from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import SETTINGS
 
 from .charts import columns, plot
-from .permissions import against, permission_of, undecided
+from .permissions import against, pace_permission, permission_of, undecided
 from .report_making import report_of, trails_at
 from .report_values import WHOLE, Chain, CrawlReport, FileRead, Rows
 from .verdict_words import counted, span, verdict, when
@@ -230,14 +230,13 @@ def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[str], str
     for pace in report.paces.rows:
         if pace.too_soon:
             told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"
-            is_cut = (pace.kept_seconds or 0.0) < (pace.asked_seconds or 0.0)
-            by = "REP_CRAWL_DELAY_MAX_SECONDS, which limits it" if is_cut else "no setting"
+            by = pace_permission(pace)
             rows.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
     for one in report.origins.rows[:most]:
         files = [_file_words(file) for file in one.files]
         if one.file_count > len(files):
             files.insert(0, f"{one.file_count - len(files):,} versions before these are not shown")
-        judged = f"{counted(one.judged, 'request')} judged by it; {one.held_back:,} dropped"
+        judged = f"{counted(one.judged, 'request')}; {one.held_back:,} dropped"
         yield one.origin, files or ["none"], judged, rows.get(one.origin) or ["no request"]
 
 
@@ -248,7 +247,8 @@ def _file_words(file: FileRead) -> str:
     at = f", at {when(file.fetched_at)} UTC" if file.uri and file.fetched_at is not None else ""
     source = f", from {_SOURCES.get(file.source, file.source)}" if file.source == "store" else ""
     means = _MEANINGS.get(file.meaning, file.meaning)
-    digest = f". SHA-256 {file.sha256}" if file.sha256 else ""
+    has_octets = file.sha256 and (file.uri or file.meaning == "rules")
+    digest = f". SHA-256 {file.sha256}" if has_octets else ""
     return f"{told}{at}{source}; {means}{digest}"
 
 

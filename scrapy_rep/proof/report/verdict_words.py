@@ -8,7 +8,7 @@ from datetime import datetime, timezone
 
 from scrapy_rep.proof.replay import CONFIRMED, DIFFERS
 
-from .permissions import against, permission_of, undecided
+from .permissions import against, pace_permission, permission_of, undecided
 from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
@@ -68,11 +68,14 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
         return NOTE, "No request was judged by robots.txt."
-    judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} judged by robots.txt"
-    good = GOOD if report.state == WHOLE else NOTE  # missing records may be bad ones
+    is_replaced = any(row.why in ("errors", "overridden") for row in undecided(report))
+    by = "robots.txt, or by a setting in its place," if is_replaced else "robots.txt"
+    judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} judged by {by}"
+    # Missing records may be bad ones.
+    good = NOTE if is_replaced or report.state != WHOLE else GOOD
     if not totals.disallowed:
         return good, f"{judged} and allowed."
-    told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
+    told = f"{judged.rstrip(',')}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
     if totals.went_on:
         told = f"{told}, and {totals.went_on:,} of these {_were(totals.went_on)} sent all the same"
         return BAD, f"{told}: {_permissions(against(report), report)}."
@@ -96,7 +99,9 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
     too_fast, origins = words.count("not-kept"), counted(asking, "origin")
     if too_fast:
-        told = f"set a delay; {too_fast:,} of them got requests before it was over."
+        row = next(row for row in report.paces.rows if row.word == "not-kept")
+        such = f"such as {row.origin}, by {pace_permission(row)}"
+        told = f"set a delay; {too_fast:,} of them got requests before it was over ({such})."
         yield BAD, f"{origins} {told}"
     if crossed := words.count("crossed"):
         told = "got requests of different crawls before its delay was over, if their clocks agree."
