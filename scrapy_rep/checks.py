@@ -341,9 +341,8 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
     if found is None or not any(fnmatchcase(one, scheme or one) for one in DEFAULT_PORTS):
         raise ValueError(
             f"{pattern!r} names no host: write a host ('example.org'), a host and its port "
-            "('example.org:8080') or an origin ('https://example.org'), all without a path, in ASCII "
-            "('xn--bcher-kva.example') and IPv6 addresses in brackets ('[::1]'); * stands for any "
-            "characters"
+            "('example.org:8080') or an origin ('https://example.org'), all without a path, in "
+            "ASCII ('xn--bcher-kva.example'), IPv6 in brackets ('[::1]'); * stands for any characters"
         )
     expression = re.escape(lowered).replace(r"\*", ".*").replace(r"\?", ".")
     return re.compile(expression), scheme is not None, found["port"] is not None

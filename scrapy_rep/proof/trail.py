@@ -177,8 +177,8 @@ class Trail(Witness):
             error = await run_in_thread(write_report, writer.folder, Path(self._report))
             if error:
                 logger.error(
-                    "Cannot write the report of this crawl: %s. Its audit trail was written; to "
-                    "try again, run: scrapy rep report %s -o report.html",
+                    "Cannot write the report of this crawl: %s. To try again, run: "
+                    "scrapy rep report %s -o report.html",
                     error,
                     writer.folder,
                     extra=self._journal.extra,

@@ -219,13 +219,16 @@ class TrailWriter(Spool):
             **{kind: self.counts[kind] for kind in OUTCOMES},
             "gaps": self.gap_count,
         }
+        # An end without a manifest, or in the manifest alone, looks as if something was removed.
+        can_end = (self.folder / spool.MANIFEST).is_file() or bool(self._write_manifest())
         try:
-            self._append_lines(line(end))
+            if can_end:
+                self._append_lines(line(end))
         except OSError:
-            end = {}  # an end in the manifest alone looks like records that were removed
+            can_end = False
         self._finish()
         self._is_closed = True
-        done = self._thread.submit(lambda: self._write_manifest(end) if end else "")
+        done = self._thread.submit(lambda: self._write_manifest(end) if can_end else "")
         self._thread.shutdown(wait=False)
         return done
 

@@ -19,6 +19,7 @@ from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.proof.trail_writer import TrailWriter
 from tests.audit.making import Judged, judged, judged_outcomes
+from tests.commands.calling import rep
 
 URLS = [f"https://a.example/{'private/' if n % 3 == 0 else ''}{n}" for n in range(1500)]
 
@@ -234,6 +235,8 @@ def test_a_digest_that_is_logged_is_that_of_the_file(
             "ERROR",
             False,
         )
+        manifest.rmdir()
+        assert rep("report", crawl.folder).status == 4, "not complete, as the log says"
     else:
         digest = sha256(manifest.read_bytes()).hexdigest()
         assert told.getMessage().endswith(f"the SHA-256 of its manifest.json is {digest}")
