@@ -342,7 +342,7 @@ def _compiled(pattern: str) -> tuple[re.Pattern[str], bool, bool]:
         raise ValueError(
             f"{pattern!r} names no host: write a host ('example.org'), a host and its port "
             "('example.org:8080') or an origin ('https://example.org'), all without a path, in "
-            "ASCII ('xn--bcher-kva.example'), IPv6 in brackets ('[::1]'); * stands for any characters"
+            "ASCII ('xn--bcher-kva.example'), IPv6 in brackets ('[::1]'); * is any text"
         )
     expression = re.escape(lowered).replace(r"\*", ".*").replace(r"\?", ".")
     return re.compile(expression), scheme is not None, found["port"] is not None
