@@ -42,7 +42,7 @@ _MEANINGS = {
     Meaning.DISALLOW: "every URL of this origin is disallowed",
 }
 _NO_GROUP = "no group of it is for this crawler, so every URL of this origin is allowed"
-_DECIDE = "REP_POLICY and REP_POLICY_OVERRIDES decide"
+_DECIDE = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
 _FIXES = {
     Reason.UNREACHABLE: f"{_DECIDE} what an unreachable robots.txt means",
     Reason.UNAVAILABLE: f"{_DECIDE} what such an answer means",

@@ -143,7 +143,10 @@ def test_a_start_url_that_is_down_is_explained() -> None:
     assert "or RepRedisScheduler wait for the next attempt, in 1 s" in outages[0]
     assert "(REP_UNREACHABLE_HOLD_SECONDS)" in outages[0]
     assert "wait for" not in outages[-1], "they are dropped"
-    assert "robots.txt: 503). REP_POLICY and REP_POLICY_OVERRIDES decide what an unreach" in last
+    assert (
+        "robots.txt: 503). REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide what an unreach"
+        in last
+    )
 
 
 @pytest.mark.parametrize("name", ["Rotates", "RotatesAll"])
@@ -169,8 +172,16 @@ def test_a_refusal_under_strict_names_its_status() -> None:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
         file = site.url("/robots.txt")
     (line,) = said(result, "WARNING")
-    end = f"({file}: 403). REP_POLICY and REP_POLICY_OVERRIDES decide what such an answer means"
-    assert line.endswith(end)
+    decide = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
+    assert line.endswith(f"({file}: 403). {decide} what such an answer means")
+
+
+def test_an_outage_names_the_settings_that_decided() -> None:
+    settings = {**INFO, "REP_POLICY_OVERRIDES": {"503": "allow"}}
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
+    (line,) = said(result, "WARNING")
+    assert line.endswith("is allowed (REP_POLICY = 'rfc9309' and REP_POLICY_OVERRIDES)")
 
 
 @pytest.mark.parametrize("body", ["<!doctype html><html>Hello</html>", "User-agent: x\nAllow: /"])
