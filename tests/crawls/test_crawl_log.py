@@ -143,10 +143,8 @@ def test_a_start_url_that_is_down_is_explained() -> None:
     assert "or RepRedisScheduler wait for the next attempt, in 1 s" in outages[0]
     assert "(REP_UNREACHABLE_HOLD_SECONDS)" in outages[0]
     assert "wait for" not in outages[-1], "they are dropped"
-    assert (
-        "robots.txt: 503). REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide what an unreach"
-        in last
-    )
+    decide = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
+    assert f"robots.txt: 503). {decide} what an unreachable robots.txt means" in last
 
 
 @pytest.mark.parametrize("name", ["Rotates", "RotatesAll"])
