@@ -9,6 +9,7 @@ import subprocess
 import sys
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -210,6 +211,30 @@ def test_in_chromium(tmp_path: Path) -> None:
     runs = [Made(tmp_path / "more", f"20260101T120000-abcde{n}").end() for n in range(2)]
     path.write_text(_page(made_of_all(tmp_path, *runs)), encoding="utf-8")
     for_axe.write_text(_page(made_of_all(tmp_path / "axe", every=7)), encoding="utf-8")
+    found = _seen(path, for_axe)
+    assert [seen.get("violations") for seen in found] == [None, [], [], None]
+    for seen in found:
+        assert seen["events"] == [path.as_uri()]
+        assert seen["content_width"] <= seen["width"]
+        assert seen["paper_octets"] > 10_000
+        assert seen["paper_width"] <= 718, "a table is cut at the right"
+        assert seen["broken_words"] == []
+        is_light = seen["scheme"] == "light"
+        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
+@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
+def test_no_word_is_broken_on_paper(tmp_path: Path) -> None:
+    path = tmp_path / "page.html"
+    run = Made(tmp_path, REP_STORE="memory", REP_UNREACHABLE_HOLD_SECONDS=0.0).end()
+    path.write_text(_page(report_of([run])), encoding="utf-8")
+    assert [seen["broken_words"] for seen in _seen(path, path)] == [[], [], [], []]
+
+
+def _seen(path: Path, for_axe: Path) -> list[dict[str, Any]]:
+    """What a browser tells of a page, for each scheme of colours and two widths."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.survey.browser", CHROMIUM, str(path), str(for_axe)],
         cwd=REPOSITORY,
@@ -218,12 +243,5 @@ def test_in_chromium(tmp_path: Path) -> None:
         timeout=300,
     )
     assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [seen.get("violations") for seen in found] == [None, [], [], None]
-    for seen in found:
-        assert seen["events"] == [path.as_uri()]
-        assert seen["content_width"] <= seen["width"]
-        assert seen["paper_octets"] > 10_000
-        assert seen["paper_width"] <= 718, "a table is cut at the right"
-        is_light = seen["scheme"] == "light"
-        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
+    found: list[dict[str, Any]] = json.loads(done.stdout)
+    return found

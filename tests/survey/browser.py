@@ -19,6 +19,15 @@ from axe_playwright_python.sync_playwright import Axe
 from playwright.sync_api import sync_playwright
 
 PAPER_WIDTH = 718  # of A4 within the margins of a browser, in CSS pixels
+# The cells with one short word on several lines.
+_BROKEN_WORDS = """
+[...document.querySelectorAll("td, th")].filter(cell => {
+  const range = document.createRange();
+  range.selectNodeContents(cell);
+  const tops = [...range.getClientRects()].map(one => Math.round(one.top));
+  return /^\\w{1,10}$/.test(cell.innerText.trim()) && new Set(tops).size > 1;
+}).map(cell => cell.innerText.trim())
+"""
 
 
 def main(chromium: str, page: str, for_axe: str = "") -> None:
@@ -50,6 +59,7 @@ def _seen(browser: Any, uri: str, scheme: str, width: int) -> dict[str, Any]:
     }
     tab.set_viewport_size({"width": PAPER_WIDTH, "height": 1000})
     tab.emulate_media(media="print")
+    found["broken_words"] = tab.evaluate(_BROKEN_WORDS)
     return {**found, "paper_width": tab.evaluate("document.documentElement.scrollWidth")}
 
 
