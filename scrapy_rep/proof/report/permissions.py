@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
+from functools import lru_cache
 
 from scrapy_rep.checks import Overrides
 from scrapy_rep.protocol.access.origin import Origin
@@ -56,7 +58,7 @@ def _named(run: RunFacts, row: Exemption) -> Iterator[str]:
     overrides, began_at = run.settings.get("REP_OVERRIDES"), run.began_at or 0.0
     for pattern, value in overrides.items() if isinstance(overrides, dict) else ():
         with suppress(ValueError):  # trails of older versions have other patterns
-            origin, one = Origin.of(row.origin), Overrides.of({pattern: value})
+            origin, one = Origin.of(row.origin), _override(pattern, json.dumps(value))
             found = None if origin is None else one.match(origin, began_at)
             if found is None:
                 continue
@@ -66,3 +68,9 @@ def _named(run: RunFacts, row: Exemption) -> Iterator[str]:
                 return
     if row.why == "errors":
         yield from (name for name in _FOR_ERRORS if name in run.settings)
+
+
+@lru_cache(maxsize=1000)
+def _override(pattern: str, value: str) -> Overrides:
+    """One override by its value in JSON; kept, because each origin is compared with it."""
+    return Overrides.of({pattern: json.loads(value)})
