@@ -273,7 +273,7 @@ class Decisions:
         """
         first = request.meta.get(VERDICT) if self.judged_by.get(request) else None
         self.judged_by[request] = None  # the trail must not name a policy
-        by = _occasion(request) if first is None else AGAIN
+        by = self._occasion(request) if first is None else AGAIN
         self._decided(request.url, request, verdict, by, DROPPED)
         if first is not None and first.allowed:
             self._journal.count(stats.VERDICT_ALLOWED, -1)
