@@ -78,8 +78,8 @@ class RedisServer:
         password = self._options.get("requirepass")
         return redis.Redis(port=self.port, password=password, socket_timeout=_PATIENCE_SECONDS)
 
-    def start(self) -> None:
-        """Start the server, on the same port and folder as before."""
+    def start(self, **environment: str) -> None:
+        """Start the server, on the same port and folder as before; with more variables."""
         assert PROGRAM is not None
         options = {**self._options, "dir": str(self._folder)}
         words = [word for name, value in options.items() for word in (f"--{name}", value)]
@@ -87,6 +87,7 @@ class RedisServer:
             self._process = subprocess.Popen(
                 [PROGRAM, "--port", str(self.port), "--bind", "127.0.0.1", *words],
                 cwd=self._folder,
+                env={**os.environ, **environment},
                 stdin=subprocess.DEVNULL,
                 stdout=log,
                 stderr=log,
