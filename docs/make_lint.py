@@ -167,7 +167,7 @@ def _hurt(code: Code) -> str:
     if len(files) == 2:  # noqa: PLR2004 - the others are answers
         with suppress(TooMuchToCompare):
             found.extend(differences(*files, steps=_STEPS))
-    found.sort(key=lambda one: (not one.before.allowed, len(one.path)))
+    found.sort(key=lambda one: (not one.before.allowed, len(one.path), one.path))
     if not found:
         return _HURT[code.section]
     path = found[0].path
