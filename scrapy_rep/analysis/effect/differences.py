@@ -287,7 +287,8 @@ def probes_of(rules: Iterable[Line], changed: Collection[str] = ()) -> list[str]
 def _probes(rules: list[list[Line]], *, has_all: bool, is_brief: bool) -> Iterator[str]:
     """The probes for the rules of both sides, or only for those that are not the same in both."""
     old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
-    changed = old.keys() ^ new.keys()
+    # In the order of the files, so that the same differences are found each time.
+    changed = dict.fromkeys(text for text in (*old, *new) if (text in old) != (text in new))
     if has_all:
         return probes([*old, *new], changed)
     return probes(changed, changed, is_brief=is_brief or len(changed) > _MOST_IN_FULL)

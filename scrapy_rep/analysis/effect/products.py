@@ -55,10 +55,10 @@ class Sides:
         return cls(list(dict.fromkeys((*says[0], *says[1]))), says)
 
     @property
-    def changed(self) -> set[str]:
+    def changed(self) -> list[str]:
         """The patterns that only one side has, or both with different answers."""
         one, other = self.says
-        return {text for text in self.patterns if one.get(text) is not other.get(text)}
+        return [text for text in self.patterns if one.get(text) is not other.get(text)]
 
 
 def _said(rules: Iterable[Said]) -> dict[str, bool]:
