@@ -276,7 +276,7 @@ class TestDiff:
         last = json.loads(rows[-1])
         assert (last["unsettled"], last["compared"]) == (["*"], [])
         assert last["probe_urls"] > 0
-        assert len(rows) == 2
+        assert len(rows) == 3
 
     def test_names_are_spelled_as_in_the_file(self, robots: Path) -> None:
         robots.write_text("User-agent: GPTBot\nDisallow: /\n")
