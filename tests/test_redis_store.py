@@ -192,7 +192,8 @@ def test_refused_from_beginning_to_end(tmp_path: Path, loop: Loop) -> None:
         )
         assert set(asked(proxy).values()) == {1}
         assert_obeyed(proxy, names, [done])
-    (words,) = warnings(done)
+    first, words = warnings(done)
+    assert "pace" in first, "workers with Scrapy's scheduler do not share it"
     assert "does not answer" in words
     assert "secret" not in done.log
     assert done.stats["rep/store/failed"] == 1

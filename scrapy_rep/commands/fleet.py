@@ -7,12 +7,12 @@ host, which stands for https://host), show the state of that origin. For that, t
 reads, a little at a time, and slows no crawl down.
 
 Instead of an origin, give an order:
-  pause, resume          workers begin no requests until they may go on
-  stop                   workers end in order, and the queue stays for the next run
-  clear                  delete a crawl without workers, and its dead letters
-  requeue                put the dead letters back into the queue
-  drop ORIGIN            send no request to an origin any more, also in later runs
-  allow ORIGIN           take that back
+  pause, resume  workers begin no requests until they may go on
+  stop           workers end in order; the queue stays for the next run
+  clear          delete a crawl without workers, and its dead letters
+  requeue        put the dead letters back into the queue
+  drop ORIGIN    send no request to it any more, also in later runs
+  allow ORIGIN   take that back
 
 Examples:
   scrapy rep fleet

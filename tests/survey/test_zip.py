@@ -28,8 +28,9 @@ print("done")
 def test_in_a_bare_interpreter(tmp_path: Path) -> None:
     archive = tmp_path / "scrapy_rep.zip"
     with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for module in _PACKAGE.rglob("*.py"):
-            packed.write(module, module.relative_to(_PACKAGE.parent).as_posix())
+        for file in _PACKAGE.rglob("*.*"):
+            if file.suffix != ".pyc":
+                packed.write(file, file.relative_to(_PACKAGE.parent).as_posix())
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _CODE, str(archive)],
         cwd=tmp_path,
