@@ -341,7 +341,7 @@ class Fetching:
 
 
 def _permission(reason: str, known: Known | None) -> str:
-    """What else than a robots.txt allowed a request; empty if that did."""
+    """The setting or code that allowed a request, not a robots.txt; empty without one."""
     if known is not None and known.source == _OVERRIDE:
         return "overridden"
     return "errors" if reason in _ERRORS else ""

@@ -1,4 +1,4 @@
-"""What let a request be sent that its robots.txt did not allow, in words."""
+"""Words for the settings and code that let a request pass against its robots.txt."""
 
 from __future__ import annotations
 

@@ -269,7 +269,7 @@ def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str, str]]:
 
 
 def _meaning_of(name: str) -> str:
-    """What a setting does, in plain words."""
+    """The effect of a setting, in plain words."""
     return SETTINGS[name].meaning if name in SETTINGS else _SCRAPYS.get(name, "")
 
 

@@ -53,7 +53,7 @@ class HeldRequest:
 
 
 class Push(NamedTuple):
-    """A request to be queued, or (`held`) one that the worker has: it is kept, or Redis lost it."""
+    """A request to be queued, or (`held`) a request of the worker: kept, or lost by Redis."""
 
     lane: str
     priority: int

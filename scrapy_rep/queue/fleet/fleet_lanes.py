@@ -118,7 +118,7 @@ class FleetLanes:
         return lane in self._granted
 
     def heed_probes(self, granted: frozenset[str]) -> None:
-        """Note where this worker has the first request after a rest; give up those that ended."""
+        """Note where this worker has the first request after a rest; forget ended rests."""
         self._granted = granted
         for lane, (origin, request) in list(self._first.items()):
             if self._pacing is None or not self._pacing.backoff.goes_first(origin, request):

@@ -203,7 +203,7 @@ class Ledger:
         self._end(held, reason[:500])
 
     def give_back(self) -> None:
-        """Give the requests in the buffer back to Redis, and those that led to kept ones."""
+        """Give back the requests in the buffer, and the pages that led to kept requests."""
         for held in (*self.buffer, *self.kept):
             self._end(held, None)
         for id_, end in self._blocked.items():
