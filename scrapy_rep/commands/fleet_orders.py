@@ -88,7 +88,7 @@ async def _allow(_: Call, crawl: Crawl, __: Totals, origin: str) -> tuple[dict[s
 
 ORDERS: Mapping[str, Order] = {
     **dict.fromkeys(("pause", "resume", "stop"), Order(_steer)),
-    "clear": Order(_clear, question="Delete the crawl of {names}, with {count}?"),
+    "clear": Order(_clear, question="Delete the crawl of {names}, with {count} and {letters}?"),
     "requeue": Order(_requeue),
     "drop": Order(
         _drop, has_origins=True, question="Drop {origins} in {names}, and delete {count}?"
@@ -146,10 +146,12 @@ async def _confirm(
         lanes = [await looking.lane(crawl.link, crawl.prefix, one) for one in origins]
         queued = sum(lane.queued for lane in lanes if lane is not None)
         count += queued if order.has_origins else before[crawl].counts["queued"]
+    letters = sum(before[crawl].counts["dead_letters"] for crawl in crawls)
     question = order.question.format(
         origins=", ".join(origins),
         names=safe(", ".join(crawl.name for crawl in crawls)),
         count=count_of(count, "queued request"),
+        letters=count_of(letters, "dead letter"),
     )
     answer = call.terminal.ask(f"{question} [y/N] ")
     if answer is None:

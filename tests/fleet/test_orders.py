@@ -274,7 +274,7 @@ class TestKeys:
         self.leave(crawl)
         done = shown(*call, settings=settings)
         assert done.status == 2
-        assert "Delete the crawl of x, with 4 queued requests? Without a terminal" in done.err
+        assert "of x, with 4 queued requests and 0 dead letters? Without a terminal" in done.err
         assert "--yes" in done.err
         done = shown(*call, settings=settings, is_terminal=True, stdin=b"n\n")
         assert (done.status, "nothing was deleted" in done.err) == (2, True)
