@@ -52,8 +52,8 @@ if TYPE_CHECKING:
 REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
 AGAIN, CAME_BACK = "user-agent", "put-back"
 """The occasion of a decision: a request on its way, the target of a redirect, a request before it
-was queued, a request of a page in a browser, a request that was allowed and then got another
-User-Agent, or one that this crawl let go on and then put back into the queue."""
+was queued, a request of a page in a browser, an allowed request that then got another User-Agent,
+or an allowed request that was put back into the queue."""
 
 PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
 ABORTED, SLIPPED = "aborted", "slipped"

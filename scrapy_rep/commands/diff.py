@@ -4,9 +4,9 @@ Show which URLs change from allowed to disallowed or back between two files, for
 by which lines; also changes in their preferences about the use of content (Content-Usage,
 Content-Signal). The command compares verdicts on probe URLs, which it builds from the rules and
 records of both files. It does not compare text: files with different words and the same meaning do
-not differ. Verdicts are also compared as other crawlers read the rules: "only like google" are
-changes for those that compare octets as they are written, as Google's do, "only like 1994" for
-those without wildcards.
+not differ. The command also compares verdicts of other crawlers. "only like google" marks changes
+for crawlers that compare octets as they are written, such as Google's, and "only like 1994" marks
+changes for crawlers without wildcards.
 
 Examples:
   scrapy rep diff old.txt new.txt

@@ -1,9 +1,10 @@
 """Report what crawls did, from their audit trails.
 
-Report what one or several crawls did: the sites, what was read and sent, fetches, the rules that
-decided, the pace, requests and items that pages withheld, and the limits of the trails. RUN is the
-folder of a run, such as audit/latest, or a folder of runs, such as that of a fleet's workers, which
-all go into one report. With -o, the report is one HTML file without scripts or external resources.
+Report what one or several crawls did: the sites, the files they read and the requests they sent,
+the rules that decided, the pace, requests and items that pages withheld, and the limits of the
+trails. RUN is the folder of a run, such as audit/latest, or a folder of runs, such as that of a
+fleet's workers, which all go into one report. With -o, the report is one HTML file without scripts
+or external resources.
 
 Examples:
   scrapy rep report audit/latest

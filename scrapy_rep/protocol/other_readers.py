@@ -4,7 +4,7 @@ Our reading compares normal forms (`paths`). Google's open matcher decodes nothi
 octets, after it escapes those above 127 in rules and writes all escapes of rules in upper case. The
 standard of 1994 has neither Allow nor wildcards: a rule is the beginning of a path.
 
-These two use the matching code of ours, with other characters for those that are special there::
+Both use our matching code, with other special characters::
 
     /a%3D*$     Google: /a, "%" as a plain character, 3D, any octets, the end
                 1994:   the plain characters /a%3D*$

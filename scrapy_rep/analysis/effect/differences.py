@@ -66,7 +66,7 @@ _PROBES_PER_RULE = 20, 90  # without and with wildcards, in two spellings
 _PROBE_OCTETS = 20  # by which a probe is roughly longer than its pattern
 
 _CUT_ESCAPE = re.compile(r"%([2-9A-Fa-f]?)(?=\*|\$?$)")  # incomplete, before "*" or the end
-_RESERVED = re.compile(r"[]:#[@!&'()+,;=]")  # all that is equal to its escape; "/" and "?" are not
+_RESERVED = re.compile(r"[]:#[@!&'()+,;=]")  # each equals its escape, other than "/" and "?"
 
 _HOST = "https://host"  # on its own, a path that begins with // would name a host
 
@@ -285,7 +285,7 @@ def probes_of(rules: Iterable[Line], changed: Collection[str] = ()) -> list[str]
 
 
 def _probes(rules: list[list[Line]], *, has_all: bool, is_brief: bool) -> Iterator[str]:
-    """The probes for the rules of both sides, or only for those that are not the same in both."""
+    """The probes for the rules of both sides, or only for the changed ones."""
     old, new = (dict.fromkeys(text for line in side for text in _texts(line)) for side in rules)
     # In the order of the files, so that the same differences are found each time.
     changed = dict.fromkeys(text for text in (*old, *new) if (text in old) != (text in new))

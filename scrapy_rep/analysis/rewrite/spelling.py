@@ -27,9 +27,8 @@ _LAST_ASCII = 0x7F
 def rule_text(line: Line, *, is_readable: bool) -> str:
     """A rule as one line, with its escapes in upper case; with `is_readable`, UTF-8 is kept.
 
-    Nothing else changes in a path: what is equal to us is not equal to crawlers that compare
-    octets. A rule that is also compared as written is not changed, and neither is one that would
-    be too long.
+    Nothing else changes in a path, because other crawlers compare its octets. A rule that is also
+    compared as written is not changed, and a rule that would become too long is not either.
     """
     value = line.value.decode("utf-8", "surrogateescape")
     if not line.is_written:

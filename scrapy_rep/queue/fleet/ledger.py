@@ -120,8 +120,8 @@ class Ledger:
         self._wishes: dict[int, Wish] = {}
         self._wish_count = 0
         self._claims: dict[str, HeldRequest] = {}  # kept requests that Redis has not confirmed
-        self._parents: dict[str, str] = {}  # from a kept request to the one that led to it
-        self._kept_count: Counter[str] = Counter()  # by that request, of those that are not done
+        self._parents: dict[str, str] = {}  # of kept requests: the page of each
+        self._kept_count: Counter[str] = Counter()  # of a page, not done yet
         self._orphans: set[str] = set()  # kept requests of unknown causes that were not handed out
         self._blocked: dict[str, _End] = {}  # the ends of requests with kept ones that are not done
 

@@ -38,7 +38,7 @@ _FACTORIES: dict[str | None, type | None] = {
     None: None,
     **{kind.__name__: kind for kind in (int, float, str, list, dict, set)},
 }
-# Plain objects of Scrapy's plugins, whose attributes are written; subclasses, too.
+# Classes of plugins of Scrapy. The attributes of their instances are written.
 _PLUGINS = {
     "scrapy_playwright.page.PageMethod",
     "scrapypuppeteer.actions.PuppeteerServiceAction",
@@ -237,7 +237,7 @@ def _plugin(cls: type, values: dict[str, Any]) -> Any:
     return one
 
 
-# Which classes have instances in entries, how they are written, and how they are made again.
+# For the instances of some classes: a test, a writer and a reader.
 _STATES: tuple[
     tuple[Callable[[Any], bool], Callable[[Any], Any], Callable[[Any, Any], Any]], ...
 ] = (

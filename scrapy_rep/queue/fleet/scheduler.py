@@ -375,7 +375,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return True
 
     def _kept(self, request: Request, kind: PushKind, fingerprint: bytes, reason: str) -> Push:
-        """The push of a request that stays here: Redis filters it, and knows who has it."""
+        """The push of a request that stays here; Redis filters it, and notes this worker."""
         self._count(stats.FLEET_IN_MEMORY)
         words = "%s stays in the memory of this worker, because it can't be written to Redis: %s"
         self._complaints.tell(reason, words, request, reason, level=logging.WARNING)

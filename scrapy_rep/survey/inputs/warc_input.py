@@ -54,7 +54,7 @@ _NUMBER = re.compile(r"[0-9]{1,9}")
 
 
 class _Pieces:
-    """A stream that counts what was read, in pieces of limited size: gzip reads far ahead.
+    """A stream that counts the octets read. It gives small pieces, because gzip reads far ahead.
 
     Attributes:
         octets: the number of octets read so far.
