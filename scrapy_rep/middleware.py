@@ -24,7 +24,7 @@ from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
 from scrapy_rep.pace.standstill import Standstill
-from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pace.visits import OriginDelay
 from scrapy_rep.pace.waits import Waits
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import OVERRIDE, Policy
@@ -228,15 +228,15 @@ class RepMiddleware:
             await reservations.add_to(policy, request)
 
     async def _take_own_turn(self, request: Request) -> None:
-        """Delay a robots.txt request as its origin requires; it goes before waiting pages."""
+        """OriginDelay a robots.txt request as its origin requires; it goes before waiting pages."""
         origin = origin_of(request.url)
         policy = None if origin is None else self.policies.known(origin)
         if origin is None or (policy is None and self.pacing.is_idle):
             return
-        ask = Ask(origin, 0.0) if policy is None else self.pacing.ask_of(policy)
+        delay = OriginDelay(origin, 0.0) if policy is None else self.pacing.delay_of(policy)
         is_awaited = partial(self._is_awaited, origin)
-        with request.meta[MARK].in_line(ask.seconds):
-            await self.pacing.turn(request, ask, is_urgent=True, is_awaited=is_awaited)
+        with request.meta[MARK].in_line(delay.seconds):
+            await self.pacing.turn(request, delay, is_urgent=True, is_awaited=is_awaited)
         try:
             self.drops.refuse(request)  # while it waited
         except IgnoreRequest:
@@ -293,17 +293,17 @@ class RepMiddleware:
         If its policy expired or changed during the wait, a newer policy judges the request again.
         This happens once only, otherwise a request could wait forever.
         """
-        ask = self._ask(request)
-        if ask is None:
+        delay = self._delay_of(request)
+        if delay is None:
             return None
-        back = await self._turn(request, ask)
+        back = await self._turn(request, delay)
         policy, tokens = self._judged_by.get(request) or (None, ())
         if back is not None or policy is None or not self._is_old(policy):
             return back
-        self.pacing.give_up(request, ask.origin)  # its robots.txt must not wait for it
+        self.pacing.give_up(request, delay.origin)  # its robots.txt must not wait for it
         back = await self._judged_again(request, tokens)
-        ask = self._ask(request)
-        return await self._turn(request, ask) if ask is not None and back is None else back
+        delay = self._delay_of(request)
+        return await self._turn(request, delay) if delay is not None and back is None else back
 
     def _is_old(self, policy: Policy) -> bool:
         """Whether a request that waited for its turn is to be judged by a newer policy."""
@@ -312,19 +312,19 @@ class RepMiddleware:
         more_seconds = 0.0 if policy.source == OVERRIDE else _WAITED_SECONDS
         return has_changed or time.time() >= policy.usable_until + more_seconds
 
-    async def _turn(self, request: Request, ask: Ask) -> Request | None:
+    async def _turn(self, request: Request, delay: OriginDelay) -> Request | None:
         """Wait for the turn of a request; return it for the queue if its origin rests.
 
         Raises:
             RateLimited: its origin was given up, or rests while the crawl closes.
         """
-        backoff, origin = self.pacing.backoff, ask.origin
+        backoff, origin = self.pacing.backoff, delay.origin
         self._drop_if_given_up(request, origin)
         # Requests of `download_async` do not go to the queue: they come back here at once.
         goes_back = self._waits_in_queue and request not in self._came_back
-        if goes_back and not backoff.go(origin, request):
+        if goes_back and not backoff.admit(origin, request):
             return self._put_back(request, stats.BACKOFF_PUT_BACK)
-        if await self.pacing.turn(request, ask):
+        if await self.pacing.turn(request, delay):
             try:
                 self._drop_if_given_up(request, origin)  # while the request waited
             except IgnoreRequest:
@@ -498,16 +498,16 @@ class RepMiddleware:
         self._journal.count(stats.CACHE_HIT)
         return verdict
 
-    def _ask(self, request: Request) -> Ask | None:
+    def _delay_of(self, request: Request) -> OriginDelay | None:
         """The delay before a request; the delay for the crawl's own tokens always applies."""
         policy, tokens = self._judged_by.get(request) or (None, ())
         if policy is None:  # an exempt request, or a request for robots.txt itself
             with suppress(InvalidUri):
                 origin = origin_of(request.url)
-                return None if origin is None else Ask(origin, 0.0)
+                return None if origin is None else OriginDelay(origin, 0.0)
             return None
         is_own = tokens == policy.tokens
-        return self.pacing.note(policy) if is_own else self.pacing.ask_of(policy, tokens)
+        return self.pacing.note(policy) if is_own else self.pacing.delay_of(policy, tokens)
 
     def policy_of(self, request: Request) -> Policy | None:
         """The policy by which a request was judged; None if it was not judged."""

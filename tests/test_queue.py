@@ -65,10 +65,10 @@ class FakeWaits:
     def is_paced(self, host: str) -> bool:
         return host in self.paced
 
-    def ask(self, origin: Origin, request: Request | None) -> None:
+    def fetch(self, origin: Origin, request: Request | None) -> None:
         self.asked.append((origin.host, request.url if request else ""))
         self.origins[origin.host] = origin
-        self.waits[origin.host] = Wait(Why.ASKED, EVENT)
+        self.waits[origin.host] = Wait(Why.FETCHING, EVENT)
 
     def is_queued(self, origin: Origin) -> bool:
         return False
@@ -140,7 +140,7 @@ def test_priorities_within_an_origin_and_origins_within_a_host() -> None:
 
 def test_who_waits_stays_and_others_go_on() -> None:
     setup = Setup()
-    setup.site.waits["a.example"] = Wait(Why.UNASKED)
+    setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
     setup.site.waits["b.example"] = Wait(Why.HELD, float("inf"))
     setup.push(*URLS)
     setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
@@ -160,27 +160,27 @@ def test_who_waits_stays_and_others_go_on() -> None:
 def test_a_policy_that_is_gone_is_asked_for_again() -> None:
     setup = Setup()
     setup.push(*URLS[:4])
-    setup.site.waits["a.example"] = Wait(Why.UNASKED)
+    setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
     assert setup.pop() == URLS[1:3]
     assert [host for host, _ in setup.site.asked] == ["a.example"]
-    setup.site.settle("a.example", Why.UNASKED)  # evicted at once
+    setup.site.settle("a.example", Why.UNFETCHED)  # evicted at once
     assert setup.pop() == [URLS[0]], "or it might be asked for for ever"
     assert len(setup.site.asked) == 2
     setup.site.settle("a.example")
     assert setup.pop() == [URLS[3]]
 
 
-@pytest.mark.parametrize("state", [Why.READY, Why.ASKED, Why.HELD])
+@pytest.mark.parametrize("state", [Why.READY, Why.FETCHING, Why.HELD])
 def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: Why) -> None:
     """A browser has asked for it meanwhile, say, and no event told the queue."""
     setup = Setup()
-    ask = setup.site.ask
-    setup.site.ask = lambda *_: None  # type: ignore[method-assign]
+    fetch = setup.site.fetch
+    setup.site.fetch = lambda *_: None  # type: ignore[method-assign]
     for number in range(64):
-        setup.site.waits[f"h{number}.example"] = Wait(Why.UNASKED)
+        setup.site.waits[f"h{number}.example"] = Wait(Why.UNFETCHED)
         setup.push(f"http://h{number}.example/")
-    setup.site.ask = ask  # type: ignore[method-assign]
-    setup.site.waits["a.example"] = Wait(Why.UNASKED)
+    setup.site.fetch = fetch  # type: ignore[method-assign]
+    setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
     setup.push(URLS[0])
     setup.site.waits["a.example"] = Wait(state, 0.0)
     setup.site.settle("h0.example")
@@ -201,7 +201,7 @@ def test_what_names_no_origin_is_handed_out(url: str) -> None:
 class TestPrefetch:
     def push_many(self, setup: Setup) -> None:
         hosts = [f"h{number}.example" for number in range(200)]
-        setup.site.waits |= dict.fromkeys(hosts, Wait(Why.UNASKED))
+        setup.site.waits |= dict.fromkeys(hosts, Wait(Why.UNFETCHED))
         setup.push(*(f"http://{host}/" for host in hosts))
 
     def test_is_bounded(self) -> None:

@@ -46,7 +46,7 @@ HOSTS = ["a.example", "b.example", "c.example"]
 
 
 def unasked(setup: Setup) -> None:
-    setup.site.waits = {host: Wait(Why.UNASKED) for host in HOSTS}
+    setup.site.waits = {host: Wait(Why.UNFETCHED) for host in HOSTS}
 
 
 def pages(count: int) -> list[str]:
@@ -59,7 +59,7 @@ def serve(setup: Setup) -> list[str]:
     for _ in range(20):
         popped += setup.pop()
         for host, _ in setup.site.asked:
-            if setup.site.waits[host].why is Why.ASKED:
+            if setup.site.waits[host].why is Why.FETCHING:
                 setup.site.settle(host)
     assert len(setup.queue) == 0
     return popped
@@ -98,13 +98,13 @@ class TestNothingIsLost:
         setup = resumed(tmp_path, setup.queue.close(), kind)
         unasked(setup)
         asked: list[Request | None] = []
-        ask = setup.site.ask
+        fetch = setup.site.fetch
 
         def note(origin: Origin, request: Request | None) -> None:
             asked.append(request)
-            ask(origin, request)
+            fetch(origin, request)
 
-        setup.site.ask = note  # type: ignore[method-assign]
+        setup.site.fetch = note  # type: ignore[method-assign]
         assert setup.pop() == []
         assert [request and request.url for request in asked] == ["ftp://a.example/first"]
         assert all(request and request.meta["ftp_user"] == "me" for request in asked)

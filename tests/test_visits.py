@@ -10,7 +10,7 @@ import pytest
 from scrapy import Request
 
 from scrapy_rep.pace.downloader import EVENT
-from scrapy_rep.pace.visits import Ask, Visit, Visits
+from scrapy_rep.pace.visits import OriginDelay, Visit, Visits
 from scrapy_rep.protocol.access.origin import Origin
 from tests.played import in_a_loop
 
@@ -36,8 +36,8 @@ class Book:
     async def turn(
         self, request: Request, seconds: float = DELAY, *, origin: Origin = ORIGIN, **named: Any
     ) -> None:
-        ask = Ask(origin, seconds, **named)
-        await self.visits.turn(request, ask, self.is_over, is_urgent="robots" in request.url)
+        delay = OriginDelay(origin, seconds, **named)
+        await self.visits.turn(request, delay, self.is_over, is_urgent="robots" in request.url)
         self.turns.append(request.url.rpartition("/")[2])
         self.at.append(time.monotonic())
 
@@ -52,13 +52,13 @@ def test_when_a_host_is_ready() -> None:
 
     async def work(book: Book) -> None:
         now = time.monotonic()
-        book.visits.ask(Ask(ORIGIN, 5.0, last_at=now), book)
-        book.visits.ask(Ask(OTHER_PORT, 9.0), book)
+        book.visits.note(OriginDelay(ORIGIN, 5.0, last_at=now), book)
+        book.visits.note(OriginDelay(OTHER_PORT, 9.0), book)
         assert book.visits.seconds(HOST) == 9.0
         assert book.visits.ready_at(HOST) == now + 9.0
-        book.visits.ask(Ask(OTHER_PORT, 0.0), book)
+        book.visits.note(OriginDelay(OTHER_PORT, 0.0), book)
         assert book.visits.ready_at(HOST) == now + 5.0
-        book.visits.ask(Ask(ORIGIN, 5.0, until=now), book)
+        book.visits.note(OriginDelay(ORIGIN, 5.0, until=now), book)
         assert book.visits.seconds(HOST) == 0.0
 
     in_a_loop(lambda: work(Book()))
@@ -125,8 +125,8 @@ def test_the_same_request_may_come_again() -> None:
 def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
     async def work(book: Book) -> None:
         crawls = "one", "other"
-        book.visits.ask(Ask(ORIGIN, 5.0), crawls[0])
-        book.visits.ask(Ask(ORIGIN, 3.0), crawls[1])
+        book.visits.note(OriginDelay(ORIGIN, 5.0), crawls[0])
+        book.visits.note(OriginDelay(ORIGIN, 3.0), crawls[1])
         first, task = book.comes("1", 3.0)
         await task
         book.over.add(first)
@@ -141,7 +141,9 @@ def test_hosts_that_are_owed_nothing_are_forgotten() -> None:
     async def work(book: Book) -> None:
         for number in range(2000):
             origin = Origin("http", f"{number}.example", 80)
-            book.visits.ask(Ask(origin, 5.0, last_at=time.monotonic() - 10 * (number != 7)), book)
+            book.visits.note(
+                OriginDelay(origin, 5.0, last_at=time.monotonic() - 10 * (number != 7)), book
+            )
         assert len(book.visits._hosts) <= 1024
         assert book.visits.ready_at("7.example") > time.monotonic()
 

@@ -24,8 +24,8 @@ _RATE_SECONDS = 0.05  # the least time to measure pages per second
 # The meaning of each state of an origin, and of its end.
 _STATES = {
     "idle": ("idle: nothing is queued", ""),
-    "unasked": ("waits: no worker has read its robots.txt yet", ""),
-    "asked": ("waits: a worker is reading its robots.txt", "another worker tries in"),
+    "unchecked": ("waits: no worker has read its robots.txt yet", ""),
+    "checking": ("waits: a worker is reading its robots.txt", "another worker tries in"),
     "held": ("held: its robots.txt is unreachable", "next try in"),
     "shut": ("held: its visit time has not begun", "begins in"),
     "resting": ("resting: it answered 429 or 503", "one request goes first in"),
@@ -48,7 +48,7 @@ _FACTS = (
     ("origins", "origins", True),
     ("  due", "due", True),
     ("  due later", "due_later", True),
-    ("  robots.txt unread", "unasked", True),
+    ("  robots.txt unread", "unchecked", True),
     ("  waiting", "waiting", True),
     ("  dropped", "origins_dropped", False),
     ("workers", "workers", True),

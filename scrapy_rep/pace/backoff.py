@@ -75,9 +75,9 @@ class Backoff:
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
-    def go(self, origin: Origin, request: Request) -> bool:
-        """Whether a request may be sent now; the first after a rest goes alone."""
-        return self.rests.go(origin, request, self._has_ended)
+    def admit(self, origin: Origin, request: Request) -> bool:
+        """Whether a request may be sent now; after a rest, appoint this request to go first."""
+        return self.rests.admit(origin, request, self._has_ended)
 
     def goes_first(self, origin: Origin, request: Request) -> bool:
         """Whether a request goes first after a rest, and has not ended."""

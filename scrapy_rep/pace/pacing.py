@@ -30,7 +30,7 @@ from scrapy_rep.stats import Journal
 
 from .backoff import Backoff, refused_until
 from .downloader import Downloader, slot_key
-from .visits import VISITS, Ask, Visit
+from .visits import VISITS, OriginDelay, Visit
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -131,7 +131,7 @@ class Pacing:
             self._tell(policy, found)
         return found
 
-    def ask_of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Ask:
+    def delay_of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> OriginDelay:
         """The delay that an origin wants before a request now.
 
         A skipped origin needs no delay: its requests are dropped.
@@ -139,19 +139,19 @@ class Pacing:
         found, now = self.of(policy, tokens), time.time()
         is_free = found.is_skipped and not self._settings.dry_run
         monotonic = time.monotonic()
-        return Ask(
+        return OriginDelay(
             policy.origin,
             0.0 if is_free else found.delay_seconds,
             monotonic + found.holds_until - now,
             last_at=monotonic - max(0.0, now - policy.asked_at),  # a fetch was a visit too
         )
 
-    def note(self, policy: Policy) -> Ask:
-        """Keep the delay that an origin asks this crawl for, from now on."""
-        ask = self.ask_of(policy)
-        if ask.seconds or VISITS:
-            VISITS.ask(ask, self)
-        return ask
+    def note(self, policy: Policy) -> OriginDelay:
+        """Keep the delay that an origin sets for this crawl, from now on."""
+        delay = self.delay_of(policy)
+        if delay.seconds or VISITS:
+            VISITS.note(delay, self)
+        return delay
 
     # When an origin may be visited
 
@@ -204,7 +204,7 @@ class Pacing:
     async def turn(
         self,
         request: Request,
-        ask: Ask,
+        delay: OriginDelay,
         *,
         is_urgent: bool = False,
         is_awaited: Callable[[], bool] = lambda: False,
@@ -215,21 +215,23 @@ class Pacing:
         `is_awaited` tells if another request waits for the answer. Returns whether the turn came.
         It does not come if the crawl begins to close while the origin rests.
         """
-        gate, origin = self.gate, ask.origin
+        gate, origin = self.gate, delay.origin
         while is_urgent or await self._rest_is_over(origin, request):
             waits = gate is not None or VISITS.ready_at(origin.host) > time.monotonic()
-            seconds = 0.0 if gate is None else max(ask.seconds, self.told_seconds(origin, request))
+            seconds = (
+                0.0 if gate is None else max(delay.seconds, self.told_seconds(origin, request))
+            )
             with self._room_for_others(origin.host, is_needed=waits):
                 if gate is not None:
                     await gate.wait(origin, seconds, request, is_awaited)
                 try:
-                    await VISITS.turn(request, ask, self._is_over, is_urgent=is_urgent)
+                    await VISITS.turn(request, delay, self._is_over, is_urgent=is_urgent)
                 except BaseException:
                     self.give_up(request, origin)
                     raise
             if gate is not None and not gate.may_go(origin, seconds, request, is_awaited):
                 VISITS.give_up(origin.host, request)  # another process took over while it waited
-            elif is_urgent or self.backoff.go(origin, request):
+            elif is_urgent or self.backoff.admit(origin, request):
                 return True
             else:
                 self.give_up(request, origin)  # the origin has begun to rest
@@ -240,7 +242,11 @@ class Pacing:
         backoff = self.backoff
         while True:
             own_left = refused_until(request) - time.time()
-            if own_left <= 0 and backoff.go(origin, request) and self._may_probe(origin, request):
+            if (
+                own_left <= 0
+                and backoff.admit(origin, request)
+                and self._may_probe(origin, request)
+            ):
                 return True
             if is_closing(self._crawler):
                 return False

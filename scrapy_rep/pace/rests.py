@@ -82,8 +82,8 @@ class Rests(threading.local):
             return NEVER
         return rest.until_at if self._probe_of(origin) is None else EVENT
 
-    def go(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
-        """Whether a request may be sent now; after a rest, this request goes first."""
+    def admit(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
+        """Whether a request may be sent now; after a rest, appoint this request to go first."""
         probe = self._probe_of(origin)
         if probe is not None:
             return probe.request is request

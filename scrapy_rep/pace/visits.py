@@ -33,7 +33,7 @@ _LOOK_SECONDS = 0.2  # until the next look whether a turn ended without a signal
 _FEW = 256  # with more hosts than this, hosts whose delay has passed are forgotten
 
 
-class Ask(NamedTuple):
+class OriginDelay(NamedTuple):
     """The delay of an origin, from its policy.
 
     Attributes:
@@ -54,14 +54,14 @@ class Visit:
     """A request that has its turn at a host, or waits for it.
 
     Attributes:
-        asked_seconds: the delay from its own policy.
+        own_seconds: the delay from its own policy.
         is_over: tells whether the visit has ended; needed if no signal came at the end.
         began_at: when its turn came; monotonic seconds.
         seconds: the delay that must pass before the visit and after it.
     """
 
     request: Request
-    asked_seconds: float
+    own_seconds: float
     is_over: Callable[[Visit], bool]
     promise: Promise[None] = field(default_factory=Promise)
     began_at: float = NEVER
@@ -73,7 +73,7 @@ class _Host:
     """The record of one host with a delay.
 
     Attributes:
-        asks: the delays of its origins, by origin and crawl.
+        delays: the delays of its origins, by origin and crawl.
         last_at: when it was visited last; monotonic seconds.
         last: the request that visited it last.
         owed_seconds: the delay that must pass after that visit.
@@ -82,7 +82,7 @@ class _Host:
     """
 
     name: str
-    asks: dict[tuple[Origin, int], Ask] = field(default_factory=dict)
+    delays: dict[tuple[Origin, int], OriginDelay] = field(default_factory=dict)
     last_at: float = NEVER
     last: ref[Request] | None = None
     owed_seconds: float = 0.0
@@ -90,15 +90,17 @@ class _Host:
     waiting: deque[Visit] = field(default_factory=deque)
     timer: CallLaterResult | None = None
 
-    def asked_seconds(self) -> float:
+    def delay_seconds(self) -> float:
         """The longest delay of its origins; it applies to all ports of the host."""
         now = time.monotonic()
-        return max((ask.seconds for ask in self.asks.values() if now < ask.until), default=0.0)
+        return max(
+            (delay.seconds for delay in self.delays.values() if now < delay.until), default=0.0
+        )
 
     @property
     def next_at(self) -> float:
         """When it may be visited next; monotonic seconds."""
-        return self.last_at + max(self.asked_seconds(), self.owed_seconds)
+        return self.last_at + max(self.delay_seconds(), self.owed_seconds)
 
 
 class Visits(threading.local):
@@ -119,22 +121,22 @@ class Visits(threading.local):
     def leave(self, by: object) -> None:
         """A crawl has ended: forget its delays."""
         for host in list(self._hosts.values()):
-            host.asks = {key: ask for key, ask in host.asks.items() if key[1] != id(by)}
+            host.delays = {key: delay for key, delay in host.delays.items() if key[1] != id(by)}
             self._look_at(host)
 
-    def ask(self, ask: Ask, by: object) -> None:
+    def note(self, delay: OriginDelay, by: object) -> None:
         """Note the delay of an origin for a crawl; with 0 seconds, forget its delay."""
-        host = self._hosts.get(ask.origin.host)
-        key = ask.origin, id(by)
-        if ask.seconds:
-            host = self._record(ask)
-            host.asks[key] = ask
-        elif host is not None and host.asks.pop(key, None) is not None:
+        host = self._hosts.get(delay.origin.host)
+        key = delay.origin, id(by)
+        if delay.seconds:
+            host = self._record(delay)
+            host.delays[key] = delay
+        elif host is not None and host.delays.pop(key, None) is not None:
             self._next(host)
 
-    def _record(self, ask: Ask) -> _Host:
-        """The record of the host of an ask; a new one begins with what the policy knows."""
-        name = ask.origin.host
+    def _record(self, delay: OriginDelay) -> _Host:
+        """The record of the host of a delay; a new one begins with what the policy knows."""
+        name = delay.origin.host
         host = self._hosts.get(name)
         if host is not None:
             return host
@@ -145,7 +147,7 @@ class Visits(threading.local):
                     del self._hosts[one.name]
             self._sweep_at = max(_FEW, 2 * len(self._hosts))
         host = self._hosts[name] = _Host(name)
-        host.last_at = ask.last_at
+        host.last_at = delay.last_at
         return host
 
     def ready_at(self, name: str) -> float:
@@ -159,7 +161,7 @@ class Visits(threading.local):
     def seconds(self, name: str) -> float:
         """The delay between two visits of a host, as far as is known."""
         host = self._hosts.get(name)
-        return 0.0 if host is None else max(host.asked_seconds(), host.owed_seconds)
+        return 0.0 if host is None else max(host.delay_seconds(), host.owed_seconds)
 
     def last_at(self, name: str) -> float:
         """When a host was visited last, as far as is known; monotonic seconds."""
@@ -167,18 +169,23 @@ class Visits(threading.local):
         return NEVER if host is None else host.last_at
 
     async def turn(
-        self, request: Request, ask: Ask, is_over: Callable[[Visit], bool], *, is_urgent: bool
+        self,
+        request: Request,
+        delay: OriginDelay,
+        is_over: Callable[[Visit], bool],
+        *,
+        is_urgent: bool,
     ) -> None:
         """Wait for the turn of a request; it comes at once if its host has no delay.
 
         An urgent request goes before all others that wait.
         """
-        host = self._record(ask) if ask.seconds else self._hosts.get(ask.origin.host)
+        host = self._record(delay) if delay.seconds else self._hosts.get(delay.origin.host)
         if host is None:
             return
         if host.visit is not None and host.visit.request is request:
             self.visited(host.name, request)  # its first visit ended without a signal
-        visit = Visit(request, ask.seconds, is_over)
+        visit = Visit(request, delay.seconds, is_over)
         if is_urgent:
             host.waiting.appendleft(visit)
         else:
@@ -237,13 +244,13 @@ class Visits(threading.local):
         given = None
         if host.visit is None:
             first, now = host.waiting[0], time.monotonic()
-            wait_seconds = max(host.next_at, host.last_at + first.asked_seconds) - now
+            wait_seconds = max(host.next_at, host.last_at + first.own_seconds) - now
             if wait_seconds > 0:
                 host.timer = call_later(wait_seconds, self._next, host)
                 return
             given = host.visit = host.waiting.popleft()
             given.began_at = now
-            given.seconds = host.owed_seconds = max(host.asked_seconds(), given.asked_seconds)
+            given.seconds = host.owed_seconds = max(host.delay_seconds(), given.own_seconds)
         if host.waiting:
             host.timer = call_later(_LOOK_SECONDS, self._look_and_go_on, host)
         if given is not None:

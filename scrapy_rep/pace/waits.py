@@ -38,8 +38,8 @@ class Why(Enum):
     """Why the requests of an origin wait; the log shows the value after "wait for"."""
 
     READY = "nothing"
-    UNASKED = "a place for the fetch of their robots.txt (REP_CONCURRENT_FETCHES)"
-    ASKED = "their robots.txt, which is being fetched"
+    UNFETCHED = "a place for the fetch of their robots.txt (REP_CONCURRENT_FETCHES)"
+    FETCHING = "their robots.txt, which is being fetched"
     HELD = "the retry of their robots.txt, which is unreachable"
     SHUT = "the visit time of the site"
     RESTING = "the end of a rest after 429 or 503"
@@ -58,8 +58,8 @@ class Wait(NamedTuple):
 
 
 READY = Wait(Why.READY)
-_UNASKED = Wait(Why.UNASKED, EVENT)
-_ASKED = Wait(Why.ASKED, EVENT)
+_UNFETCHED = Wait(Why.UNFETCHED, EVENT)
+_FETCHING = Wait(Why.FETCHING, EVENT)
 
 
 class Waits:
@@ -89,7 +89,7 @@ class Waits:
             return Wait(Why.HELD, _monotonic(held_until))
         # A policy that held requests may stay in memory for a moment after its end.
         if policy is None or held_until:
-            return _ASKED if self._policies.is_asking(origin) else _UNASKED
+            return _FETCHING if self._policies.is_asking(origin) else _UNFETCHED
         opens_at = self._pacing.opens_at(policy)
         if opens_at > time.time():
             return Wait(Why.SHUT, _monotonic(opens_at))
@@ -107,7 +107,7 @@ class Waits:
     def hand_out(self, origin: Origin, request: Request) -> None:
         """Note a request that is handed out: its delay, and that it goes first after a rest."""
         self.note_delay(origin)  # the record of its host may have been forgotten
-        self._pacing.backoff.go(origin, request)
+        self._pacing.backoff.admit(origin, request)
 
     def note_delay(self, origin: Origin) -> None:
         """Keep the delay of an origin with requests, also if its policy is evicted later."""
@@ -119,7 +119,7 @@ class Waits:
         """Call a function with each origin when its policy has come."""
         self._policies.listen(origin_settled)
 
-    def ask(self, origin: Origin, request: Request | None) -> None:
+    def fetch(self, origin: Origin, request: Request | None) -> None:
         """Fetch the robots.txt of an origin; does nothing while the crawl closes."""
         if not is_closing(self._crawler):
             self._policies.ask(origin, request)
@@ -183,7 +183,7 @@ class NoWaits:
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:
         """Do nothing."""
 
-    def ask(self, origin: Origin, request: Request | None) -> None:
+    def fetch(self, origin: Origin, request: Request | None) -> None:
         """Do nothing."""
 
     def is_queued(self, origin: Origin) -> bool:  # noqa: ARG002

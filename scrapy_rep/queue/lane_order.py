@@ -1,7 +1,7 @@
 """The waiting requests, grouped into lanes, and the structures in which lanes wait.
 
 There is a lane for each origin and downloader slot. A lane waits for the fetch of its robots.txt
-(`Asking`), for a time (`Later`), or for the turn of its slot (`Turns`).
+(`Fetches`), for a time (`Later`), or for the turn of its slot (`Turns`).
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class Later:
         return self._heap[0][0] if self._heap else EVENT
 
 
-class Asking:
+class Fetches:
     """The lanes that wait for their robots.txt: to be fetched, in order, or to arrive.
 
     Files are fetched ahead of need, so that the delay of an origin passes while others are served.
@@ -288,8 +288,8 @@ class Asking:
 
     def __init__(self, waits: Waits | NoWaits) -> None:
         self._waits = waits
-        self._unasked: OrderedDict[Lane, None] = OrderedDict()
-        self._asked: dict[Origin, list[Lane]] = {}
+        self._to_fetch: OrderedDict[Lane, None] = OrderedDict()
+        self._fetching: dict[Origin, list[Lane]] = {}
         self._fresh_count = 0
         self._parked_count = 0
         self._recount_at = 0.0
@@ -297,17 +297,17 @@ class Asking:
     def put(self, lane: Lane) -> None:
         """Let a lane wait for the fetch of its robots.txt, after the other lanes."""
         self.age(lane)
-        self._unasked[lane] = None
+        self._to_fetch[lane] = None
 
     def wait_for(self, lane: Lane) -> None:
         """Let a lane wait for its robots.txt, which is being fetched."""
         assert lane.origin is not None  # noqa: S101 - others are always ready
         self.age(lane)
-        self._asked.setdefault(lane.origin, []).append(lane)
+        self._fetching.setdefault(lane.origin, []).append(lane)
 
     def settle(self, origin: Origin) -> list[Lane]:
         """Remove and return the lanes that waited for an origin's robots.txt, once it has come."""
-        lanes = self._asked.pop(origin, [])
+        lanes = self._fetching.pop(origin, [])
         for lane in lanes:
             self._fresh_count += not lane.is_fresh
             lane.is_fresh = True
@@ -320,36 +320,36 @@ class Asking:
 
     def next(self) -> Lane | None:
         """The lane to fetch the robots.txt for now, or None."""
-        most, count = self._waits.concurrent_fetches, len(self._asked)
-        if not self._unasked or self._fresh_count >= _KEPT_ORIGINS:
+        most, count = self._waits.concurrent_fetches, len(self._fetching)
+        if not self._to_fetch or self._fresh_count >= _KEPT_ORIGINS:
             return None
         if count >= most and (count >= _PARKED_FACTOR * most or count - self._parked() >= most):
             return None
-        return self._unasked.popitem(last=False)[0]
+        return self._to_fetch.popitem(last=False)[0]
 
     def overdue(self) -> list[Lane]:
         """Remove and return the lanes that no longer wait for a file, without a word of its end.
 
         O(fetches under way).
         """
-        ended = [one for one in self._asked if self._waits.of(one).why is not Why.ASKED]
+        ended = [one for one in self._fetching if self._waits.of(one).why is not Why.FETCHING]
         return [lane for origin in ended for lane in self.settle(origin)]
 
     def __contains__(self, lane: Lane) -> bool:
         """Whether a lane waits for its robots.txt."""
-        is_asked = lane.origin is not None and lane in self._asked.get(lane.origin, ())
-        return is_asked or lane in self._unasked
+        is_fetching = lane.origin is not None and lane in self._fetching.get(lane.origin, ())
+        return is_fetching or lane in self._to_fetch
 
     @property
     def look_at(self) -> float:
         """When to count queued fetches again; `EVENT` if a free place will be announced."""
-        is_full = len(self._asked) >= self._waits.concurrent_fetches
-        return time.monotonic() + _RECOUNT_SECONDS if self._unasked and is_full else EVENT
+        is_full = len(self._fetching) >= self._waits.concurrent_fetches
+        return time.monotonic() + _RECOUNT_SECONDS if self._to_fetch and is_full else EVENT
 
     def _parked(self) -> int:
         """The number of fetches that are queued in a slot."""
         now = time.monotonic()
         if now >= self._recount_at:
-            self._parked_count = sum(map(self._waits.is_queued, self._asked))
+            self._parked_count = sum(map(self._waits.is_queued, self._fetching))
             self._recount_at = now + _RECOUNT_SECONDS
         return self._parked_count

@@ -41,7 +41,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
-from .lane_order import Asking, Lane, Lanes, Later, SlotLanes, Turns
+from .lane_order import Fetches, Lane, Lanes, Later, SlotLanes, Turns
 from .stock import Stocks
 from .targets import target_named, target_of
 
@@ -126,7 +126,7 @@ class RepPriorityQueue:
     def _forget_places(self) -> None:
         self._turns = Turns()
         self._later = Later()
-        self._asking = Asking(self._waits)
+        self._fetches = Fetches(self._waits)
         self._blocked: dict[SlotLanes, None] = {}  # until another request leaves the downloader
 
     # Scrapy's interface
@@ -143,7 +143,7 @@ class RepPriorityQueue:
         if lane is not None:
             lane.requests.push(request)
             self._lanes.recount(lane)
-            if lane in self._asking:
+            if lane in self._fetches:
                 self._arrived[lane] = None
             elif lane.awaits_refused:
                 self._look_at(lane)
@@ -160,7 +160,7 @@ class RepPriorityQueue:
         lane = self._lanes.add(target, requests)
         self._look_at(lane)
         self._arrived[lane] = None
-        self._ask_next()
+        self._fetch_next()
 
     def pop(self) -> Request | None:
         """Hand out the next request; None while no request can be sent, even if many wait."""
@@ -211,7 +211,7 @@ class RepPriorityQueue:
         self._left.add(str(request.meta.get(SLOT, "")))
 
     def _origin_settled(self, origin: Origin) -> None:
-        lanes = self._asking.settle(origin)
+        lanes = self._fetches.settle(origin)
         self._changed += lanes
         if lanes:
             self._waits.note_delay(origin)
@@ -220,7 +220,7 @@ class RepPriorityQueue:
     def _set_alarm(self) -> None:
         """Wake the engine when the first item that waits for a time is due, or in a second."""
         now = time.monotonic()
-        at = min(self._later.next_at, self._asking.look_at, now + _TICK_SECONDS)
+        at = min(self._later.next_at, self._fetches.look_at, now + _TICK_SECONDS)
         if at < self._alarm_at and not is_closing(self.crawler):
             self._drop_alarm()
             self._alarm_at = at
@@ -246,7 +246,7 @@ class RepPriorityQueue:
             if lane.origin is not None:
                 self._waits.hand_out(lane.origin, request)
         slot = lane.slot
-        self._asking.age(lane)
+        self._fetches.age(lane)
         slot.ready.popleft()  # the lane goes behind the other lanes
         if not lane.count:
             self._remove(lane)
@@ -271,7 +271,7 @@ class RepPriorityQueue:
         """
         waits, origin = self._waits, lane.origin
         wait = waits.of_host(lane.host) if origin is None else waits.of(origin)
-        if lane.is_fresh and wait.why in (Why.UNASKED, Why.ASKED):
+        if lane.is_fresh and wait.why in (Why.UNFETCHED, Why.FETCHING):
             wait = waits.of_host(lane.host)
         if wait == READY and lane.refused_until > time.time():
             return Wait(Why.REFUSED, time.monotonic() + lane.refused_until - time.time())
@@ -298,12 +298,12 @@ class RepPriorityQueue:
         if why is Why.READY or (why is Why.PACED and lane.host == lane.slot.key):
             lane.slot.ready.append(lane)
             self._place(lane.slot)
-        elif why is Why.UNASKED:
-            self._asking.put(lane)
-        elif why is Why.ASKED:
-            self._asking.wait_for(lane)
+        elif why is Why.UNFETCHED:
+            self._fetches.put(lane)
+        elif why is Why.FETCHING:
+            self._fetches.wait_for(lane)
         else:
-            self._asking.age(lane)
+            self._fetches.age(lane)
             self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
             if why in _TOLD:
                 seconds = until - time.monotonic()
@@ -340,11 +340,11 @@ class RepPriorityQueue:
         self._changed += [self._lanes.slots[key] for key in self._left & self._lanes.slots.keys()]
         if time.monotonic() >= self._tick_at:
             self._tick_at = time.monotonic() + _TICK_SECONDS
-            self._changed += [*self._blocked, *self._asking.overdue()]
+            self._changed += [*self._blocked, *self._fetches.overdue()]
             self._left.clear()
         arrived, self._arrived = self._arrived, {}
         for lane in arrived:
-            if lane in self._asking:
+            if lane in self._fetches:
                 lane.fix_order(min(self._downloader.free_places, _FIRST))
         while self._changed:
             changed, self._changed = self._changed, []
@@ -355,7 +355,7 @@ class RepPriorityQueue:
         self._left = {key for key in self._left if slots.get(key) in self._blocked}
         for item in self._later.pop():
             self._put_in_place(item)
-        while self._ask_next():
+        while self._fetch_next():
             pass
 
     def _put_in_place(self, item: Lane | SlotLanes) -> None:
@@ -379,12 +379,12 @@ class RepPriorityQueue:
                 return lane
         return None
 
-    def _ask_next(self) -> bool:
+    def _fetch_next(self) -> bool:
         """Fetch the robots.txt for the next waiting lane; return whether there was one."""
-        lane = self._asking.next()
+        lane = self._fetches.next()
         if lane is None:
             return False
-        if self._wait_of(lane).why is not Why.UNASKED:
+        if self._wait_of(lane).why is not Why.UNFETCHED:
             self._look_at(lane)
             return True
         request = lane.first[0] if lane.first else lane.requests.sample()
@@ -392,8 +392,8 @@ class RepPriorityQueue:
         if not lane.count:
             self._remove(lane)
         elif lane.origin is not None:
-            self._asking.wait_for(lane)
-            self._waits.ask(lane.origin, request)
+            self._fetches.wait_for(lane)
+            self._waits.fetch(lane.origin, request)
         return True
 
     # The watchdog
@@ -431,10 +431,10 @@ class RepPriorityQueue:
         """Whether nothing would ever look at a lane again, though its requests could go."""
         slot = lane.slot
         due_at = max(lane.due_at or NEVER, slot.due_at or NEVER)
-        is_placed = slot.rank is not None or slot in self._blocked or lane in self._asking
+        is_placed = slot.rank is not None or slot in self._blocked or lane in self._fetches
         if is_placed or due_at > now - _TICK_SECONDS:
             return False
-        return self._whole_wait_of(lane).why in (Why.READY, Why.UNASKED)
+        return self._whole_wait_of(lane).why in (Why.READY, Why.UNFETCHED)
 
 
 def _check(crawler: Crawler, key: str, startprios: object) -> None:

@@ -117,7 +117,7 @@ class TestOneCrawl:
             "origins": 6,
             "due": 1,
             "due_later": 0,
-            "unasked": 1,
+            "unchecked": 1,
             "waiting": 2,
             "origins_dropped": 0,
             "workers": 2,
@@ -140,7 +140,7 @@ class TestOneCrawl:
         asker.talk(lanes=1)
         done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
         counts = json.loads(done.out)["counts"]
-        assert (counts["unasked"], counts["waiting"]) == (0, 3)
+        assert (counts["unchecked"], counts["waiting"]) == (0, 3)
         assert (
             "a worker is reading its robots.txt" in shown(A, "--spider", "x", settings=settings).out
         )
@@ -250,7 +250,7 @@ class TestDeadLetters:
         two = fleet.worker("two")
         fleet.now = time.time()
         two.talk(lanes=9)
-        for lane, _ in two.reply.asked:
+        for lane, _ in two.reply.to_check:
             two.settle(lane)
         assert [one.payload for one in drained(two)] == [held.payload]
 
@@ -285,7 +285,7 @@ class TestOrigins:
     @pytest.mark.parametrize(
         ("origin", "place", "words"),
         [
-            (A, "unasked", "no worker has read"),
+            (A, "unchecked", "no worker has read"),
             (B, "due", "a request may be sent now"),
             (C, "closed", "with box1:17:abcd"),
             (D, "held", "next try in 9 minutes"),

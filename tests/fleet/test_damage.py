@@ -265,11 +265,11 @@ class TestReconciled:
     """
 
     def crawl(self, one: Worker, two: Worker) -> set[str]:
-        """A lane of each kind: due, unasked, closed, full, held; and requests in flight."""
+        """A lane of each kind: due, unchecked, closed, full, held; and requests in flight."""
         one.push("due 1", "due 2", lane="http://due.example")
         one.push("high", lane="http://due.example", priority=5)
         one.settle("http://due.example")
-        one.push("unasked", lane="http://new.example")
+        one.push("unchecked", lane="http://new.example")
         one.push("closed 1", "closed 2", "closed 3", lane="http://closed.example")
         one.settle("http://closed.example", delay_seconds=2.0)
         one.push("full 1", "full 2", lane="http://full.example")
@@ -278,7 +278,7 @@ class TestReconciled:
         one.settle("http://held.example", wait_until=one.fleet.now + 30, reason="held")
         one.talk(), two.talk()
         got = [*one.talk(1), *two.talk(2)]
-        urls = {"due 1", "due 2", "high", "unasked", "closed 1", "closed 2", "closed 3"}
+        urls = {"due 1", "due 2", "high", "unchecked", "closed 1", "closed 2", "closed 3"}
         return (urls | {"full 1", "full 2", "held"}) - {held.payload.decode() for held in got}
 
     @pytest.mark.parametrize("name", _SINGLE_AND_OWN)
@@ -448,7 +448,7 @@ class TestReconciled:
         found: list[str] = []
         for _ in range(200):
             got = one.talk(50, lanes=50)
-            for lane, _ in one.reply.asked:
+            for lane, _ in one.reply.to_check:
                 one.settle(lane)
             found += urls(got)
             one.finish(*got)
@@ -470,7 +470,7 @@ class TestReconciled:
                 keys = sorted(fleet.all_keys())
                 chance.choice((evict, spoil))(fleet, chance.choice(keys or ["t"]))
             got = worker.talk(chance.randrange(3), lanes=3)
-            for lane, _ in worker.reply.asked:
+            for lane, _ in worker.reply.to_check:
                 worker.settle(lane, delay_seconds=chance.choice((0.0, 0.2)), concurrency=2)
             for held in got:
                 if chance.random() < 0.7:

@@ -39,9 +39,9 @@ class TestQueue:
     def test_a_lane_without_a_policy_is_asked_for_once(self, one: Worker, two: Worker) -> None:
         one.push("x", "y")
         assert one.talk(5, lanes=5) == []
-        assert list(one.reply.asked) == [(A, b"x")]
+        assert list(one.reply.to_check) == [(A, b"x")]
         assert two.talk(5, lanes=5) == []
-        assert len(two.reply.asked) == 0
+        assert len(two.reply.to_check) == 0
         one.settle()
         one.talk()
         assert urls(two.talk(5)) == ["x", "y"]
@@ -53,7 +53,7 @@ class TestQueue:
         one.talk(lanes=1)
         fleet.now += LEASE_MS / 1000 + 1
         two.talk(lanes=1)
-        assert two.reply.asked == ((A, b"x"),)
+        assert two.reply.to_check == ((A, b"x"),)
 
     def test_priorities_within_a_lane_then_order(self, one: Worker) -> None:
         for number, priority in enumerate([0, -5, 7, 0, 12, 7, -5]):
@@ -79,11 +79,11 @@ class TestQueue:
         one.settle(B)
         one.talk()
         assert urls(one.talk(5, lanes=5)) == ["b"]
-        assert len(one.reply.asked) == 0
+        assert len(one.reply.to_check) == 0
         assert one.reply.next_ms == 30_000
         fleet.now += 31
         one.talk(5, lanes=5)
-        assert list(one.reply.asked) == [(A, b"a")]
+        assert list(one.reply.to_check) == [(A, b"a")]
 
     def test_what_holds_no_more_is_asked_for_again(self, fleet: Fleet, one: Worker) -> None:
         one.push("a", "b")
@@ -93,7 +93,7 @@ class TestQueue:
         fleet.now += 6
         assert one.talk(1, lanes=1) == []
         one.talk(1, lanes=1)
-        assert one.reply.asked == ((A, b"b"),)
+        assert one.reply.to_check == ((A, b"b"),)
 
     def test_as_many_at_a_time_as_the_origin_takes(self, one: Worker, two: Worker) -> None:
         one.push(*"abcde")
@@ -124,7 +124,7 @@ class TestQueue:
         fleet.client.hset(fleet.key("lines"), b"\xff", record)
         fleet.client.zadd(fleet.key("new"), {b"\xff": 0})
         one.talk(lanes=5)
-        for lane, _ in one.reply.asked:
+        for lane, _ in one.reply.to_check:
             one.settle(lane)
         one.talk(5)
         one.talk(5)
@@ -692,7 +692,7 @@ class TestEpoch:
         left: list[HeldRequest] = []
         for _ in range(5):
             got = one.talk(9, lanes=9)
-            for lane, _ in one.reply.asked:
+            for lane, _ in one.reply.to_check:
                 one.settle(lane)
             left += got
             one.finish(*got)
@@ -1072,7 +1072,7 @@ class TestAtRandom:
                 fleet.now += LEASE_MS / 1000 * 1.2  # all but one are late
             else:
                 worker.talk(chance.randrange(4), lanes=3)
-            for lane, _ in worker.reply.asked:
+            for lane, _ in worker.reply.to_check:
                 worker.settle(lane, concurrency=3, delay_seconds=0.1 * (lane[-1] == "1"))
             if len(done) == len(number_of) and worker.reply.idle_ms is not None:
                 break

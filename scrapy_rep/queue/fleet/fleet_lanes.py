@@ -16,7 +16,7 @@ from scrapy import Request
 
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pace.downloader import EVENT, NEVER, Downloader
-from scrapy_rep.pace.visits import Ask
+from scrapy_rep.pace.visits import OriginDelay
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
@@ -65,7 +65,7 @@ class FleetLanes:
         self._pacing = None if middleware is None else middleware.pacing
         self._downloader = Downloader(crawler)
         self._is_fleet_wide = is_fleet_wide
-        self._asked: dict[Origin, str] = {}
+        self._checking: dict[Origin, str] = {}
         self._free: set[Origin] = set()
         self._first: dict[str, tuple[Origin, Request]] = {}  # after a rest
         self._granted: frozenset[str] = frozenset()
@@ -74,9 +74,9 @@ class FleetLanes:
     def free_places(self) -> int:
         """How many more lanes this worker can check."""
         most = min(_AT_A_TIME, self._waits.concurrent_fetches or _AT_A_TIME)
-        return max(0, most - len(self._asked))
+        return max(0, most - len(self._checking))
 
-    def ask(self, lane: str, request: Request | None, *, is_free: bool = False) -> None:
+    def check(self, lane: str, request: Request | None, *, is_free: bool = False) -> None:
         """Check a lane; `request` is one of its waiting requests.
 
         `is_free` says that no worker must wait for a turn there.
@@ -84,13 +84,13 @@ class FleetLanes:
         origin = _origin_of(lane)
         key = lane[1:] if origin is None else origin.host
         wait = READY if origin is None else self._waits.of(origin)
-        if origin is None or wait.why not in (Why.UNASKED, Why.ASKED):
+        if origin is None or wait.why not in (Why.UNFETCHED, Why.FETCHING):
             self._say(lane, origin, key, wait)
             return
-        self._asked[origin] = lane
+        self._checking[origin] = lane
         if is_free:
             self._free.add(origin)
-        self._waits.ask(origin, request)
+        self._waits.fetch(origin, request)
 
     def rested(self, origin: Origin, rest: Rest | None, sent_at: float) -> None:
         """Report a rest that an answer changed, or its end."""
@@ -136,7 +136,7 @@ class FleetLanes:
 
     def settled(self, origin: Origin) -> None:
         """Report a policy that has come or changed, even if another worker checks the lane."""
-        lane = self._asked.pop(origin, str(origin))
+        lane = self._checking.pop(origin, str(origin))
         self._free.discard(origin)
         self._say(lane, origin, origin.host, self._waits.of(origin))
 
@@ -146,22 +146,22 @@ class FleetLanes:
             self._ledger.settle(Settled(lane, wait.until, reason=reason))
             return
         # Also report a lane without its policy in memory: the middleware then waits for the policy.
-        ask = self._ask_of(origin)
-        concurrency, delay = self._downloader.own_pace(key)
-        delay = max(delay, ask.seconds if ask else 0.0)
+        delay = self._delay_of(origin)
+        concurrency, seconds = self._downloader.own_pace(key)
+        seconds = max(seconds, delay.seconds if delay else 0.0)
         if not self._is_fleet_wide:
-            concurrency, delay = 0, 0.0
+            concurrency, seconds = 0, 0.0
         now = time.monotonic()
-        left = ask.until - now if ask else _VALID_SECONDS
+        left = delay.until - now if delay else _VALID_SECONDS
         if origin and self._pacing and self._pacing.backoff.is_unsure(origin):
             concurrency, left = 1, 0.0  # one request goes first
         self._ledger.settle(
             Settled(
                 lane,
-                delay_seconds=delay,
+                delay_seconds=seconds,
                 concurrency=concurrency,
                 valid_until=now + max(1.0, min(left, _VALID_SECONDS)),
-                visited_at=ask.last_at if ask and ask.last_at > NEVER else None,
+                visited_at=delay.last_at if delay and delay.last_at > NEVER else None,
             )
         )
 
@@ -173,19 +173,19 @@ class FleetLanes:
         """
         if not self._is_fleet_wide or origin in self._free:
             return False
-        ask = self._ask_of(origin)
-        return bool(delay_seconds) or ask is None or bool(ask.seconds)
+        delay = self._delay_of(origin)
+        return bool(delay_seconds) or delay is None or bool(delay.seconds)
 
-    def _ask_of(self, origin: Origin | None) -> Ask | None:
+    def _delay_of(self, origin: Origin | None) -> OriginDelay | None:
         """The delay that the policy of an origin sets; None without a policy in memory."""
         policy = None
         if origin is not None and self._policies is not None:
             policy = self._policies.peek(origin, renew=False)
         if policy is None or self._pacing is None or origin is None:
             return None
-        ask = self._pacing.ask_of(policy)
+        delay = self._pacing.delay_of(policy)
         usable_until = time.monotonic() + policy.usable_until - time.time()
-        return ask._replace(
-            until=min(ask.until, usable_until),
-            last_at=max(ask.last_at, self._pacing.visited_at(origin)),
+        return delay._replace(
+            until=min(delay.until, usable_until),
+            last_at=max(delay.last_at, self._pacing.visited_at(origin)),
         )

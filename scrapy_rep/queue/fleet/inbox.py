@@ -120,8 +120,8 @@ class Inbox:
             self._receive(held, now)
         for held in reply.seeds:
             self._begin(held)
-        for lane, sample in reply.asked:
-            self.lanes.ask(lane, self._sample(sample), is_free=lane in reply.free)
+        for lane, sample in reply.to_check:
+            self.lanes.check(lane, self._sample(sample), is_free=lane in reply.free)
 
     def _receive(self, held: HeldRequest, now: float) -> None:
         """Make a request of an entry; an entry that breaks a rule here is left to other workers."""

@@ -20,7 +20,7 @@ from . import scripts
 
 COUNTS = (
     *("queued", "in_flight", "done", "seen", "set_aside", "dead_letters", "start_urls_given_back"),
-    *("dropped", "origins", "due", "due_later", "unasked", "waiting", "origins_dropped"),
+    *("dropped", "origins", "due", "due_later", "unchecked", "waiting", "origins_dropped"),
     *("workers", "workers_late", "workers_taken_over"),
 )
 """Requests: that wait, that workers have, that are done, with a fingerprint, that could not be
@@ -102,7 +102,7 @@ class Lane:
 
     Attributes:
         at: the time of the state.
-        state: idle, unasked, asked, held, shut, resting, due, later, closed, full, dropped; or
+        state: idle, unchecked, checking, held, shut, resting, due, later, closed, full, dropped; or
             unknown.
         until: when it leaves this state by itself; None if it does not.
         queued: how many requests wait.
@@ -140,7 +140,7 @@ class Letter:
     at: float
 
 
-_STATES = {"i": "idle", "n": "unasked", "d": "due", "c": "closed", "f": "full"}
+_STATES = {"i": "idle", "n": "unchecked", "d": "due", "c": "closed", "f": "full"}
 _WAITS = frozenset({"held", "shut", "resting"})
 
 
@@ -208,9 +208,9 @@ def _lane(found: dict[bytes, Any]) -> Lane:
 
     at = _seconds(found.get(b"now")) or 0.0
     state, until = _STATES.get(_text(found.get(b"place")), "unknown"), None
-    if state == "unasked" and (until := after(b"ask")) is not None:
+    if state == "unchecked" and (until := after(b"check")) is not None:
         reason = _text(found.get(b"reason"))
-        state = reason if reason in _WAITS else "asked"
+        state = reason if reason in _WAITS else "checking"
     elif state == "due" and (until := after(b"due")) is not None:
         state = "later"
     lengths = [*(found.get(b"priorities") or ()), (0, found.get(b"usual"))]

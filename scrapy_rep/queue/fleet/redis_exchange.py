@@ -75,8 +75,8 @@ class Reply:
         workers: the number of workers with a valid lease.
         next_ms: when the next lane becomes due or needs a policy; None without such a lane.
         popped: requests for this worker.
-        asked: lanes for which this worker must find the policy, each with an entry.
-        free: the lanes in `asked` where no worker must wait for a turn.
+        to_check: lanes for which this worker must find the policy, each with an entry.
+        free: the lanes in `to_check` where no worker must wait for a turn.
         filtered: the indexes, from 0, of pushes that were duplicates.
         seeds: start URLs for this worker.
         seeds_left: how many start URLs are left.
@@ -106,7 +106,7 @@ class Reply:
     workers: int = 0
     next_ms: int | None = None
     popped: tuple[HeldRequest, ...] = ()
-    asked: tuple[tuple[str, bytes], ...] = ()
+    to_check: tuple[tuple[str, bytes], ...] = ()
     free: frozenset[str] = frozenset()
     filtered: tuple[int, ...] = ()
     seeds: tuple[HeldRequest, ...] = ()
@@ -314,7 +314,7 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("is_mender", "is_full", "only_letters"), bool),
     **dict.fromkeys(("popped", "seeds"), _all_held),
     **dict.fromkeys(("free", "probes"), lambda lanes: frozenset(map(_text, lanes))),
-    "asked": lambda rows: tuple((_text(lane), sample) for lane, sample in rows),
+    "to_check": lambda rows: tuple((_text(lane), sample) for lane, sample in rows),
     "filtered": lambda numbers: tuple(number - 1 for number in numbers),
     "turns": _turns,
     "aside": _told,

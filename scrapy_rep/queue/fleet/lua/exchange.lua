@@ -336,7 +336,7 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   turns[#turns + 1] = {key, id, lane, r.closer == id and math.max(0, at - now) or -1, r.delay}
 end
 
-local asks, free = {}, {}
+local to_check, free = {}, {}
 local octets = 0  -- of the reply
 if a.lanes > 0 then
   for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
@@ -350,7 +350,7 @@ if a.lanes > 0 then
       local fits = sample and #sample <= a.longest + 1
       fits = fits and octets < a.octets
       if fits then octets = octets + #sample end
-      asks[#asks + 1] = {lane, fits and string.sub(sample, 2) or ''}
+      to_check[#to_check + 1] = {lane, fits and string.sub(sample, 2) or ''}
       if r.delay == 0 and r.at <= now then free[#free + 1] = lane end
     end
   end
@@ -530,7 +530,7 @@ return cmsgpack.pack({
   word = word, epoch = epoch, last_id = number(call('GET', P .. 'ids')), queued = n, flying = fly,
   idle_ms = idle >= 0 and idle or nil, workers = workers, aside = told, about = about,
   next_ms = next_at >= 0 and math.ceil(math.min(next_at, 86400000)) or nil, popped = pops,
-  asked = asks, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
+  to_check = to_check, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
   dead = dead_count, letters = letters, turns = turns, is_mender = is_mender and true,
   is_full = is_full, only_letters = known[6] and true, rests = rests, rests_seen = rests_seen,
   probes = probes, order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,

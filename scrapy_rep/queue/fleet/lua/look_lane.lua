@@ -18,6 +18,6 @@ end
 return cmsgpack.pack({
   now = now, place = r[1], queued = r[2], delay = r[3], at_a_time = r[4], valid = r[5], out = r[6],
   id = r[7], reason = r[11], due = call('ZSCORE', P .. 'due', lane),
-  ask = call('ZSCORE', P .. 'new', lane), usual = call('LLEN', P .. 'q:' .. lane),
+  check = call('ZSCORE', P .. 'new', lane), usual = call('LLEN', P .. 'q:' .. lane),
   priorities = priorities, holder = holder, why = why or nil,
 })

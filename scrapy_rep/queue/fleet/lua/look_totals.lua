@@ -12,7 +12,7 @@ return cmsgpack.pack({
   dropped = t[9],
   origins = call('HLEN', P .. 'lines'), due = call('ZCOUNT', P .. 'due', '-inf', now),
   due_later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
-  unasked = call('ZCOUNT', P .. 'new', '-inf', now),
+  unchecked = call('ZCOUNT', P .. 'new', '-inf', now),
   waiting = call('ZCOUNT', P .. 'new', '(' .. now, '+inf'),
   origins_dropped = math.max(0, call('HLEN', P .. 'dropped') - 1),
   workers = call('ZCOUNT', P .. 'w', now, '+inf'),

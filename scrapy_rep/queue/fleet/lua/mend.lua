@@ -58,12 +58,12 @@ local function look_at(lane)
     r.at = math.max(r.at, now + r.delay)  -- the time when it was sent is unknown
   end
   r.at = math.min(r.at, now + 2 * r.delay + 60000)
-  local ask_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
-  if ask_at and (is_due or tonumber(ask_at) > now + 86400000) then
+  local check_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
+  if check_at and (is_due or tonumber(check_at) > now + 86400000) then
     call('ZREM', NEW, lane)
-    ask_at = false
+    check_at = false
   end
-  r.place = ask_at and 'n' or is_due and 'd' or 'i'
+  r.place = check_at and 'n' or is_due and 'd' or 'i'
   place(lane, r)
 end
 
