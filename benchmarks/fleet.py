@@ -89,7 +89,7 @@ def gaps() -> None:
             roots = [site.url("/", host=host(number)) for number in range(20)]
             with Crew(redis.url, FLAT, 4, settings=OURS, roots=roots, pages=30) as crew:
                 crew.wait(300)
-                exchanges = crew.stat("rep/fleet/exchanges")
+                batches = crew.stat("rep/fleet/batches")
             requests = site.requests()
         found = gaps_of(requests)
         pages = [seen.at for seen in requests if seen.path != "/robots.txt"]
@@ -98,7 +98,7 @@ def gaps() -> None:
             f"pages after {page_seconds} s: gaps min {found[0]:.3f}, "
             f"1 % {found[len(found) // 100]:.3f}, median {found[len(found) // 2]:.3f} s; "
             f"{29 / span:.1%} of the ceiling; "
-            f"{exchanges / len(pages):.2f} exchanges per page; {len(pages)} pages, "
+            f"{batches / len(pages):.2f} batches per page; {len(pages)} pages, "
             f"{len(requests) - len(pages)} robots.txt"
         )
 
@@ -401,13 +401,13 @@ def _speed(settings: dict[str, Any]) -> dict[str, float]:
         every = {**settings, "REDIS_URL": redis.url, "ROBOTSTXT_OBEY": "ADDONS" not in settings}
         with Crew(redis.url, TREE, 4, settings=every, roots=roots, pages=150) as crew:
             crew.wait(300)
-            exchanges = crew.stat("rep/fleet/exchanges")
+            batches = crew.stat("rep/fleet/batches")
             cpu = crew.stat("test/cpu_seconds")
         pages = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
     return {
         "pages/s": len(pages) / (max(pages) - min(pages)),
         "CPU ms/page": 1000 * cpu / len(pages),
-        "exchanges/page": exchanges / len(pages),
+        "batches/page": batches / len(pages),
         "pages": len(pages),
     }
 
@@ -459,7 +459,7 @@ def _time_of_pops(client: Any, worker: Any) -> None:
 
 
 def scripts() -> None:
-    """Measure the time of Redis for kinds of exchanges, with 100,000 origins."""
+    """Measure the time of Redis for kinds of batches, with 100,000 origins."""
     lanes = [f"http://host{number}.example" for number in range(100_000)]
     with RedisServer() as redis, redis.client() as client:
         client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts

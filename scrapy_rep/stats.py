@@ -55,8 +55,8 @@ PUT_BACK = _stat(
     "requests put back: into the JOBDIR at the end, or because their robots.txt has changed",
 )
 STALLED = _stat("rep/stalled", "origins that the queue forgot and found again (a bug: see the log)")
-FLEET_EXCHANGES = _stat("rep/fleet/exchanges", "exchanges with the queue in Redis")
-FLEET_FAILED = _stat("rep/fleet/failed", "exchanges without a reply")
+FLEET_BATCHES = _stat("rep/fleet/batches", "batches sent to the queue in Redis")
+FLEET_FAILED = _stat("rep/fleet/failed", "batches without a reply")
 FLEET_IN_MEMORY = _stat(
     "rep/fleet/in_memory",
     "requests that can't be written to Redis, so their worker keeps them (see the log)",
@@ -74,7 +74,7 @@ FLEET_AGAIN = _stat("rep/fleet/again", "requests that another worker had before 
 FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted as dead")
 FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
-FLEET_FULL = _stat("rep/fleet/full", "exchanges while Redis had no memory left")
+FLEET_FULL = _stat("rep/fleet/full", "batches while Redis had no memory left")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")
 STORE_HIT = _stat("rep/store/hit", "robots.txt files found in the store, so not fetched")
 STORE_FAILED = _stat("rep/store/failed", "times that memory, or the local tier, replaced the store")

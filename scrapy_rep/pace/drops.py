@@ -1,7 +1,7 @@
 """The origins that an operator dropped: no request goes there any more, whatever robots.txt says.
 
-The order comes with an exchange of a fleet (`scrapy rep fleet drop`). It covers robots.txt files,
-media, exempt requests and dry runs.
+The order comes to the workers of a fleet with a reply of Redis (`scrapy rep fleet drop`). It covers
+robots.txt files, media, exempt requests and dry runs.
 """
 
 from __future__ import annotations

@@ -347,7 +347,7 @@ class TestEntries:
 
 @pytest.mark.slow
 class TestStartUrls:
-    """A RedisSpider's start URLs are moved by the exchange, and none is lost."""
+    """A RedisSpider's start URLs are moved by the batch, and none is lost."""
 
     @pytest.mark.parametrize("kind", ["list", "set"])
     def test_redis_spider(self, site: Site, redis_server: RedisServer, kind: str) -> None:

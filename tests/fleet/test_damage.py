@@ -183,7 +183,7 @@ class TestBounds:
     def test_that_a_request_left_is_told_before_that_it_is_done(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
-        """Of more requests than one exchange tells of: no lane is opened without its delay."""
+        """Of more requests than one batch tells of: no lane is opened without its delay."""
         some: list[HeldRequest] = []
         for number in range(2 * REPORTS):
             lane = f"http://{number}.example"
@@ -201,7 +201,7 @@ class TestBounds:
         assert two.talk(50) == []
         assert two.reply.flying == 0
 
-    def test_many_octets_come_in_several_exchanges(self, fleet: Fleet, one: Worker) -> None:
+    def test_many_octets_come_in_several_batches(self, fleet: Fleet, one: Worker) -> None:
         """One script does not copy a hundred megabytes."""
         for number in range(30):
             one.push(f"{number}" + 262_144 * "x", lane=f"http://{number}.example")
@@ -214,7 +214,7 @@ class TestBounds:
             assert counts[-1] > 0
         assert max(counts) == 1
 
-    def test_many_octets_are_handed_on_in_several_exchanges(
+    def test_many_octets_are_handed_on_in_several_batches(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         for number in range(30):

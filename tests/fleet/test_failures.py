@@ -307,7 +307,7 @@ class TestRedis:
         assert_whole(site, 0)
 
     def test_replies_are_swallowed(self, site: Site, redis_server: RedisServer) -> None:
-        """Exchanges are carried out, and nobody hears of it."""
+        """Batches are carried out, and nobody hears of it."""
         with SlowLine(redis_server.port) as lane, crew_of(lane.url, 2, site) as crew:
             for count in (40, 90, 140):
                 until(site, count)

@@ -20,9 +20,9 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
+from scrapy_rep.queue.fleet.batch_codec import Reply, Wants, arguments, reply_of
 from scrapy_rep.queue.fleet.fleet_lanes import lane_of
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
-from scrapy_rep.queue.fleet.redis_exchange import Reply, Wants, arguments, reply_of
 from scrapy_rep.queue.fleet.scheduler import Filter
 from scrapy_rep.queue.fleet.talk import Talk
 from tests.played import in_a_loop
@@ -165,7 +165,7 @@ class TestLedger:
         ledger.set_aside(some[0], "no request")
         assert [ledger.take(), ledger.take()] == [some[1], None]
 
-    def test_what_is_told_during_an_exchange_is_told_in_the_next(self) -> None:
+    def test_what_is_told_during_a_batch_is_told_in_the_next(self) -> None:
         ledger = Ledger("w")
         held = HeldRequest("1", "lane", 1.0, 1, b"")
         ledger.hold(held)
@@ -193,7 +193,7 @@ class TestLedger:
         assert retried.id not in batch.ended
         ledger.confirmed(batch, "e", 1)
         if is_full:
-            ledger.batch()  # takes the retry; the exchange is lost, and then Redis is full
+            ledger.batch()  # takes the retry; the batch is lost, and then Redis is full
             ledger.failed()
             ledger.is_full = True
             assert retried.id not in ledger.batch().ended
@@ -300,7 +300,7 @@ def test_garbage_for_replies_is_told_once_and_counts_as_lost(
         ledger.push(push())
         talk = Talk(link, "p:", ledger, link, 60.0)
         for _ in range(2 * len(_GARBAGE)):
-            assert await talk.exchange(Wants(requests=1)) is None
+            assert await talk.send_batch(Wants(requests=1)) is None
         assert link.lost_count == 2 * len(_GARBAGE)
         assert ledger.unsent_count == 1
         assert not talk.is_leased

@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
+from scrapy_rep.queue.fleet.batch_codec import VersionError
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
-from scrapy_rep.queue.fleet.redis_exchange import VersionError
 from tests.fleet.workers import (
     DELAY,
     LEASE_MS,
@@ -327,7 +327,7 @@ class TestLeases:
             fleet.now += LEASE_MS / 3000 + 0.1
         assert urls(two.talk(9)) == urls([lost])
 
-    def test_any_exchange_renews(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_any_batch_renews(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         self.popped(one, "a")
         for _ in range(5):
             fleet.now += LEASE_MS / 1000 - 1
@@ -362,7 +362,7 @@ class TestLeases:
         assert two.talk(0) == []
         assert two.reply.flying == 1
 
-    def test_many_are_handed_on_in_several_exchanges(
+    def test_many_are_handed_on_in_several_batches(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         some = [f"{number}" for number in range(3 * PUSHES)]
@@ -552,7 +552,7 @@ class TestAbout:
 
 
 class TestLostReplies:
-    """An exchange may have been carried out, or not, or late."""
+    """A batch may have been carried out, or not, or late."""
 
     def test_pushes_are_not_made_twice(self, one: Worker) -> None:
         one.push("a", "b", kind=PushKind.UNFILTERED)
@@ -756,7 +756,7 @@ class TestClock:
 
 
 class TestBounds:
-    """No exchange costs Redis more than a few milliseconds, whatever a worker has."""
+    """No batch costs Redis more than a few milliseconds, whatever a worker has."""
 
     def held(self, one: Worker, count: int) -> list[HeldRequest]:
         one.push(*(f"{number}" for number in range(count)))

@@ -18,7 +18,7 @@ pytestmark = needs_redis
 
 
 def asked(worker: Worker, key: int) -> HeldRequest | None:
-    """The turn that a wish gets in one exchange, which is held from then on; None if none came."""
+    """The turn that a wish gets in one batch, which is held from then on; None if none came."""
     worker.talk()
     turn = worker.reply.turns.get(key)
     if turn is not None:
@@ -27,7 +27,7 @@ def asked(worker: Worker, key: int) -> HeldRequest | None:
 
 
 def turn_of(worker: Worker, key: int) -> HeldRequest:
-    """The turn that a wish must get in one exchange."""
+    """The turn that a wish must get in one batch."""
     turn = asked(worker, key)
     assert turn is not None
     return turn

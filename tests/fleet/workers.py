@@ -8,8 +8,7 @@ from typing import Any
 import redis
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind, Settled
-from scrapy_rep.queue.fleet.ledger import Ledger
-from scrapy_rep.queue.fleet.redis_exchange import (
+from scrapy_rep.queue.fleet.batch_codec import (
     Reply,
     Wants,
     arguments,
@@ -17,7 +16,8 @@ from scrapy_rep.queue.fleet.redis_exchange import (
     mended,
     reply_of,
 )
-from scrapy_rep.queue.fleet.scripts import CLEAR, EXCHANGE, MEND
+from scrapy_rep.queue.fleet.ledger import Ledger
+from scrapy_rep.queue.fleet.scripts import BATCH, CLEAR, MEND
 from tests.redis_server import RedisServer
 
 PREFIX = "rep:{test}:"
@@ -32,7 +32,7 @@ class Fleet:
     def __init__(self, server: RedisServer) -> None:
         self.client: Any = redis.Redis(port=server.port)
         self.now = 1000.0
-        self.exchange = self.client.register_script(EXCHANGE.text)
+        self.batch = self.client.register_script(BATCH.text)
         self.mend_script = self.client.register_script(MEND.text)
         self.clear_script = self.client.register_script(CLEAR.text)
 
@@ -77,7 +77,7 @@ class Worker:
         self.ledger.settle(Settled(lane, **fields))
 
     def sent(self, want: int = 0, **fields: Any) -> Any:
-        """The octets of an exchange, and the batch."""
+        """The octets of a batch, and the batch."""
         fields.setdefault("lease_ms", LEASE_MS)
         batch = self.ledger.batch()
         at = round(1000 * self.fleet.now)
@@ -85,10 +85,10 @@ class Worker:
         return batch, octets, fields.get("seeds_key", "")
 
     def carry_out(self, octets: bytes, seeds_key: str = "") -> Reply:
-        return reply_of(self.fleet.exchange([PREFIX, seeds_key or PREFIX + "none"], [octets]))
+        return reply_of(self.fleet.batch([PREFIX, seeds_key or PREFIX + "none"], [octets]))
 
     def talk(self, want: int = 0, **fields: Any) -> list[HeldRequest]:
-        """One exchange; what was popped."""
+        """One batch; what was popped."""
         batch, octets, seeds_key = self.sent(want, **fields)
         self.reply = reply = self.carry_out(octets, seeds_key)
         self.ledger.is_full = reply.is_full or reply.word == "full"
@@ -117,7 +117,7 @@ class Worker:
             self.odd += odd_in(aside)
 
     def lose(self, want: int = 0, **fields: Any) -> Reply:
-        """One exchange whose reply never comes."""
+        """One batch whose reply never comes."""
         _, octets, seeds_key = self.sent(want, **fields)
         self.ledger.failed()
         return self.carry_out(octets, seeds_key)
@@ -138,7 +138,7 @@ def urls(some: list[HeldRequest]) -> list[str]:
 
 
 def drained(worker: Worker, times: int = 20) -> list[HeldRequest]:
-    """What a worker is given in so many exchanges, each of which is done at once."""
+    """What a worker is given in so many batches, each of which is done at once."""
     found = []
     for _ in range(times):
         got = worker.talk(9)

@@ -1,4 +1,4 @@
-"""The content of one exchange from a worker to Redis, as values without Redis or Scrapy code."""
+"""A batch: all that a worker sends to Redis at once, as values without Redis or Scrapy code."""
 
 from __future__ import annotations
 
@@ -110,9 +110,9 @@ class Rested(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """The content of one exchange, with the script's names; times are monotonic seconds.
+    """All that a worker sends to Redis at once, with the script's names.
 
-    `probes` says of each lane whether this worker has, or wants, the first request after a rest.
+    Times are monotonic seconds. `probes` says of each lane whether this worker has, or wants, the first request after a rest.
     """
 
     worker: str

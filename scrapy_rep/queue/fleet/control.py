@@ -1,4 +1,4 @@
-"""The orders of an operator for a crawl in Redis; workers get them with their next exchange."""
+"""The orders of an operator for a crawl in Redis; workers get them with their next batch."""
 
 from __future__ import annotations
 

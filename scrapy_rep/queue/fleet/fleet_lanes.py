@@ -109,7 +109,7 @@ class FleetLanes:
             self._pacing.backoff.take_over(origin, rest and replace(rest, **moved))
 
     def may_probe(self, origin: Origin, request: Request) -> bool:
-        """Whether a request may go first after a rest, as far as the last exchange tells."""
+        """Whether a request may go first after a rest, as far as the last batch tells."""
         if not self._is_fleet_wide:
             return True
         lane = str(origin)

@@ -255,7 +255,7 @@ class FleetTurns:
                 waiter.set_result(turn)
 
     def may_probe(self, origin: Origin, request: Request) -> bool:
-        """Whether a request may go first after a rest; otherwise the next exchange requests it."""
+        """Whether a request may go first after a rest; otherwise the next batch requests it."""
         may_go = self._lanes.may_probe(origin, request)
         self._talk.wake()
         return may_go

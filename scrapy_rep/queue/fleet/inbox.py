@@ -15,10 +15,10 @@ from scrapy_redis.spiders import RedisMixin
 from scrapy_rep import stats
 
 from .batch import HeldRequest
+from .batch_codec import Reply
 from .fleet_lanes import FleetLanes
 from .ledger import Ledger
 from .packed_values import EntryRefused
-from .redis_exchange import Reply
 from .request_codec import Entries
 
 if TYPE_CHECKING:
@@ -56,12 +56,12 @@ class Seeds:
     """Start URLs that users put into Redis for a spider of scrapy-redis.
 
     Such spiders take start URLs out of Redis before they are queued, and block the event loop while
-    they wait for Redis. Here the exchange takes them instead: they are leased like requests, and
+    they wait for Redis. Here the script takes them instead: they are leased like requests, and
     done once their requests are queued.
 
     Attributes:
         key: the key where users put them; empty for other spiders.
-        at_a_time: how many are taken in one exchange.
+        at_a_time: how many are taken in one batch.
     """
 
     def __init__(self, spider: Spider) -> None:

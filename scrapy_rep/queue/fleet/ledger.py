@@ -5,7 +5,7 @@ A request of the fleet is in one of these states:
 ========  ==============================================  ===================================
 state     where it is                                     what ends it
 ========  ==============================================  ===================================
-unsent    in the memory of the worker that found it;      the next exchange; if the worker
+unsent    in the memory of the worker that found it;      the next batch; if the worker
           the page with its link is not done before       dies, that page is fetched again
 queued    in a list in Redis                              a pop
 popped    in a worker, leased with the worker: in its     it is sent to the site; or it
@@ -23,13 +23,13 @@ dead      in the list of dead letters                     a user looks at it
 
 Rules for the next author:
 
-1. A report is kept until an exchange has confirmed it. Sending a report twice changes nothing.
+1. A report is kept until a batch has confirmed it. Sending a report twice changes nothing.
 2. The pushes of a batch stay the same until the batch is confirmed, because Redis identifies them
    by the number of the batch. Without memory in Redis, batches have no pushes.
 3. A request is reported as done after the pushes that it caused, and after all earlier pushes
    without a known cause. Each cause in turn adds a push to a batch, so a page with thousands of
    links delays no other page.
-4. A failed exchange may have been carried out: the next exchange says so, and Redis queues the
+4. A failed batch may have been carried out: the next batch says so, and Redis queues the
    requests with ids above the last known one again, because they were in the lost reply.
 5. A worker that was taken over reports nothing more: other workers have its requests now.
 6. If Redis has lost the requests that a worker has, the worker pushes them again, with their ids.
@@ -49,16 +49,16 @@ from itertools import islice
 from .batch import Batch, HeldRequest, Push, PushKind, Rested, Settled, Wish
 
 PUSHES = 50
-"""The most requests that one exchange brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
+"""The most requests that one batch brings: a push costs Redis 15 us (`benchmarks/fleet.py`)."""
 
 PUSH_OCTETS = 1 << 18
-"""The most octets that one exchange brings, or gives; a single entry may have as many."""
+"""The most octets that one batch brings, or gives; a single entry may have as many."""
 
 WISHES = 50
-"""The most turns that one exchange requests."""
+"""The most turns that one batch requests."""
 
 REPORTS = 32
-"""The most reports of each kind that one exchange brings: each costs Redis 5 to 14 us."""
+"""The most reports of each kind that one batch brings: each costs Redis 5 to 14 us."""
 
 _START = "start"  # the cause of start requests
 _UNKNOWN = "unknown "  # the beginning of the names of unknown causes
@@ -264,10 +264,10 @@ class Ledger:
         """Whether any request has left or ended since the last report."""
         return bool(self._left or self._ended)
 
-    # Exchanges
+    # Batches
 
     def batch(self) -> Batch:
-        """The content of the next exchange; call `confirmed` or `failed` after it."""
+        """The content of the next batch; call `confirmed` or `failed` after it."""
         self._attempt += 1
         if not self._in_batch and not self.is_full:
             self._in_batch = [*self._next_pushes()]

@@ -1,7 +1,7 @@
 """The scheduler of a fleet: `SCHEDULER = "scrapy_rep.RepRedisScheduler"`.
 
 It replaces the scheduler of scrapy-redis, and reads its settings. It answers Scrapy from the last
-exchange with Redis, and never blocks while it waits for Redis.
+reply of Redis, and never blocks while it waits for Redis.
 """
 
 from __future__ import annotations
@@ -43,12 +43,12 @@ from scrapy_rep.signals import STARTED
 
 from .about import about, differences
 from .batch import HeldRequest, Push, PushKind
+from .batch_codec import Reply, VersionError, Wants
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Complaints, Inbox, Seeds
 from .ledger import Ledger
 from .packed_values import EntryRefused
-from .redis_exchange import Reply, VersionError, Wants
 from .request_codec import ENTRY_OCTETS, Entries
 from .scripts import prefix_of
 from .talk import Talk
@@ -59,14 +59,14 @@ if TYPE_CHECKING:
 
 logger = logging.getLogger(__name__)
 
-_AHEAD_SECONDS = 0.05  # how early a request is fetched; exchanges follow each other faster
+_AHEAD_SECONDS = 0.05  # how early a request is fetched; batches follow each other faster
 _OPEN_SECONDS = 10.0  # the time limit for the first answer of Redis
-_CLOSE_SECONDS = 20.0  # the time limit for the last exchanges
+_CLOSE_SECONDS = 20.0  # the time limit for the last batches
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
 _IS_START = "is_start_request"  # Scrapy's, in meta
 _SEEN = 100_000
-_POPS = 32  # the most requests that one exchange brings: each costs Redis 40 us
+_POPS = 32  # the most requests that one batch brings: each costs Redis 40 us
 _UNSENT = 2000  # a worker that has so many unsent requests gets no others
 _ALARM_SECONDS = 60.0  # after this, an error is repeated
 _STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
@@ -226,7 +226,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         while True:
             reply = None
             with suppress(StoreError):
-                reply = await self._talk.exchange(self._wants(requests=0))
+                reply = await self._talk.send_batch(self._wants(requests=0))
             if isinstance(self._talk.problem, VersionError):
                 raise ConfigurationError(str(self._talk.problem))
             if reply is not None and reply.word == "ok":
@@ -299,7 +299,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             while time.monotonic() < patience:
                 is_all = not (self._ledger.unsent_count or self._ledger.has_reports)
                 wants = self._wants(requests=0, leaves=is_all, flushes=flushes)
-                reply = await self._talk.exchange(wants)
+                reply = await self._talk.send_batch(wants)
                 if reply is not None and reply.word == "flush":
                     return
                 if reply is None or reply.word != "ok":
@@ -410,10 +410,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             return True
         return bool(self._ledger.held) or reply.idle_ms < 1000 * self.idle_before_close
 
-    # What the exchanges bring
+    # What the replies bring
 
     def wants(self) -> Wants:
-        """The wants of this worker for the next exchange."""
+        """The wants of this worker for the next batch."""
         return self._wants(requests=self._free_places())
 
     def _wants(self, *, requests: int, **fields: Any) -> Wants:
@@ -442,9 +442,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return min(_POPS, max(0, self._downloader.free_places - len(self._ledger.buffer)))
 
     def got(self, reply: Reply) -> None:
-        """Process the reply of an exchange."""
+        """Process the reply of a batch."""
         self.flush_on_start = False
-        self._count(stats.FLEET_EXCHANGES)
+        self._count(stats.FLEET_BATCHES)
         self._count(_DUPLICATES, len(reply.filtered))
         if self._settings.pace_scope == "fleet":
             self._lanes.take_over(reply.rests)
@@ -530,7 +530,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             )
 
     def lost(self) -> None:
-        """Note an exchange that may not have been carried out."""
+        """Note a batch that may not have been carried out."""
         self._count(stats.FLEET_FAILED)
 
     def was_succeeded(self) -> None:

@@ -1,6 +1,6 @@
 """The scripts that Redis runs for a fleet; each is a file in `lua/` that documents its arguments.
 
-Workers run `EXCHANGE`, `MEND` and `CLEAR`; users run `CONTROL`, `REQUEUE` and `CLEAR`. The other
+Workers run `BATCH`, `MEND` and `CLEAR`; users run `CONTROL`, `REQUEUE` and `CLEAR`. The other
 scripts show the state of a fleet to users, and write nothing. They cost O(log n) in the number of
 lanes plus the number of items that they read; `looking` documents their results.
 
@@ -27,7 +27,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                the time of the last change, `mended` when the last recount ended, `step` the next
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
-               `version` of the keys, entries and exchanges, `order` of an operator (`pause` or
+               `version` of the keys, entries and batches, `order` of an operator (`pause` or
                `stop`), `dropped` requests that were deleted with their origins
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dropped`      hash: origin that an operator dropped -> why; under the empty name, when the
@@ -35,7 +35,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `dead`         list: entries delivered too often, or unreadable; the last 10,000
 `epoch`, `ids` when this began, and the last id; they reveal an emptied or older Redis
 `rests`        hash: lane -> the rest of its origin after a 429 or 503 (see `REST` in
-               `lua/exchange.lua`); `rested`: sorted set: lane -> the version of its last change
+               `lua/batch.lua`); `rested`: sorted set: lane -> the version of its last change
 `first`        hash: lane -> the worker that has the first request after a rest;
                `first_until`: sorted set: lane -> when another one may go first, in ms
 `renewed`      when a worker found Redis emptied or older last, in ms
@@ -51,8 +51,8 @@ from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
 
-VERSION = "2"
-"""Raise it when keys, entries or exchanges change: workers of two versions share no crawl."""
+VERSION = "3"
+"""Raise it when keys, entries or batches change: workers of two versions share no crawl."""
 
 _FOLDER = files("scrapy_rep.queue.fleet").joinpath("lua")
 
@@ -72,7 +72,7 @@ def prefix_of(queue_key: str, spider_name: str) -> str:
     return f"rep:{{{queue_key % {'spider': spider_name}}}}:"
 
 
-EXCHANGE = _script("clock", "books", "exchange")
+BATCH = _script("clock", "books", "batch")
 MEND = _script("clock", "books", "mend")
 CLEAR = _script("clear")
 REQUEUE = _script("clock", "books", "requeue")

@@ -1,7 +1,7 @@
-"""The task that makes the exchanges with Redis, and handles errors and invalid replies.
+"""The task that sends batches to Redis, and handles errors and invalid replies.
 
-Only this task waits for Redis. There is a short pause between two exchanges. Without news, the next
-exchange comes when a lane becomes due, with some jitter, and regularly in any case, because workers
+Only this task waits for Redis. There is a short pause between two batches. Without news, the next
+batch comes when a lane becomes due, with some jitter, and regularly in any case, because workers
 do not announce what they queue.
 """
 
@@ -20,8 +20,7 @@ from scrapy_rep.cache.link import Link
 
 from . import control
 from .batch import Batch
-from .ledger import Ledger
-from .redis_exchange import (
+from .batch_codec import (
     NoReplyError,
     Reply,
     VersionError,
@@ -31,11 +30,12 @@ from .redis_exchange import (
     mended,
     reply_of,
 )
-from .scripts import EXCHANGE, MEND
+from .ledger import Ledger
+from .scripts import BATCH, MEND
 
 logger = logging.getLogger(__name__)
 
-_BREATH_SECONDS = 0.02  # the pause between exchanges, which collects news
+_BREATH_SECONDS = 0.02  # the pause between batches, which collects news
 _POLL_SECONDS = 0.2  # the interval to look for requests of other workers
 _TURN_SECONDS = 0.05  # the interval while a turn is awaited
 _JITTER_SECONDS = 0.02
@@ -48,13 +48,13 @@ class Owner(Protocol):
     """The interface of the scheduler for this task."""
 
     def wants(self) -> Wants:
-        """The wants of the worker for the next exchange."""
+        """The wants of the worker for the next batch."""
 
     def got(self, reply: Reply) -> None:
-        """Process the reply of an exchange."""
+        """Process the reply of a batch."""
 
     def lost(self) -> None:
-        """Note an exchange that may not have been carried out."""
+        """Note a batch that may not have been carried out."""
 
     def found_full(self) -> None:
         """Log that Redis has no memory left, so that requests wait in this worker."""
@@ -73,12 +73,12 @@ class Owner(Protocol):
 
 
 class Talk:
-    """The exchanges of one worker.
+    """The batches of one worker.
 
     Attributes:
         reply: the last one.
         prefix: the prefix of the crawl's keys.
-        problem: why the last failed exchange failed.
+        problem: why the last failed batch failed.
     """
 
     def __init__(
@@ -109,11 +109,11 @@ class Talk:
         return time.monotonic() < self._leased_until
 
     def begin(self) -> None:
-        """Start the exchanges."""
+        """Start to send batches."""
         self._task = asyncio.create_task(self._run())
 
     async def stop(self) -> None:
-        """Stop the exchanges; return when none is under way."""
+        """Send no more batches; return when the last reply has come."""
         self._is_stopping = True
         self._event.set()
         if self._task is not None:
@@ -138,21 +138,21 @@ class Talk:
             try:
                 await self._next()
             except Exception:  # noqa: PERF203 - a fault of ours must not stop the crawl for ever
-                logger.exception("An exchange with Redis failed")
+                logger.exception("A batch for Redis failed")
                 self._ledger.failed()
                 await asyncio.sleep(_RETRY_SECONDS)
 
     async def _next(self) -> None:
         wait = self._due_at() - time.monotonic()
         if wait <= 0:
-            await self.exchange(self._owner.wants())
+            await self.send_batch(self._owner.wants())
             return
         self._event.clear()
         with suppress(asyncio.TimeoutError):
             await asyncio.wait_for(self._event.wait(), wait)
 
     def _due_at(self) -> float:
-        """When the next exchange is due; monotonic seconds."""
+        """When the next batch is due; monotonic seconds."""
         if self._retry_at:
             return self._retry_at
         soon = self._last_at + (_RETRY_SECONDS if self._ledger.is_full else _BREATH_SECONDS)
@@ -166,13 +166,13 @@ class Talk:
             at = min(at, self._last_at + _TURN_SECONDS)
         return max(at, soon)
 
-    async def exchange(self, wants: Wants) -> Reply | None:
-        """One exchange; None if it may not have been carried out."""
+    async def send_batch(self, wants: Wants) -> Reply | None:
+        """Send a batch and process its reply; None if it may not have been carried out."""
         batch, sent_at = self._ledger.batch(), time.monotonic()
         self._is_hungry = False
         keys = [self.prefix, wants.seeds_key or f"{self.prefix}none"]
         try:
-            octets = await self._link.run(EXCHANGE, keys, [arguments(batch, wants, sent_at)])
+            octets = await self._link.run(BATCH, keys, [arguments(batch, wants, sent_at)])
             reply = reply_of(octets)
         except StoreError as error:
             self._complain(error)
@@ -231,7 +231,7 @@ class Talk:
             self._retry_at = time.monotonic() + _RETRY_SECONDS
 
     def _plan(self, wants: Wants, reply: Reply) -> None:
-        """Plan the next exchange without news."""
+        """Plan the next batch without news."""
         self._is_dry = len(reply.popped) + len(reply.seeds) < wants.requests
         spread: Callable[[float, float], float] = random.uniform
         wait = _POLL_SECONDS * spread(0.75, 1.25)

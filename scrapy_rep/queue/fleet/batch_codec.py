@@ -1,4 +1,4 @@
-"""One exchange with Redis in octets: the arguments of the script, and its reply."""
+"""A batch in octets: the arguments of the script, and its reply."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from .scripts import VERSION
 DELIVERIES = 3
 """How many workers may die with a request before it becomes a dead letter."""
 
-_TAKEOVERS = 50  # the most requests of a dead worker that one exchange hands on
+_TAKEOVERS = 50  # the most requests of a dead worker that one batch hands on
 
 
 @dataclass(frozen=True, slots=True)
 class Wants:
-    """The wants of a worker for an exchange, with the script's names.
+    """The wants of a worker, sent with each batch, with the script's names.
 
     Attributes:
         requests: how many requests it could begin now.
@@ -60,7 +60,7 @@ class Wants:
 
 @dataclass(frozen=True, slots=True)
 class Reply:
-    """The reply to an exchange.
+    """The reply to a batch.
 
     Attributes:
         word: `ok`; `late`, if a later attempt came first; `gone`, if the worker was taken over;
@@ -88,7 +88,7 @@ class Reply:
         is_full: whether Redis has no memory left.
         only_letters: whether start requests are left out in this run.
         about: what matters of a worker that differs from this one, which has joined.
-        rests: the rests that have changed since the last exchange, or None at their ends, by lane;
+        rests: the rests that have changed since the last batch, or None at their ends, by lane;
             times are seconds from now.
         rests_seen: the version of the rests that this worker knows now.
         probes: the lanes where this worker has the first request after a rest.

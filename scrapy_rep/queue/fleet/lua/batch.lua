@@ -1,5 +1,5 @@
--- One exchange of a worker; `books.lua` is prepended. KEYS: prefix, key of start URLs.
--- ARGV: the worker's batch and wants (`redis_exchange.py`).
+-- One batch of a worker; `books.lua` is prepended. KEYS: prefix, key of start URLs.
+-- ARGV: the worker's batch and wants (`batch_codec.py`).
 --
 -- Cost: O(log n) in the number of lanes for each push, pop and report. The caller bounds their
 -- numbers, so that no run takes 2 ms.
@@ -387,7 +387,7 @@ local function give(letter, lane, priority, entry)
 end
 
 -- A request is given out `a.ahead_ms` before it is due, with the time that its worker must keep it,
--- so that the exchange does not delay it. Its lane is closed until then.
+-- so that the batch does not delay it. Its lane is closed until then.
 local function pop(lane, r, priority)
   local entry = dequeue(lane, r, priority)
   if entry and #entry > a.longest + 1 then  -- not written by a worker

@@ -1,4 +1,4 @@
-"""The rests in the exchanges of workers: what each hears, and which of them goes first."""
+"""The rests in the batches of workers: what each hears, and which of them goes first."""
 
 from __future__ import annotations
 
