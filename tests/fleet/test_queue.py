@@ -12,6 +12,7 @@ import pytest
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
 from scrapy_rep.queue.fleet.batch_codec import VersionError
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
+from scrapy_rep.queue.fleet.scripts import VERSION
 from tests.fleet.workers import (
     DELAY,
     LEASE_MS,
@@ -819,7 +820,9 @@ class TestVersions:
         one.talk()
         fleet.client.hset(fleet.key("t"), "version", "0")
         two = fleet.worker("two")
-        words = "has version 0, and this release of scrapy-rep has version 2: run one release"
+        words = (
+            f"has version 0, and this release of scrapy-rep has version {VERSION}: run one release"
+        )
         with pytest.raises(VersionError, match=words):
             two.talk()
         assert fleet.client.zscore(fleet.key("w"), "two") is None

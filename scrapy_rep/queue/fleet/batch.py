@@ -112,7 +112,8 @@ class Rested(NamedTuple):
 class Batch:
     """All that a worker sends to Redis at once, with the script's names.
 
-    Times are monotonic seconds. `probes` says of each lane whether this worker has, or wants, the first request after a rest.
+    Times are monotonic seconds. `probes` says of each lane whether this worker has, or wants, the
+    first request after a rest.
     """
 
     worker: str
