@@ -18,6 +18,10 @@ from .scripts import VERSION
 DELIVERIES = 3
 """How many workers may die with a request before it becomes a dead letter."""
 
+REST_TIMES = ("since_at", "until_at", "given_up_until")
+"""The times of a rest that workers share: seconds from now."""
+
+_REST_NAMES = {one.name for one in fields(Rest)} - {"began_at"}
 _TAKEOVERS = 50  # the most requests of a dead worker that one batch hands on
 
 
@@ -193,30 +197,19 @@ def _rested(one: Rested, age: Callable[[float], int]) -> tuple[Any, ...]:
     rest = one.rest
     if rest is None:
         return one.lane, age(one.sent_at), False
-    given_up_ms = rest.given_up_until and -age(rest.given_up_until)
-    times = [-age(rest.until_at), -age(rest.since_at), given_up_ms]
-    values: list[Any] = [*times, rest.doublings, rest.seconds]
-    values += [rest.asked_seconds or 0, rest.url, rest.status, rest.count]
-    return one.lane, age(one.sent_at), [*values, rest.service, rest.challenges]
+    values = {name: getattr(rest, name) for name in _REST_NAMES}
+    times = {name: values[name] and -age(values[name]) for name in REST_TIMES}
+    asked_seconds = rest.asked_seconds or 0
+    return one.lane, age(one.sent_at), {**values, **times, "asked_seconds": asked_seconds}
 
 
-def _rest(row: list[Any]) -> Rest:
-    until, since, given_up, doublings, seconds, asked, url, status, *others = row
-    count, service, challenges = others
-    return Rest(
-        since / 1000,
-        since / 1000,
-        until / 1000,
-        seconds,
-        asked or None,
-        doublings,
-        given_up / 1000,
-        _text(url),
-        status,
-        count,
-        _text(service),
-        challenges,
-    )
+def _rest(found: dict[bytes, Any]) -> Rest:
+    """A rest in a reply; it counts as begun when the refusals began."""
+    values = {name.decode(): value for name, value in found.items()}
+    values |= {name: values[name] / 1000 for name in REST_TIMES}
+    values |= {name: _text(values[name]) for name in ("url", "service")}
+    values |= {"began_at": values["since_at"], "asked_seconds": values["asked_seconds"] or None}
+    return Rest(**values)
 
 
 def _plain(how: bool | str | None) -> bool | str | None:

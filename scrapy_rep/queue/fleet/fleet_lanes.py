@@ -24,6 +24,7 @@ from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.queue.targets import target_of
 
 from .batch import Rested, Settled
+from .batch_codec import REST_TIMES
 from .ledger import Ledger
 
 if TYPE_CHECKING:
@@ -31,7 +32,6 @@ if TYPE_CHECKING:
 
 _VALID_SECONDS = 3600.0  # reports expire after this, so that a changed delay is noticed
 _AT_A_TIME = 16
-_TIMES = ("since_at", "until_at", "given_up_until")  # of a rest
 _WAITS = {Why.HELD, Why.SHUT, Why.RESTING}
 
 
@@ -104,7 +104,7 @@ class FleetLanes:
             origin = _origin_of(lane)
             if origin is None or self._pacing is None or self._ledger.has_later_news(lane):
                 continue
-            times = {} if rest is None else {name: getattr(rest, name) for name in _TIMES}
+            times = {} if rest is None else {name: getattr(rest, name) for name in REST_TIMES}
             moved = {name: at and at + now for name, at in times.items()}
             self._pacing.backoff.take_over(origin, rest and replace(rest, **moved))
 

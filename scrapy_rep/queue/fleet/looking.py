@@ -209,24 +209,24 @@ def _lane(found: dict[bytes, Any]) -> Lane:
     at = _seconds(found.get(b"now")) or 0.0
     state, until = _STATES.get(_text(found.get(b"place")), "unknown"), None
     if state == "unchecked" and (until := after(b"check")) is not None:
-        reason = _text(found.get(b"reason"))
+        reason = _text(found.get(b"why_it_waits"))
         state = reason if reason in _WAITS else "checking"
     elif state == "due" and (until := after(b"due")) is not None:
         state = "later"
     lengths = [*(found.get(b"priorities") or ()), (0, found.get(b"usual"))]
     return Lane(
         at,
-        "dropped" if found.get(b"why") is not None else state,
+        "dropped" if found.get(b"dropped") is not None else state,
         until,
         _count(found.get(b"queued")),
         {_count(priority): _count(length) for priority, length in lengths if _count(length)},
         _count(found.get(b"out")),
-        _count(found.get(b"at_a_time")) or None,
+        _count(found.get(b"limit")) or None,
         _seconds(found.get(b"delay")) or 0.0,
         after(b"valid"),
-        _text(found.get(b"id")),
+        _text(found.get(b"closer")),
         _text(found.get(b"holder")),
-        _text(found.get(b"why")),
+        _text(found.get(b"dropped")),
     )
 
 

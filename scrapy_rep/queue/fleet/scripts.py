@@ -9,7 +9,7 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 =============  ==========================================================================
 `due`          sorted set: lane -> when its next request may be popped, in ms
 `new`          sorted set: lane without a known policy -> when to request its policy, in ms
-`lines`        hash: lane -> its state (see `LANE` in `lua/books.lua`)
+`lines`        hash: lane -> its state (see `LANE` in `lua/records.lua`)
 `q:<lane>`     list: its requests of priority 0; `q<priority>:<lane>` for other priorities
 `p:<lane>`     sorted set: its priorities other than 0 that have requests
 `w`            sorted set: worker -> when its lease ends, in ms
@@ -72,12 +72,12 @@ def prefix_of(queue_key: str, spider_name: str) -> str:
     return f"rep:{{{queue_key % {'spider': spider_name}}}}:"
 
 
-BATCH = _script("clock", "books", "batch")
-MEND = _script("clock", "books", "mend")
+BATCH = _script("clock", "records", "books", "batch")
+MEND = _script("clock", "records", "books", "mend")
 CLEAR = _script("clear")
-REQUEUE = _script("clock", "books", "requeue")
-CONTROL = _script("clock", "books", "control")
+REQUEUE = _script("clock", "records", "books", "requeue")
+CONTROL = _script("clock", "records", "books", "control")
 LOOK_TOTALS = _script("clock", "look_totals")
 LOOK_WORKERS = _script("clock", "look_workers")
-LOOK_LANE = _script("clock", "look_lane")
-LOOK_LETTERS = _script("look_letters")
+LOOK_LANE = _script("clock", "records", "look_lane")
+LOOK_LETTERS = _script("records", "look_letters")

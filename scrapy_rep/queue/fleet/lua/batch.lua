@@ -11,7 +11,7 @@ local function was_there()  -- whether Redis holds any data of the crawl
   return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
 end
 local function answer(word, text)
-  return cmsgpack.pack({word = word, epoch = text or epoch, aside = told})
+  return cmsgpack.pack({word = word, epoch = text or epoch, aside = aside})
 end
 
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -72,15 +72,16 @@ if not a.is_joined then
     if other and other ~= a.about then about = other end
   end
 end
-local known = call('HMGET', TOTALS, 'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters')
-gen = gen or tonumber(known[1] or '')
+local known_gen, booked_gen, stirred_at, mended_at, was_full, only_letters = unpack(call('HMGET', TOTALS,
+  'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters'))
+gen = gen or tonumber(known_gen or '')
 if not gen and was_there() then recount() end
 if not gen then begin_count() end
 call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version)
-book(me, known[2])
+book(me, booked_gen)
 if is_full then
   call('HSET', TOTALS, 'full', now)
-elseif known[5] then
+elseif was_full then
   call('HDEL', TOTALS, 'full')
 end
 if is_full and #a.pushes > 0 then return answer('full') end
@@ -136,8 +137,9 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
       filtered[#filtered + 1] = number
     elseif id then  -- the worker has it: it is kept, or Redis may have lost it
       local letter = payload == '' and 'K' or lane == '' and 'S' or 'F'
-      local packed = cmsgpack.pack({lane, priority, deliveries, letter == 'K' and fingerprint or payload})
-      if call('HSETNX', F, id, letter .. packed) == 1 then
+      local request = {lane = lane, priority = priority, deliveries = deliveries,
+                       payload = letter == 'K' and fingerprint or payload}
+      if call('HSETNX', F, id, letter .. pack(request, REQUEST)) == 1 then
         flying = flying + 1
         if kind == 1 and fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
         if lane ~= '' then
@@ -154,8 +156,8 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
   end
 end
 
-for _, told in ipairs(a.left) do  -- id, lane, how long ago in ms
-  local id, lane = told[1], told[2]
+for _, report in ipairs(a.left) do
+  local id, lane, age = unpack(report)  -- the age in ms
   local r, packed = get(lane), call('HGET', F, id)
   if packed and string.sub(packed, 1, 1) == 'F' then
     call('HSET', F, id, 'A' .. string.sub(packed, 2))
@@ -164,7 +166,7 @@ for _, told in ipairs(a.left) do  -- id, lane, how long ago in ms
   if r.closer == id or r.sent == id then
     if r.closer == id then open(r) end
     r.sent = id
-    r.at = now - told[3] + r.delay
+    r.at = now - age + r.delay
   end
   place(lane, r)
 end
@@ -172,53 +174,55 @@ end
 -- Requests that some workers refused, because they do not know the callback, say: each worker gets
 -- such a request once. `refused`: SHA-1 of the entry -> why, and the workers that refused it.
 local REFUSED = P .. 'refused'
+local REFUSAL = {{'why', ''}, {'workers', {}}}
 local has_refused = call('EXISTS', REFUSED) == 1
 
 local function refusal(payload)
   local digest = redis.sha1hex(payload)
-  return digest, unpacked(call('HGET', REFUSED, digest) or '', {'', {}})
+  return digest, read(call('HGET', REFUSED, digest), REFUSAL)
 end
 
 -- Set a request aside that all workers have refused; return whether it was set aside.
 local function give_up(lane, payload, digest, found)
   for _, name in ipairs(call('ZRANGEBYSCORE', WORKERS, now, '+inf')) do
-    if not found[2][name] then return false end
+    if not found.workers[name] then return false end
   end
   call('HDEL', REFUSED, digest)
-  set_aside(lane, found[1], payload)
+  set_aside(lane, found.why, payload)
   return true
 end
 
-local function refuse(e, why)
-  local digest, found = refusal(e[4])
-  found = found or {why, {}}
-  found[2][me] = true
-  if give_up(e[1], e[4], digest, found) then return end
+local function refuse(request, why)
+  local lane, payload = request.lane, request.payload
+  local digest, found = refusal(payload)
+  found = found or {why = why, workers = {}}
+  found.workers[me] = true
+  if give_up(lane, payload, digest, found) then return end
   has_refused = true
-  call('HSET', REFUSED, digest, cmsgpack.pack(found))
-  enqueue(e[1], LAST, string.char(math.max(0, e[3] - 1)) .. e[4], false)
+  call('HSET', REFUSED, digest, pack(found, REFUSAL))
+  enqueue(lane, LAST, string.char(math.max(0, request.deliveries - 1)) .. payload, false)
 end
 
-for _, told in ipairs(a.ended) do
-  local id, how = told[1], told[2]  -- whether the site may have seen it; or why it is refused
+for _, report in ipairs(a.ended) do
+  local id, how = report[1], report[2]  -- whether the site may have seen it; or why it is refused
   if how == nil then
     give_back(me, id, false)
   else
-    local letter, e = taken(me, id)
+    local letter, request = taken(me, id)
     if letter then
-      release(letter, e, id, how == true)
+      release(letter, request, id, how == true)
       if type(how) == 'string' then
-        if letter == 'S' then set_aside('', how, e[4]) else refuse(e, how) end
+        if letter == 'S' then set_aside('', how, request.payload) else refuse(request, how) end
       elseif letter ~= 'T' and letter ~= 'S' then
         done = done + 1
-        if has_refused then call('HDEL', REFUSED, redis.sha1hex(e[4])) end
+        if has_refused then call('HDEL', REFUSED, redis.sha1hex(request.payload)) end
       end
     end
   end
 end
 
-for _, told in ipairs(a.settled) do
-  local lane, wait, delay, at_a_time, valid, age, reason = unpack(told)
+for _, report in ipairs(a.settled) do
+  local lane, wait, delay, limit, valid, age, reason = unpack(report)
   local r = get(lane)
   r.why = reason
   if wait >= 0 then
@@ -226,7 +230,7 @@ for _, told in ipairs(a.settled) do
     place(lane, r)
     if r.place == 'n' then call('ZADD', NEW, now + wait, lane) end
   else
-    r.delay, r.limit, r.valid = delay, at_a_time, now + valid
+    r.delay, r.limit, r.valid = delay, limit, now + valid
     if age >= 0 and delay > 0 then r.at = math.max(r.at, now - age + delay) end
     place(lane, r)
   end
@@ -237,36 +241,40 @@ end
 
 local RESTS, RESTED = P .. 'rests', P .. 'rested'
 local FIRST, FIRST_UNTIL = P .. 'first', P .. 'first_until'
--- 1 until, 2 since, 3 given up until, 4 doublings, 5 seconds, 6 seconds that the site named, 7 URL,
--- 8 status, 9 number in a row, 10 service, 11 challenges
-local REST = {0, 0, 0, 0, 0, 0, '', 0, 0, '', 0}
+-- As in `Rest` of the workers, with times in ms of the crawl's clock.
+local REST = {{'until_at', 0}, {'since_at', 0}, {'given_up_until', 0}, {'doublings', 0},
+              {'seconds', 0}, {'asked_seconds', 0}, {'url', ''}, {'status', 0}, {'count', 0},
+              {'service', ''}, {'challenges', 0}}
 
+local function ends_at(rest)
+  return math.max(rest.until_at, rest.given_up_until)
+end
 local function rest_of(lane)  -- nil if it ended so long ago that it says nothing
-  local packed = call('HGET', RESTS, lane)
-  local rest = packed and unpacked(packed, REST)
-  return rest and math.max(rest[1], rest[3]) + 1000 * rest[5] >= now and rest or nil
+  local rest = read(call('HGET', RESTS, lane), REST)
+  return rest and ends_at(rest) + 1000 * rest.seconds >= now and rest or nil
+end
+local function move(rest, ms)  -- move all times of a rest
+  rest.until_at, rest.since_at = rest.until_at + ms, rest.since_at + ms
+  rest.given_up_until = rest.given_up_until ~= 0 and rest.given_up_until + ms or 0
 end
 local function forget_first(lane)
   call('HDEL', FIRST, lane)
   call('ZREM', FIRST_UNTIL, lane)
 end
 
-for _, told in ipairs(a.rests) do  -- lane, how long ago its request was sent, a rest or false
-  local lane, sent, rest = told[1], now - told[2], told[3]
+for _, report in ipairs(a.rests) do
+  local lane, age, rest = unpack(report)  -- how long ago its request was sent; a rest or false
   local known, is_news = rest_of(lane), true
-  if rest then
-    rest[1], rest[2] = rest[1] + now, rest[2] + now
-    rest[3] = rest[3] ~= 0 and rest[3] + now or 0
-  end
+  if rest then move(rest, now) end
   -- Only the first request after a rest can end it; others can only make it longer.
-  if known and sent < known[1] and call('HGET', FIRST, lane) ~= me then
-    is_news = rest and rest[1] > known[1]
-    if is_news then rest[2], rest[4] = known[2], known[4] end
+  if known and now - age < known.until_at and call('HGET', FIRST, lane) ~= me then
+    is_news = rest and rest.until_at > known.until_at
+    if is_news then rest.since_at, rest.doublings = known.since_at, known.doublings end
   end
   if is_news then
     local last = call('ZREVRANGE', RESTED, 0, 0, 'WITHSCORES')[2]
     call('ZADD', RESTED, math.max(now, number(last) + 1), lane)
-    if rest then call('HSET', RESTS, lane, cmsgpack.pack(rest)) else call('HDEL', RESTS, lane) end
+    if rest then call('HSET', RESTS, lane, pack(rest, REST)) else call('HDEL', RESTS, lane) end
     forget_first(lane)
     for _, old in ipairs(call('ZRANGEBYSCORE', RESTED, '-inf', now - 86400000, 'LIMIT', 0, 100)) do
       call('HDEL', RESTS, old)
@@ -288,13 +296,13 @@ if silent then
 end
 
 local probes = {}
-for _, told in ipairs(a.probes) do  -- lane, whether the worker has or wants its first request
-  local lane, is_wanted = told[1], told[2]
+for _, probe in ipairs(a.probes) do
+  local lane, is_wanted = unpack(probe)  -- whether the worker has, or wants, its first request
   local holder = call('ZSCORE', FIRST_UNTIL, lane) and call('HGET', FIRST, lane)
   local rest = rest_of(lane)
   if not is_wanted then
     if holder == me then forget_first(lane) end
-  elseif holder == me or not holder and not (rest and math.max(rest[1], rest[3]) > now) then
+  elseif holder == me or not holder and not (rest and ends_at(rest) > now) then
     call('HSET', FIRST, lane, me)
     call('ZADD', FIRST_UNTIL, now + 5000, lane)
     probes[#probes + 1] = lane
@@ -304,14 +312,11 @@ end
 local rests, rests_seen = {}, a.rests_seen
 local news = call('ZRANGEBYSCORE', RESTED, '(' .. string.format('%.0f', rests_seen), '+inf',
   'WITHSCORES', 'LIMIT', 0, 50)
-for place = 1, #news, 2 do
-  local rest = rest_of(news[place])
-  if rest then
-    rest[1], rest[2] = rest[1] - now, rest[2] - now
-    rest[3] = rest[3] ~= 0 and rest[3] - now or 0
-  end
-  rests[#rests + 1] = {news[place], rest or false}
-  rests_seen = number(news[place + 1])
+for at = 1, #news, 2 do
+  local rest = rest_of(news[at])
+  if rest then move(rest, -now) end
+  rests[#rests + 1] = {news[at], rest or false}
+  rests_seen = number(news[at + 1])
 end
 
 -- The reply for the worker
@@ -328,7 +333,8 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   if r.valid <= now then r.delay = math.max(r.delay, delay) end
   if r.closer ~= id and r.next_closer == '' then
     r.next_closer = id
-    call('HSET', F, id, 'T' .. cmsgpack.pack({lane, 0, 1, ''}))
+    local turn = {lane = lane, priority = 0, deliveries = 1, payload = ''}
+    call('HSET', F, id, 'T' .. pack(turn, REQUEST))
   end
   if r.closer == '' then open(r) end
   place(lane, r)
@@ -372,7 +378,7 @@ local function may_try(lane, r, priority)
   if not has_refused then return true end
   local payload = string.sub(first, 2)
   local digest, found = refusal(payload)
-  if not found or not found[2][me] then return true end
+  if not found or not found.workers[me] then return true end
   if give_up(lane, payload, digest, found) then dequeue(lane, r, LAST) end
   return false
 end
@@ -381,7 +387,8 @@ local function give(letter, lane, priority, entry)
   local id = string.format('%.0f', call('INCR', P .. 'ids'))
   local deliveries, payload = (string.byte(entry, 1) or 0) + 1, string.sub(entry, 2)
   octets = octets + #payload
-  call('HSET', F, id, letter .. cmsgpack.pack({lane, priority, deliveries, payload}))
+  local request = {lane = lane, priority = priority, deliveries = deliveries, payload = payload}
+  call('HSET', F, id, letter .. pack(request, REQUEST))
   flying = flying + 1
   return id, deliveries, payload
 end
@@ -479,7 +486,7 @@ end
 
 -- Consistency checks: a lane that waits for nothing would wait forever, and so may a stuck crawl.
 
-local still, mended = now - number(known[3]), now - number(known[4])
+local still, mended = now - number(stirred_at), now - number(mended_at)
 local function is_stuck()
   if n < 0 or fly < 0 then return true end
   if n == 0 and fly == 0 then return false end
@@ -487,7 +494,7 @@ local function is_stuck()
   local is_still = still > a.lease_ms and mended > 10 * a.lease_ms
   return (waits_for_nothing or is_still) and call('SCARD', P .. 'dying') == 0
 end
-if is_moved or not known[3] then
+if is_moved or not stirred_at then
   call('HSET', TOTALS, 'stir', now)
   still = 0
 end
@@ -528,11 +535,11 @@ end
 local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
 return cmsgpack.pack({
   word = word, epoch = epoch, last_id = number(call('GET', P .. 'ids')), queued = n, flying = fly,
-  idle_ms = idle >= 0 and idle or nil, workers = workers, aside = told, about = about,
+  idle_ms = idle >= 0 and idle or nil, workers = workers, aside = aside, about = about,
   next_ms = next_at >= 0 and math.ceil(math.min(next_at, 86400000)) or nil, popped = pops,
   to_check = to_check, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
   dead = dead_count, letters = letters, turns = turns, is_mender = is_mender and true,
-  is_full = is_full, only_letters = known[6] and true, rests = rests, rests_seen = rests_seen,
+  is_full = is_full, only_letters = only_letters and true, rests = rests, rests_seen = rests_seen,
   probes = probes, order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,
   dropped = changed_at ~= '' and changed_at ~= a.dropped_at and call('HGETALL', DROPPED) or nil,
 })

@@ -1,5 +1,5 @@
--- Code that is prepended to the scripts that write, after `clock.lua`. KEYS: prefix. ARGV: a msgpack
--- table. `scripts.py` documents the keys.
+-- Code that is prepended to the scripts that write, after `clock.lua` and `records.lua`. KEYS: prefix.
+-- ARGV: a msgpack table. `scripts.py` documents the keys.
 --
 -- A lane holds the queued requests that one origin judges. It is in one of five places (`place`):
 --
@@ -26,7 +26,7 @@ local DEAD, SEEDS, DROPPED = P .. 'dead', P .. 'seeds', P .. 'dropped'
 -- The lowest priority (`request_codec.PRIORITY`): of suspects, and of requests that a worker refused
 local LAST = -999999999999999
 local PATIENCE = 100  -- so many other requests of its origin come before such a request
-local told = {}  -- what the script itself set aside, and why
+local aside = {}  -- what the script itself set aside, and why
 local is_full = false  -- whether Redis has no memory left
 local recount
 
@@ -44,7 +44,7 @@ local function call(command, key, ...)
     redis.call('PEXPIRE', P .. 'odd:' .. name, 604800000)  -- kept for a week for users
     local words = 'another program uses this key for another type: its value is in %sodd:%s for a week. '
       .. 'Give that program or the crawl another name or another database'
-    told[#told + 1] = {'The key ' .. key, string.format(words, P, name)}
+    aside[#aside + 1] = {'The key ' .. key, string.format(words, P, name)}
     recount()
   elseif string.find(problem, 'OOM', 1, true) then
     is_full = true
@@ -104,27 +104,6 @@ end
 
 -- Lanes
 
--- The state of a lane: its fields in their order in Redis, and their first values. `place`; `queued`
--- requests; `delay` in ms; `limit` of requests at a time; `valid`: when these two expire; requests
--- `out` with workers; the id that closes it (`closer`), the id that was `sent` last; due `at`;
--- whether it has `others` than priority 0; `why` it waits; the id that closes it next; the recount
--- (`gen`) that includes it; how many requests `passed` those of the lowest priority, plus 1.
-local FIELDS = {'place', 'queued', 'delay', 'limit', 'valid', 'out', 'closer', 'sent', 'at', 'others',
-                'why', 'next_closer', 'gen', 'passed'}
-local LANE = {'i', 0, 0, 0, 0, 0, '', '', 0, 0, '', '', 0, 0}
-
--- Unpack a value whose parts have the types of `like`; nil for a value that no worker wrote.
-local function unpacked(packed, like)
-  local is_read, value = pcall(cmsgpack.unpack, packed)
-  if not is_read or type(value) ~= 'table' then return nil end
-  for place, part in ipairs(like) do
-    local found = value[place]
-    if type(found) ~= type(part) then return nil end
-    if type(found) == 'number' and not (math.abs(found) < 1e15) then return nil end
-  end
-  return value
-end
-
 local function list_of(lane, priority)
   return P .. 'q' .. (priority == 0 and '' or string.format('%.0f', priority)) .. ':' .. lane
 end
@@ -151,10 +130,9 @@ local function get(lane)
   local r = touched[lane]
   if r then return r end
   local packed = call('HGET', LANES, lane)
-  local values = packed and unpacked(packed, LANE)
-  r = {}
-  for number, field in ipairs(FIELDS) do r[field] = (values or LANE)[number] end
-  if not values then
+  r = read(packed, LANE)
+  if not r then
+    r = blank(LANE)
     r.queued, r.others, r.passed = count(lane), 1, 1
     if packed or r.queued > 0 then recount() end
   end
@@ -238,9 +216,7 @@ local function write()
     if r.place == 'i' and r.out == 0 and r.closer == '' and r.valid <= now and r.at <= now then
       call('HDEL', LANES, lane)
     else
-      local values = {}
-      for number, field in ipairs(FIELDS) do values[number] = r[field] end
-      call('HSET', LANES, lane, cmsgpack.pack(values))
+      call('HSET', LANES, lane, pack(r, LANE))
     end
   end
 end
@@ -250,21 +226,19 @@ local function total(name, change)
   return call('HINCRBY', TOTALS, name, change)
 end
 
--- Requests of workers: flags (letters), then lane, priority, deliveries, payload.
--- F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
+-- The requests of workers: a letter, then a `REQUEST`. F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
 -- request that was not queued; it has no payload, and does not count as in flight. K: is kept by
 -- its worker, because it could not be written; its fingerprint replaces the payload.
 
-local REQUEST = {'', 0, 0, ''}
-
 local function bury(lane, reason, payload, is_cut)
-  call('RPUSH', DEAD, cmsgpack.pack({lane, reason, payload, now, not is_cut}))
+  local letter = {lane = lane, reason = reason, payload = payload, at = now, is_whole = not is_cut}
+  call('RPUSH', DEAD, pack(letter, LETTER))
   call('LTRIM', DEAD, -10000, -1)
 end
 
 local function set_aside(lane, reason, payload, is_cut)
   aside_count = aside_count + 1
-  told[#told + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
+  aside[#aside + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
   bury(lane, reason, is_cut and string.sub(payload, 1, 1000) or payload, is_cut)
 end
 
@@ -274,50 +248,52 @@ local function taken(owner, id)
   if not packed then return nil end
   book(owner)
   call('HDEL', F, id)
-  local letter, e = string.sub(packed, 1, 1), unpacked(string.sub(packed, 2), REQUEST)
+  local letter, request = string.sub(packed, 1, 1), read(string.sub(packed, 2), REQUEST)
   if letter ~= 'T' then flying = flying - 1 end
-  if e then
-    e[3] = math.max(0, math.min(255, math.floor(e[3])))
-    return letter, e
+  if request then
+    request.deliveries = math.max(0, math.min(255, math.floor(request.deliveries)))
+    return letter, request
   end
   set_aside('', 'it was changed while a worker had it', packed, true)
   recount()  -- it may have closed its lane
 end
 
 -- End a request of a worker. `visited`: whether the site may have seen it.
-local function release(letter, e, id, visited)
+local function release(letter, request, id, visited)
   if letter == 'S' or letter == 'K' then return end
-  local r = get(e[1])
+  local r = get(request.lane)
   if letter == 'F' then r.out = math.max(0, r.out - 1) end
   if r.next_closer == id then r.next_closer = '' end
   if r.closer == id then
     open(r)
     if visited then r.at = math.max(r.at, now + r.delay) end
   end
-  place(e[1], r)
+  place(request.lane, r)
 end
 
 local function give_back(owner, id, is_dead)  -- returns its octets
-  local letter, e = taken(owner, id)
+  local letter, request = taken(owner, id)
   if not letter then return 0 end
-  release(letter, e, id, is_dead)
+  release(letter, request, id, is_dead)
+  local lane, payload = request.lane, request.payload
   if letter == 'T' then return 0 end
   if letter == 'K' then  -- another worker may find it again
-    call('SREM', P .. 'df', e[4])
-    call('SREM', P .. 'starts', e[4])
+    call('SREM', P .. 'df', payload)
+    call('SREM', P .. 'starts', payload)
     return 0
   end
-  local deliveries = is_dead and e[3] or math.max(0, e[3] - 1)
+  local deliveries = is_dead and request.deliveries or math.max(0, request.deliveries - 1)
+  local entry = string.char(deliveries) .. payload
   if deliveries >= a.deliveries then
     dead_count = dead_count + 1
-    bury(e[1], 'delivered ' .. deliveries .. ' times', e[4])
+    bury(lane, 'delivered ' .. deliveries .. ' times', payload)
   elseif letter == 'S' then
-    call('LPUSH', SEEDS, string.char(deliveries) .. e[4])
+    call('LPUSH', SEEDS, entry)
   elseif is_dead then
-    enqueue(e[1], LAST, string.char(deliveries) .. e[4], false)  -- it may kill the next worker
+    enqueue(lane, LAST, entry, false)  -- it may kill the next worker
   else
-    enqueue(e[1], e[2], string.char(deliveries) .. e[4], true)
+    enqueue(lane, request.priority, entry, true)
   end
-  return #e[4]
+  return #payload
 end
 

@@ -1,15 +1,15 @@
 -- The counts of a crawl. KEYS: prefix.
 
 local call, now = redis.call, clock()
-local t = call('HMGET', P .. 't', 'n', 'fly', 'done', 'aside', 'taken_over', 'idle', 'full', 'order',
-               'dropped')
-local first = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
+local queued, flying, done, aside, taken_over, idle, full, order, dropped = unpack(call('HMGET',
+  P .. 't', 'n', 'fly', 'done', 'aside', 'taken_over', 'idle', 'full', 'order', 'dropped'))
+local next_due = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return cmsgpack.pack({
   now = now, epoch = call('GET', P .. 'epoch'), flushing = call('EXISTS', P .. 'flushing'),
-  idle = t[6], full = t[7], next = first[2], order = t[8],
-  queued = t[1], in_flight = t[2], done = t[3], seen = call('SCARD', P .. 'df'), set_aside = t[4],
+  idle = idle, full = full, next = next_due[2], order = order, queued = queued, in_flight = flying,
+  done = done, seen = call('SCARD', P .. 'df'), set_aside = aside,
   dead_letters = call('LLEN', P .. 'dead'), start_urls_given_back = call('LLEN', P .. 'seeds'),
-  dropped = t[9],
+  dropped = dropped,
   origins = call('HLEN', P .. 'lines'), due = call('ZCOUNT', P .. 'due', '-inf', now),
   due_later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
   unchecked = call('ZCOUNT', P .. 'new', '-inf', now),
@@ -17,5 +17,5 @@ return cmsgpack.pack({
   origins_dropped = math.max(0, call('HLEN', P .. 'dropped') - 1),
   workers = call('ZCOUNT', P .. 'w', now, '+inf'),
   workers_late = call('ZCOUNT', P .. 'w', '-inf', '(' .. now) + call('SCARD', P .. 'dying'),
-  workers_taken_over = t[5],
+  workers_taken_over = taken_over,
 })

@@ -3,7 +3,7 @@
 -- Cost: O(keys or lanes of the step + requests in flight).
 
 if call('GET', P .. 'mending') ~= me or not call('GET', P .. 'mend') then
-  return cmsgpack.pack({false, told})
+  return cmsgpack.pack({false, aside})
 end
 call('PEXPIRE', P .. 'mending', 10000)
 local round = number(call('GET', P .. 'mend'))
@@ -12,9 +12,10 @@ if round ~= gen or gen == 0 then
   recount()
   round = gen
 end
-local step = unpacked(call('HGET', TOTALS, 'step') or '', {0, '', ''})
-if not step or step[1] ~= round then step = {round, 'keys', '0'} end
-local phase, cursor = step[2], step[3]
+local STEP = {{'round', 0}, {'phase', ''}, {'cursor', ''}}
+local step = read(call('HGET', TOTALS, 'step'), STEP)
+if not step or step.round ~= round then step = {phase = 'keys', cursor = '0'} end
+local phase, cursor = step.phase, step.cursor
 
 -- The workers' requests, and their number by lane
 
@@ -24,8 +25,9 @@ local function look_into(owner)
   local all = call('HGETALL', P .. 'f:' .. owner)
   for at = 1, #all, 2 do
     has[all[at]] = true
-    local e = string.sub(all[at + 1], 1, 1) == 'F' and unpacked(string.sub(all[at + 1], 2), REQUEST)
-    if e then out[e[1]] = (out[e[1]] or 0) + 1 end
+    local packed = all[at + 1]
+    local request = string.sub(packed, 1, 1) == 'F' and read(string.sub(packed, 2), REQUEST)
+    if request then out[request.lane] = (out[request.lane] or 0) + 1 end
   end
 end
 
@@ -106,5 +108,5 @@ if found[1] == '0' then
     call('DEL', P .. 'mend', P .. 'mending')
   end
 end
-call('HSET', TOTALS, 'step', cmsgpack.pack({round, phase, found[1]}))
-return cmsgpack.pack({phase ~= '', told})
+call('HSET', TOTALS, 'step', pack({round = round, phase = phase, cursor = found[1]}, STEP))
+return cmsgpack.pack({phase ~= '', aside})

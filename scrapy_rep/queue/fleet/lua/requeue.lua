@@ -11,13 +11,14 @@ call('SET', P .. 'epoch', table.concat(redis.call('TIME'), '.'), 'NX')  -- only 
 call('HSET', TOTALS, 'version', a.version)
 for _ = 1, a.most do
   local packed = call('LPOP', DEAD)
-  local letter = packed and unpacked(packed, {'', '', '', 0, true})
-  if letter and letter[5] then
+  local letter = packed and read(packed, LETTER)
+  if letter and letter.is_whole then
     back = back + 1
-    if letter[1] == '' then
-      call('RPUSH', SEEDS, '\1' .. letter[3])
+    local entry = '\1' .. letter.payload
+    if letter.lane == '' then
+      call('RPUSH', SEEDS, entry)
     else
-      enqueue(letter[1], LAST, '\1' .. letter[3], false)
+      enqueue(letter.lane, LAST, entry, false)
     end
   elseif packed then
     call('RPUSH', DEAD, packed)
