@@ -197,7 +197,7 @@ class TestDeadLetters:
         now = round(1000 * time.time())
         for number, entry in enumerate(entries):
             reason = b"delivered %d times\x1b" % number
-            row = (A.encode(), reason, entry, now - 120_000, True)
+            row = (A.encode(), reason, entry, now - 120_000, False)
             fleet.client.rpush(fleet.key("dead"), msgpack.packb(row, use_bin_type=False))
         fleet.client.rpush(fleet.key("dead"), b"\x00", b"no msgpack", msgpack.packb([1, 2, 3, 4]))
 
