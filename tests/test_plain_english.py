@@ -64,6 +64,8 @@ def test_plain() -> None:
 def _texts() -> Iterator[Text]:
     for path in (*(_ROOT / name for name in _NAMES), *sorted((_ROOT / "docs").glob("*.md"))):
         yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
+    for path in sorted((_ROOT / "scrapy_rep" / "commands" / "help").glob("*.txt")):
+        yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
     for path in sorted((_ROOT / "scrapy_rep").rglob("*.py")):
         for line, docstring in _docstrings(ast.parse(path.read_text(encoding="utf-8"))):
             yield from _blocks(path, docstring, line)

@@ -1,24 +1,4 @@
-"""Show which known crawlers may fetch a URL.
-
-Show for each known crawler, by operator and purpose, what a robots.txt allows: which crawlers can
-train on a page, which can search it, and which seem to be banned by accident. Each crawler takes
-the group that its operator documents: Applebot takes that of Googlebot, if no group names it. The
-crawlers come from a dated list. Uncertain facts are marked with '?', and --json gives the reason.
-By default, only crawlers in the file are shown; --all, --purpose and --operator show others too.
---assert-allowed and --assert-disallowed test a file: they show only crawlers with another verdict.
---disallow and --allow write a new file, and prove that no verdict for another crawler changes.
-
-Examples:
-  scrapy rep agents https://example.com/articles/1
-  scrapy rep agents robots.txt / /images/ --purpose ai-training --purpose search
-  scrapy rep agents robots.txt --csv > crawlers.csv
-  scrapy rep agents robots.txt --assert-disallowed training --assert-allowed search
-  scrapy rep agents robots.txt --disallow training --write
-
-exit status: 0 no crawler seems to be banned by accident, or all verdicts are as asserted, or the
-file is written; 1 some crawler does, or some verdict differs; 2 wrong usage; 3 the file is
-unreachable; 4 not settled: a verdict for another crawler would change, and nothing is written
-"""
+"""``scrapy rep agents``: show which known crawlers may fetch a URL."""
 
 from __future__ import annotations
 
@@ -51,29 +31,8 @@ from scrapy_rep.protocol.tokens import EVERYONE
 
 from .format import write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
-from .running import FOUND, OK, REFRESH, UNSETTLED, Call, CommandError
+from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe
-
-OPTIONS = f"""
-file URL|FILE|-  a URL, a file, or - for standard input
-urls [PATH...]  URLs of that site or paths to judge; by default the URL itself, or / of a
- file
---purpose NAME...  only crawlers for this purpose: ai-training, ai-search, search, preview ...; may
- be repeated
---operator TEXT...  only crawlers of operators with this text in the name; may be repeated
---all  show all known crawlers
---assert-allowed NAME...  test that the file allows the URLs to the crawlers for this purpose, or to
- the crawler with this name; may be repeated
---assert-disallowed NAME...  test that the file disallows the URLs to them; may be repeated
---disallow NAME...  write the file with a group that shuts out the crawlers for this purpose, or the
- crawler with this name; may be repeated
---allow NAME...  write the file with a group that lets in those of them that may not fetch /; may be
- repeated
---write  with --disallow or --allow, write the new file over the old one
---json  one JSON object per line, for each crawler and URL
-| --csv  the same as CSV
-{REFRESH}
-"""
 
 _PURPOSES = (
     *("ai-training", "ai-search", "ai-user-fetch", "search", "preview", "ads", "seo"),

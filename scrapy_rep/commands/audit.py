@@ -1,26 +1,4 @@
-"""Read audit trails of crawls.
-
-Read the trails that crawls write into REP_AUDIT_DIR: every decision, with the octets that decided.
-RUN is the folder of one run; audit/latest is the last one. verify checks that a trail is complete
-and unchanged; no trail can show that the crawler told the truth. verify also takes the folder of a
-run in REP_WARC_DIR. replay reads each robots.txt again from the trail alone, and judges again; with
---policy or --agent, it shows what would have been decided.
-
-Examples:
-  scrapy rep audit list audit
-  scrapy rep audit explain audit/latest https://example.com/private/x
-  scrapy rep audit verify audit/latest
-  scrapy rep audit verify audit/latest --manifest 137ef3bf...
-  scrapy rep audit verify warc/latest
-  scrapy rep audit replay audit/latest
-  scrapy rep audit replay audit/latest --policy strict
-  scrapy rep audit redact audit/latest --query drop -o to-give-away
-  scrapy rep audit export audit/latest --format csv -o decisions.csv
-
-exit status: 0 all is well; 1 nothing was found, or verify or replay found something wrong, or
-another policy or agent would have decided otherwise; 2 wrong usage; 4 not settled: a part of the
-trail is missing, or cannot be judged again
-"""
+"""``scrapy rep audit``: read audit trails of crawls."""
 
 from __future__ import annotations
 
@@ -52,22 +30,6 @@ from scrapy_rep.protocol.lines import clean
 from .replaying import replay
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import count_of, csv_cell, cut, moment, safe, span
-
-OPTIONS = """
-action list|explain|verify|replay|redact|export  list: the runs in a folder; explain: each decision
- on a URL, with the lines that decided; verify: check that a trail or a WARC archive is complete
- and unchanged; replay: judge again, from the trail alone; redact: write a new trail without the
- queries of URLs; export: write decisions as JSON lines or CSV
-run [RUN]  the folder of a run; with list, the folder of all runs
-url [URL]  with explain: the URL
---policy NAME  with replay: another REP_POLICY
---agent TOKEN  with replay: another product token
---manifest SHA256  with verify: the digest of manifest.json that the log of the crawl gave
---query hash|drop=drop  with redact: hash or drop the queries of URLs (default: drop)
---format jsonl|csv=jsonl  with export: the output format (default: jsonl)
--o --output PATH  with redact: the folder of the new trail; with export: the file
---json  write JSON lines
-"""
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2

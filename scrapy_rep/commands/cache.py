@@ -1,21 +1,4 @@
-"""Show and edit the store of answers.
-
-Show, delete, refresh or export the answers that this project's crawls have stored (REP_STORE,
-REP_STORE_PATH, REP_REDIS_URL). An origin is a URL, or a host, which stands for https://host.
-Answers to different User-Agents, or for another REP_FETCH_META, are separate entries.
-
-Examples:
-  scrapy rep cache list
-  scrapy rep cache show https://example.com
-  scrapy rep cache log example.com
-  scrapy rep cache purge example.com
-  scrapy rep cache purge --all --user-agent OldBot --yes
-  scrapy rep cache refresh --all
-  scrapy rep cache export > answers.jsonl
-
-exit status: 0 done; 1 there is nothing to show or to delete; 2 wrong usage; 3 a refreshed site, or
-the store in Redis, is unreachable
-"""
+"""``scrapy rep cache``: show and edit the store of answers."""
 
 from __future__ import annotations
 
@@ -38,17 +21,6 @@ from .inputs import named_origin
 from .kept import Kept, answer_words, is_watched, kept_store, refreshed
 from .running import FOUND, OK, UNREACHABLE, Call, CommandError
 from .terminal import count_of, date, distance, safe, step_dict, way_words, when
-
-OPTIONS = """
-action list|show|log|purge|refresh|export  list: the origins and their states; show: the complete
- entries of some origins; log: the versions of their files, the newest first (REP_STORE_VERSIONS);
- purge: delete their entries; refresh: fetch their files again; export: write entries as JSON lines
-origins [ORIGIN...]  by default all, with list and export
---all  all origins, with purge and refresh
---user-agent TEXT  only entries fetched with this text in the User-Agent
---yes  with purge --all: do not ask for confirmation
---body  with show: only the octets of the robots.txt
-"""
 
 
 def run(call: Call) -> int:

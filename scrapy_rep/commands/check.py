@@ -1,31 +1,4 @@
-"""Test whether URLs are allowed, and by which line.
-
-Show for each URL and agent whether robots.txt allows it, and by which group, rule and line. The
-file is fetched as a crawl of this project would, with its settings: a fresh copy in the store is
-used, and every answer shows its age. --refresh fetches the file now, --cached reads the store and
-fetches nothing, and --robots takes another file. --rules shows the whole group that decides, and
---like the answers of other readers and parsers. --sitemap judges the pages in a site's sitemaps,
-and --page the style sheets, scripts and images of a page; both show only disallowed URLs. --page
-also shows the page's rules for crawlers, and --usage the permitted uses of its content. --expect
-tests a file: it shows only the verdicts that differ from a table.
-
-Examples:
-  scrapy rep check https://example.com/private/ --agent FooBot
-  scrapy rep check /private/ /public/ --robots robots.txt --agent FooBot --agent '*'
-  scrapy rep check --json - < urls.txt
-  scrapy rep check --csv - < urls.txt > verdicts.csv
-  scrapy rep check --rules --robots robots.txt --agent FooBot
-  scrapy rep check https://example.com/a --agent FooBot --like google,urllib
-  scrapy rep check --sitemap https://example.com --agent Googlebot --robots new.txt
-  scrapy rep check --page https://example.com/articles/1 --agent Googlebot
-  scrapy rep check --usage https://example.com/articles/1
-  scrapy rep check --expect verdicts.csv --robots new.txt
-
-exit status: 0 all URLs are allowed, and pages restrict nothing (with --expect: all verdicts are as
-expected); 1 some URL is disallowed, or some page restricts something (with --expect: some verdict
-differs); 2 wrong usage; 3 a robots.txt is unreachable (with --cached: not stored),
-or the store in Redis is unreachable, or a page or all sitemaps cannot be read
-"""
+"""``scrapy rep check``: test whether URLs are allowed, and by which line."""
 
 from __future__ import annotations
 
@@ -61,37 +34,9 @@ from .kept import fresh_copies, kept_store, refreshed
 from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
 from .page_check import show_pages, show_usage
-from .running import AGENT, JSON, REFRESH, Call, CommandError
+from .running import Call, CommandError
 from .sitemap_check import show_sitemaps
 from .terminal import count_of, safe
-
-OPTIONS = f"""
-urls [URL...]  URLs, or - for one URL per line of standard input; not needed for --rules --robots
-{AGENT} the agent of this project's crawls
---robots FILE|URL|-  judge by this file, not by the file of the URL's origin
-{REFRESH}
-Other things to judge:
---sitemap URL|FILE|-...  judge all pages in a sitemap, and in the sitemaps that it lists; a site
- stands for all sitemaps in its robots.txt; may be repeated
---page URL...  fetch a page, show its rules (fields, elements, links), and judge its style sheets,
- scripts and images; may be repeated
---usage URL...  show the permitted uses of a page's content, by the statements of the site and the
- page; may be repeated; with --robots or --cached by robots.txt alone
---expect FILE|-  judge the URLs in this table, and show the rows that differ; the table is
- CSV or JSON Lines with url, agent and allowed (true, false), as --csv and --json write it
-Output:
-{JSON}
-| --csv  for URLs, the verdicts as CSV
---explain  show the rules that matched and lost, and how the file was fetched; the default for URLs
- that are given as arguments
-| --no-explain  one line for each URL
---rules  also show the merged group of each agent, in the order of decision
---like NAMES  also show the answers of other readers: google (octets as they are written), 1994
- (no wildcards, no Allow), and, if installed, urllib, protego, rerp, robotspy, reppy, or the
- import path of a class with Scrapy's RobotParser interface; separate names with commas
-Sources:
---cached  read the store only, and fetch nothing
-"""
 
 
 def run(call: Call) -> None:

@@ -1,19 +1,4 @@
-"""Fetch and store the files of many sites.
-
-Fetch the robots.txt of each site in a list, and store the answers as a crawl of this project would,
-with its settings, its store and its policies. No page is fetched. Each line of the list has a host,
-a domain or a URL; in CSV, such as a top list, the first column that is not a number is used. A run
-that is stopped continues at the next call.
-
-Examples:
-  scrapy rep collect domains.txt
-  scrapy rep collect top-1m.csv --www both --scheme both
-  zcat top.csv.gz | scrapy rep collect - --at-once 200
-  scrapy rep collect domains.txt --warc warc
-  scrapy rep survey .scrapy/rep/robots.sqlite
-
-exit status: 0 all sites were asked; 2 wrong usage; 130 stopped, and the next call continues
-"""
+"""``scrapy rep collect``: fetch and store the files of many sites."""
 
 from __future__ import annotations
 
@@ -48,19 +33,6 @@ from .engine_work import in_engine
 from .inputs import STDIN, lines_of, put
 from .running import INTERRUPTED, OK, Call, CommandError
 from .terminal import span
-
-OPTIONS = """
-list LIST  a file, or - for standard input
---scheme https|http|both=https  the scheme for hosts without one (default: https)
---www no|yes|both=no  whether to add www. to hosts (default: no)
---column N=0  the column of the host in CSV, from 1
---at-once N=64  the most origins at a time (default: 64)
---per-address N=2  the most origins of one IP address at a time (default: 2); 0: no limit, and names
- are not resolved
---resume FILE  the progress file (default: LIST.collect; none for standard input)
---warc FOLDER  also write every exchange as WARC; each run gets its own folder in this one
- (default: REP_WARC_DIR)
-"""
 
 _SCHEMES = {"https": ("https",), "http": ("http",), "both": ("https", "http")}
 _SHOWN_EVENTS = 15

@@ -1,22 +1,4 @@
-"""Compare the meaning of two files.
-
-Show which URLs change from allowed to disallowed or back between two files, for which crawlers, and
-by which lines; also changes in their preferences about the use of content (Content-Usage,
-Content-Signal). The command compares verdicts on probe URLs, which it builds from the rules and
-records of both files. It does not compare text: files with different words and the same meaning do
-not differ. The command also compares verdicts of other crawlers. "only like google" marks changes
-for crawlers that compare octets as they are written, such as Google's, and "only like 1994" marks
-changes for crawlers without wildcards.
-
-Examples:
-  scrapy rep diff old.txt new.txt
-  scrapy rep diff https://example.com new.txt --agent Googlebot --agent '*'
-  scrapy rep diff https://example.com@2026-11-01 https://example.com
-
-exit status: 0 they mean the same (Sitemap lines may differ); 1 they differ; 2 wrong usage; 3 there
-is no file at a URL; 4 not settled: the files are too large to compare completely, and the output
-says what was compared
-"""
+"""``scrapy rep diff``: compare the meaning of two files."""
 
 from __future__ import annotations
 
@@ -32,17 +14,8 @@ from scrapy_rep.protocol.verdict import Verdict
 
 from .inputs import Input, is_url, origin_of, read_all
 from .named_agents import agents_of, verdict_word
-from .running import AGENT, FOUND, JSON, OK, REFRESH, UNSETTLED, Call, CommandError
+from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import count_of, safe
-
-OPTIONS = f"""
-old OLD  a file, a URL, - for standard input, or ORIGIN@DATE for the version in the store at that
- date (REP_STORE_VERSIONS)
-new NEW  likewise
-{AGENT} all in either file, and '*'
-{JSON}
-{REFRESH}
-"""
 
 _SHOWN = 3  # probe URLs of each change
 _COLOURS = {"y": "green", "n": "red"}

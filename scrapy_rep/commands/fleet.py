@@ -1,31 +1,4 @@
-"""Show and steer crawls that several workers share.
-
-Show the state of this project's crawls under RepRedisScheduler (REP_REDIS_URL,
-SCHEDULER_QUEUE_KEY): workers and their leases, requests queued, in flight and done, dead letters,
-and pages per second. With several crawls in Redis, each gets one line. With an ORIGIN (a URL, or a
-host, which stands for https://host), show the state of that origin. For that, the command only
-reads, a little at a time, and slows no crawl down.
-
-Instead of an origin, give an order:
-  pause, resume  workers begin no requests until they may go on
-  stop           workers end in order; the queue stays for the next run
-  clear          delete a crawl without workers, and its dead letters
-  requeue        put the dead letters back into the queue
-  drop ORIGIN    send no request to it any more, also in later runs
-  allow ORIGIN   take that back
-
-Examples:
-  scrapy rep fleet
-  scrapy rep fleet --watch
-  scrapy rep fleet --spider shop --dead 5
-  scrapy rep fleet https://example.com
-  scrapy rep fleet pause --spider shop
-  scrapy rep fleet drop https://example.com --why "a mail of the owner"
-  scrapy rep fleet --spider shop -s REP_REDIS_URL=redis://10.0.0.5:6379/0 --json
-
-exit status: 0 shown or done; 1 no such crawl or origin is in Redis; 2 wrong usage, or not
-confirmed; 3 Redis cannot be reached
-"""
+"""``scrapy rep fleet``: show and steer crawls that several workers share."""
 
 from __future__ import annotations
 
@@ -37,32 +10,13 @@ from contextlib import AsyncExitStack
 from itertools import chain
 
 from scrapy_rep.cache.link import LinkDownError
-from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.queue.fleet.looking import Totals
 
+from . import fleet_orders
+from .fleet_crawls import Crawl, crawls_of, first_totals, nothing_of
+from .fleet_view import View, table_of
 from .inputs import named_origin
-from .running import FOUND, JSON, OK, Call, CommandError
-
-_missing = ""
-try:
-    from scrapy_rep.queue.fleet.looking import Totals
-
-    from . import fleet_orders
-    from .fleet_crawls import Crawl, crawls_of, first_totals, nothing_of
-    from .fleet_view import View, table_of
-except ConfigurationError as error:  # --help needs no extra
-    _missing = str(error)
-
-OPTIONS = f"""
-origins [ORIGIN...]  show the state of these origins; or an order, see above
---spider NAME...  only the crawl of this spider; may be repeated
---watch  repeat until Ctrl-C
---every SECONDS  the time between two readings, which gives pages/s (default: 1; with --watch 2)
---dead N=0  also show the last N dead letters
---only-letters  with requeue: the next run does only the letters, without start requests
---why TEXT  with drop: the reason, for the audit trail
---yes  with clear and drop: do not ask
-{JSON}
-"""
+from .running import FOUND, OK, Call, CommandError
 
 _EVERY_SECONDS = {False: 1.0, True: 2.0}  # with --watch
 _LEAST_SECONDS, _MOST_SECONDS = 0.1, 3600.0
@@ -71,8 +25,6 @@ _LETTERS_MOST = 10_000  # the number that is kept
 
 def run(call: Call) -> int:
     """Show the state, once or repeatedly; or carry out an order."""
-    if _missing:
-        raise CommandError(_missing)
     is_order = call.options.origins[:1] and call.options.origins[0] in fleet_orders.ORDERS
     if is_order:
         fleet_orders.check(call)

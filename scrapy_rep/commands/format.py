@@ -1,27 +1,4 @@
-"""Rewrite a file in normalised form.
-
-Rewrite a robots.txt: LF, UTF-8, one record per line in canonical spelling, one group for each set
-of crawlers with equal rules, the group for * last, Sitemap lines at the end. 'compact' also drops
-rules without effect. 'compatible' is for weak parsers: one group for each crawler, and no wildcard
-rules where the plain ones say the same. Before writing, the command proves that the new file means
-the same: for every named agent and for unnamed ones, over probe URLs built from the rules of both
-files, to three readers: ours, crawlers that compare octets as they are written (Google's), and
-crawlers without wildcards (the standard of 1994). So an escape such as %3D stays as it is written,
-and a plain rule stays next to a wildcard rule. A file with errors that the new file would hide is
-not written: its author meant something else. Names behind the first on a user-agent line are kept
-as a comment.
-
-Examples:
-  scrapy rep format robots.txt
-  scrapy rep format robots.txt --mode compact --write
-  scrapy rep format robots.txt --check
-  scrapy rep format */robots.txt --write
-
-exit status: 0 written, or nothing to do; 1 not written because of errors in the file, or with
---check or --diff: the file would change; 2 wrong usage, or a file cannot be read; 3 there is no
-file at a URL; 4 not settled: the proof would take too much work, and nothing is written; 70 the new
-file would not mean the same and was not written: please report that
-"""
+"""``scrapy rep format``: rewrite a file in normalised form."""
 
 from __future__ import annotations
 
@@ -43,20 +20,8 @@ from scrapy_rep.analysis.rewrite.spelling import is_shortened
 from scrapy_rep.protocol.document import parse
 
 from .inputs import Input, put, read_all
-from .running import FOUND, INTERNAL, OK, REFRESH, UNSETTLED, Call, CommandError
+from .running import FOUND, INTERNAL, OK, UNSETTLED, Call, CommandError
 from .terminal import safe
-
-OPTIONS = f"""
-sources FILE|URL|-...  a file, a URL, or - for standard input; several with --write, --check or
- --diff
---mode normal|compact|compatible=normal  the form to write (default: normal)
---check  write nothing; report whether the file would change
-| --diff  show the differences only
-| --write  write the new file over the old one
---keep-errors  also write a file with errors that the new file hides
---uri URL=  where FILE is served, to make sitemaps absolute
-{REFRESH}
-"""
 
 _TOLD = 5
 

@@ -1,35 +1,4 @@
-"""Find errors in a file.
-
-Report errors and unusual lines in robots.txt files: the place, the meaning, and the fix. An error
-is not used as written. A warning is used, but crawlers differ. Infos are good to know. By default,
-each code gets one line per file; --all shows every finding, with its line and advice. --fix fixes
-findings marked [fix], and crawlers fetch the same as before. With --unsafe-fixes, it also fixes
-findings marked [unsafe fix] as their lines were probably meant, and shows how that changes what
-crawlers fetch. With --diff, nothing is written. 'scrapy rep format' fixes findings marked [format].
-
-Three groups of codes are off by default: needless (without effect), weak (only weak crawlers read
-it otherwise), and context (facts about a correct file). To report them, use --select all, or
---select with their names. A comment '# rep: ignore REP509' suppresses findings of its line, and
-'# rep: ignore-file REP6' those of the file.
-
-A URL stands for the robots.txt of its origin, which is fetched as a crawl of this project would: a
-fresh copy in the store is used, and --refresh fetches the file now.
-
-Examples:
-  scrapy rep lint robots.txt
-  scrapy rep lint https://example.com --strict
-  curl -s https://example.com/robots.txt | scrapy rep lint - --select all --ignore REP5,REP605
-  scrapy rep lint */robots.txt --statistics
-  scrapy rep lint robots.txt --output-format sarif > robots.sarif
-  scrapy rep lint robots.txt --diff
-  scrapy rep lint robots.txt --fix
-  scrapy rep lint robots.txt --diff --unsafe-fixes
-
-exit status: 0 no errors; 1 errors, or with --strict warnings, or with --diff something to write; 2
-wrong usage, or a file cannot be read; 3 the robots.txt of a URL is unreachable; 4 not settled: with
---fix or --diff, could not prove that the new file means the same, and nothing is written; 70
-the new file would not mean the same: please report that
-"""
+"""``scrapy rep lint``: find errors in a file."""
 
 from __future__ import annotations
 
@@ -51,33 +20,10 @@ from scrapy_rep.protocol.access.events import AccessResult
 from .diff import show_differences
 from .format import is_refused, proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
-from .lint_choice import CHOICE_OPTIONS, SELECT, Choice
+from .lint_choice import Choice
 from .lint_formats import FORMATS, NOUNS, FileReport, Outcome, advice, line_of
-from .running import FOUND, OK, REFRESH, UNREACHABLE, UNSETTLED, Call, CommandError
+from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
-
-OPTIONS = f"""
-sources FILE|URL|-...  a file, a URL, or - for standard input
---fix  apply all safe fixes, and report the remaining findings; the new file is proved to mean the
- same, and has the same errors
-| --diff  only show what --fix would write
-{SELECT}
-Fixes:
---unsafe-fixes  with --fix or --diff, also write the records that were probably meant, and show
- which verdicts change
-Output:
---all  show every finding, with its line and advice
-| --statistics  show the number of findings of each code
---output-format text|json|sarif|github|gitlab|junit  the output format: text (the default), json,
- sarif, github (annotations of a workflow), gitlab (a report of Code Quality) or junit
---json  the same as --output-format json
-Choice of findings:
-{CHOICE_OPTIONS}
-Sources:
---uri URL=  where a FILE is served, to check its sitemaps
---both-schemes  for a URL, compare with the answer of its host over the other of http and https
-{REFRESH}
-"""
 
 _TOLD = 5
 

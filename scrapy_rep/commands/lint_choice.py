@@ -36,22 +36,6 @@ _MOST_OCTETS = 1024 * 1024
 _TOML_MODULES = "tomllib", "tomli"  # tomllib from Python 3.11 on
 
 
-_CODES = "codes, their beginnings, names or groups, separated by commas; may be repeated"
-SELECT = f"""\
---select CODES...  report these codes only, not the default ones: 'all', 'needless', 'weak',
- 'context', or {_CODES}"""
-CHOICE_OPTIONS = f"""\
---extend-select CODES...  also report these: {_CODES}
---ignore CODES...  do not report these: {_CODES}
---level error|warning|info  report nothing below this severity (default: info)
---strict  warnings also give exit status 1
---no-suppress  also report findings that comments suppress ('# rep: ignore REP509')
---config FILE  use the settings in this file; by default those in scrapy-rep.toml, pyproject.toml
- ([tool.scrapy-rep.lint]) or setup.cfg ([scrapy-rep.lint]), in this folder or the nearest one above
- with such settings
---isolated  ignore all settings files"""
-
-
 @dataclass(frozen=True)
 class Choice:
     """The findings to report, and the severities that fail.

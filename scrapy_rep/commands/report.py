@@ -1,22 +1,4 @@
-"""Report what crawls did, from their audit trails.
-
-Report what one or several crawls did: the sites, the files they read and the requests they sent,
-the rules that decided, the pace, requests and items that pages withheld, and the limits of the
-trails. RUN is the folder of a run, such as audit/latest, or a folder of runs, such as that of a
-fleet's workers, which all go into one report. With -o, the report is one HTML file without scripts
-or external resources.
-
-Examples:
-  scrapy rep report audit/latest
-  scrapy rep report audit/latest -o report.html
-  scrapy rep report audit -o fleet.html
-  scrapy rep report audit/latest --json > report.json
-
-exit status: 0 done, and each trail is complete; 1 a trail was changed or damaged; 2 wrong usage; 4
-a part of a trail is missing, or it has no end; 5 a disallowed request was sent (a dry run, or a
-redirect in a browser), or a request came too soon after another of the same crawl, or during a
-rest; of several, 1 comes first, and then 5; the report is written in all cases except 2
-"""
+"""``scrapy rep report``: report what crawls did, from their audit trails."""
 
 from __future__ import annotations
 
@@ -30,14 +12,6 @@ from scrapy_rep.proof.trail_reading import TrailError
 
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import safe
-
-OPTIONS = """
-runs RUN...  the folder of a run, or of several runs
--o --output FILE  write a page, such as report.html
---json  write the numbers as JSON
---allow-dry-run  end with status 0 although a dry run sent disallowed requests
---queries  show the values in the queries of URLs, which may be secret
-"""
 
 _AGAINST = 5
 _STATUSES = {WHOLE: OK, CHANGED: FOUND, INCOMPLETE: UNSETTLED}

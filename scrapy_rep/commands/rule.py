@@ -1,16 +1,4 @@
-"""Explain the codes of lint.
-
-Explain what a code of 'scrapy rep lint' means, and how to fix what it finds. Codes are written as
-for --select: a code, its name, the beginning of several codes, or a group. Without one, all codes
-are listed.
-
-Examples:
-  scrapy rep rule REP402
-  scrapy rep rule space-in-path
-  scrapy rep rule REP6 --json
-
-exit status: 0 success; 2 wrong usage
-"""
+"""``scrapy rep rule``: explain the codes of lint."""
 
 from __future__ import annotations
 
@@ -20,12 +8,7 @@ from scrapy_rep.analysis.checks.codes import DEFAULT, Code, Effect, Severity
 
 from .lint_choice import named_codes
 from .lint_formats import page_of
-from .running import JSON, Call
-
-OPTIONS = f"""
-codes [CODE...]  codes such as REP402, their names, or beginnings such as REP4; by default all
-{JSON}
-"""
+from .running import Call
 
 _SEVERITIES = {
     Severity.ERROR: "error: the text is not used as written",

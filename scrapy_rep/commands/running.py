@@ -12,6 +12,8 @@ from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
+from importlib import import_module
+from pkgutil import get_data
 from typing import TYPE_CHECKING, Any
 
 from .terminal import OutputError, Terminal, csv_line
@@ -60,13 +62,9 @@ class Call:
     """
 
     def __init__(
-        self,
-        name: str,
-        options: Namespace,
-        settings_of: Callable[[], Settings],
-        terminal: Terminal,
+        self, options: Namespace, settings_of: Callable[[], Settings], terminal: Terminal
     ) -> None:
-        self.name = name
+        self.name: str = options.subcommand
         self.program: str = options.program
         self.options = options
         self._settings_of = settings_of
@@ -129,18 +127,14 @@ class Call:
             self.fail(error)
 
 
-def run(
-    name: str,
-    work: Callable[[Call], int | None],
-    options: Namespace,
-    settings_of: Callable[[], Settings],
-) -> int:
+def run(options: Namespace, settings_of: Callable[[], Settings]) -> int:
     """Run a subcommand; the user's errors are shown without a traceback."""
     # Without any handler, Python would write warnings to standard error.
     logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
-    call = Call(name, options, settings_of, Terminal(sys.stdout, sys.stderr))
+    call = Call(options, settings_of, Terminal(sys.stdout, sys.stderr))
     try:
-        call.end_with(work(call) or OK)
+        subcommand = import_module(f"scrapy_rep.commands.{call.name}")
+        call.end_with(subcommand.run(call) or OK)
         call.terminal.flush()
     except CommandError as error:
         call.fail(error)
@@ -181,12 +175,13 @@ def _drop_output() -> None:
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 
 
-JSON = "--json  one JSON object per line"
-REFRESH = "--refresh  fetch now, even if the store has a fresh copy"
-AGENT = """\
---agent TOKEN...  a product token, a User-Agent header, or '*' for all other crawlers; may be
- repeated; by default"""
-
+_SHARED_OPTIONS = {
+    "json": "--json  one JSON object per line",
+    "refresh": "--refresh  fetch now, even if the store has a fresh copy",
+    "agent": "--agent TOKEN...  a product token, a User-Agent header, or '*' for all other "
+    "crawlers; may be repeated; by default",
+    "codes": "codes, their beginnings, names or groups, separated by commas; may be repeated",
+}
 _TYPES: dict[str, Any] = {"N": int, "SECONDS": float}
 _METAVAR_CELLS = 30
 _PATHS = ("FILE", "INPUT", "RUN")
@@ -194,14 +189,17 @@ _FILES_OF_SHELLS = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # shtab re
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
-def add_options(parser: ArgumentParser, text: str) -> None:
-    """Add the options in a text, which is written as ``-h`` shows them.
+def add_help(parser: ArgumentParser, name: str) -> None:
+    """Add the description and the options of a subcommand: the text ``help/NAME.txt``.
+
+    Its paragraphs are the description, the options, and the text below them. Options are written
+    as ``-h`` shows them, and those of several subcommands as ``{json}``.
 
     ::
 
         sources FILE...                one or more; [FILE...] is any number, [FILE] one at most
         --json                         a flag
-        --agent TOKEN...               a value; it may be repeated
+        --spider NAME...               a value; it may be repeated
         --mode normal|compact=normal   one of some words, with a default
         --column N=0                   a whole number; SECONDS is a decimal number
         --check                        what it does; the next line begins with a blank,
@@ -209,7 +207,10 @@ def add_options(parser: ArgumentParser, text: str) -> None:
         | --diff                       not together with the option above
         Output:                        the options below have this title; the usage names none
     """
-    lines = text.strip().replace("\n ", " ").splitlines()
+    text = (get_data(__name__, f"help/{name}.txt") or b"").decode().format(**_SHARED_OPTIONS)
+    text = text.replace("scrapy rep ", parser.prog.removesuffix(name))
+    parser.description, options, parser.epilog = text.split("\n\n", 2)
+    lines = options.replace("\n ", " ").splitlines()
     group: _ActionsContainer = parser
     section: _ActionsContainer = parser
     for line, following in zip(lines, [*lines[1:], ""], strict=True):

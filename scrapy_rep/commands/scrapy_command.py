@@ -11,7 +11,6 @@ from .subcommands import (
     DEFAULT_SETTINGS,
     DESCRIPTION,
     PARSER,
-    RUN,
     add_subcommands,
     program,
     refuse_no_subcommand,
@@ -57,4 +56,4 @@ class RepCommand(ScrapyCommand):
 
         settings = self.settings
         if settings is not None:  # Scrapy sets it before this
-            self.exitcode = run(opts.subcommand, getattr(opts, RUN), opts, lambda: settings)
+            self.exitcode = run(opts, lambda: settings)

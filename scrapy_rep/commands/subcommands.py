@@ -6,9 +6,7 @@ import sys
 import textwrap
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Callable, Mapping
-from contextlib import suppress
 from functools import partial
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -27,7 +25,7 @@ SUBCOMMANDS = {
     "collect": "fetch and store the files of many sites",
     "survey": "collect statistics on many files",
 }
-"""By name; the module `scrapy_rep.commands.NAME` is loaded when the subcommand is called."""
+"""By name; `scrapy_rep.commands.NAME` runs it, and ``help/NAME.txt`` describes it."""
 
 OF_FILES = ("lint", "rule", "format", "diff", "agents")
 """The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
@@ -55,23 +53,18 @@ class _Help(HelpFormatter):
 
 
 class _SubcommandParser(ArgumentParser):
-    """The parser of a subcommand; it loads the options from the module when first used."""
+    """The parser of a subcommand; it gets its options when first used."""
 
     fill: Any = None
 
     def load(self) -> None:
-        """Load the options, unless that is done."""
+        """Add the options, unless that is done."""
         fill, self.fill = self.fill, None
         if fill is not None:
             fill(self)
 
     def parse_known_args(self, args: Any = None, namespace: Any = None) -> Any:
-        from scrapy_rep.protocol.errors import ConfigurationError
-
-        try:
-            self.load()
-        except ConfigurationError as error:  # a package is not installed
-            self.error(str(error))
+        self.load()
         return super().parse_known_args(args, namespace)
 
 
@@ -97,11 +90,8 @@ class _Completion(Action):
             import shtab
         except ImportError:
             parser.error("--print-completion needs shtab: pip install 'scrapy-rep[completion]'")
-        from scrapy_rep.protocol.errors import ConfigurationError
-
         for below in self.subcommands.values():
-            with suppress(ConfigurationError):  # without its package, it has no options to complete
-                below.load()
+            below.load()
         print(shtab.complete(parser, shell))  # noqa: T201 - no call runs that has a terminal
         parser.exit()
 
@@ -132,15 +122,11 @@ def add_subcommands(
 def _fill(
     name: str, add_more: Callable[[ArgumentParser], None] | None, parser: ArgumentParser
 ) -> None:
-    from .running import add_options
+    from .running import add_help
 
-    module = import_module(f"scrapy_rep.commands.{name}")
-    words = (module.__doc__ or "").replace("scrapy rep ", parser.prog.removesuffix(name))
-    parser.description, _, parser.epilog = words.partition("\n\n")
-    add_options(parser, module.OPTIONS)
+    add_help(parser, name)
     if add_more is not None:
         add_more(parser)
-    parser.set_defaults(**{RUN: module.run})
 
 
 def refuse_no_subcommand(options: Namespace) -> None:
@@ -168,7 +154,7 @@ def main() -> None:
         if not rest:  # the others may be options of Scrapy
             from .running import run
 
-            sys.exit(run(options.subcommand, getattr(options, RUN), options, project_settings))
+            sys.exit(run(options, project_settings))
     from scrapy.cmdline import execute
 
     execute(["scrapy", "rep", *arguments])
@@ -190,5 +176,5 @@ def project_settings() -> Any:
 
 DEFAULT_SETTINGS: dict[str, Any] = {"LOG_ENABLED": False}
 
-PARSER, RUN = "_parser", "_run"
-"""The attributes of parsed options that hold their parser, and the subcommand's function."""
+PARSER = "_parser"
+"""The attribute of parsed options that holds their parser."""

@@ -1,21 +1,4 @@
-"""Collect statistics on many files.
-
-Read many robots.txt files, and show statistics: facts, shares with their intervals, crawlers and
-their access. An INPUT is a folder of files named by their hosts, a file of JSON lines ("host" and
-"body", "body_b64" or "body_base64"), a WARC file, the store of crawls (SQLite), or an audit trail
-(a folder). 'survey merge' adds surveys that were written with -o; 'survey diff' shows the changes
-between two.
-
-Examples:
-  scrapy rep survey robots/ -o survey.html
-  scrapy rep survey .scrapy/rep/robots.sqlite --facts facts.parquet
-  scrapy rep survey CC-MAIN-*/robotstxt/*.warc.gz --agents ai --lint -o survey.json
-  scrapy rep survey merge part-1.json part-2.json -o survey.json
-  scrapy rep survey diff 2025.json 2026.json
-
-exit status: 0 done; 2 wrong usage, or an input cannot be read; 4 the rest of a WARC file is
-damaged; 130 interrupted; with 4 and 130, the result was written, and says that it is partial
-"""
+"""``scrapy rep survey``: collect statistics on many files."""
 
 from __future__ import annotations
 
@@ -43,17 +26,6 @@ from .inputs import lines_of, octets_of, put
 from .report import refuse_page_without_jinja
 from .running import INTERRUPTED, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import cut, safe
-
-OPTIONS = """
-inputs INPUT...  the inputs; or 'merge' or 'diff' and files written with -o
--o --output FILE  write to a .json or .html file
---json  write JSON to standard output
---jobs N  the number of processes (default: one for each core)
---facts FILE  write the facts of each capture to a Parquet file
---lint  also lint every file, which is several times slower
---agents LIST  show only these crawlers: names, purposes such as ai-training, or ai
---strata CSV  rows of host and stratum; shares are also given per stratum
-"""
 
 _MERGE, _DIFF = "merge", "diff"
 _MOST_STRATA = 100

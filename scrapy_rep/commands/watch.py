@@ -1,18 +1,4 @@
-"""Report changes of files since the last look.
-
-Fetch the robots.txt of some URLs now, and compare each with the file at the last call: print
-nothing if it is the same, otherwise the changes by effect, as 'diff' does. The first call remembers
-the file, finds no change, and reports on standard error that it is the first, also if the store was
-lost. The files are in the store of this project's crawls (REP_STORE), which also get the new
-answer.
-
-Examples:
-  scrapy rep watch https://example.com https://example.org
-  17 * * * *  cd /path/of/project && scrapy rep watch https://example.com
-
-exit status: 0 nothing has changed; 1 a file has changed; 2 wrong usage; 3 a site, or the store in
-Redis, is unreachable; 4 a file has changed too much to compare it completely
-"""
+"""``scrapy rep watch``: report changes of files since the last look."""
 
 from __future__ import annotations
 
@@ -25,16 +11,8 @@ from .diff import show_differences
 from .inputs import Freshness, Input, origin_of
 from .kept import answer_words, kept_store, refreshed, watch_key
 from .named_agents import agents_of
-from .running import AGENT, FOUND, JSON, OK, UNREACHABLE, UNSETTLED, Call
+from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call
 from .terminal import date
-
-OPTIONS = f"""
-urls URL...  a URL of each site
-{AGENT} all in either file, and '*'
---effect  ignore changes without effect on verdicts, sitemaps and other output of 'diff'
-{JSON}
---verbose  also report files that have not changed
-"""
 
 
 def run(call: Call) -> None:
