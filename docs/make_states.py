@@ -16,13 +16,13 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.protocol.access.events import FOREVER, PHASES
-from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS, State
+from scrapy_rep.protocol.access.states import STATES, TRANSITIONS, State
 
 _DAY_SECONDS = 86_400
 _HOUR_SECONDS = 3600
 
 _INTRODUCTION = """\
-<!-- python docs/make_states.py makes this page from scrapy_rep/protocol/access/exchange.py. -->
+<!-- python docs/make_states.py makes this page from scrapy_rep/protocol/access/states.py. -->
 
 # The states of a policy
 

@@ -276,7 +276,7 @@ class RepMiddleware:
         sent = self._identity.tokens_sent(request) if self._looks_last else tokens
         if sent != tokens:
             return self._judge_again(request, sent)
-        is_usual = policy.asks_nothing and tokens == policy.tokens and not was_refused
+        is_usual = policy.sets_no_pace and tokens == policy.tokens and not was_refused
         is_free = is_usual and self.pacing.is_free(policy.origin)
         return None if is_free else self._in_turn(request)
 
@@ -479,7 +479,7 @@ class RepMiddleware:
         verdict = policy.verdict(request.url, tokens)
         if not verdict.allowed:
             return verdict
-        if tokens == policy.tokens and not policy.asks_nothing:
+        if tokens == policy.tokens and not policy.sets_no_pace:
             self.pacing.note(policy)
         if self.pacing.of(policy, tokens).is_skipped:
             self._journal.count(stats.SKIPPED)

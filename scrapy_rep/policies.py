@@ -1,6 +1,6 @@
 """The policies of a crawl's origins: from memory, from the store, or from one shared fetch.
 
-`protocol.access.exchange` decides, without I/O, whether to fetch and what an answer means. This
+`protocol.access.states` decides, without I/O, whether to fetch and what an answer means. This
 module does the part that takes time: it fetches, waits and keeps policies.
 
 Rules for the next author:
@@ -46,10 +46,10 @@ from scrapy_rep.policy import (
     reading_of,
 )
 from scrapy_rep.protocol.access.events import Failure, Meaning
-from scrapy_rep.protocol.access.exchange import PolicyOptions, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin, known_origin
+from scrapy_rep.protocol.access.states import PolicyOptions, learn, standing
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.stats import Journal
@@ -133,7 +133,7 @@ class Policies:
         """
         origin = known_origin(request.url)
         policy = None if origin is None else self.peek(origin, request)
-        if policy is None or not policy.asks_nothing:
+        if policy is None or not policy.sets_no_pace:
             return None
         return policy if self._identity.tokens_for(request) == policy.tokens else None
 

@@ -18,10 +18,10 @@ from scrapy_rep.protocol.access.events import (
     access_result,
     name_of,
 )
-from scrapy_rep.protocol.access.exchange import Standing
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.access.states import Standing
+from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.extensions.records import OtherRecord, host
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
@@ -75,7 +75,7 @@ class Policy:
         is_unreachable: whether the last fetch failed.
         is_large: whether its rules are made ready in a thread; see `is_ready_for`.
         tokens: the product tokens of this crawl.
-        asks_nothing: whether the file is known to set no pace for this crawl.
+        sets_no_pace: whether the file is known to set no pace for this crawl.
         content_type: the Content-Type of the answer; empty without one.
         remark: an unusual encoding of the answer's body, in words; empty otherwise.
         hops: the URLs on the way to the file, in order.
@@ -120,13 +120,13 @@ class Policy:
     grown: Callable[[Policy], None] = _ignore
     tdmrep: Tdmrep | None = field(default=None, init=False)
     audit: Any = field(default=None, init=False)  # used by the audit trail
-    asks_nothing: bool = field(default=False, init=False)
+    sets_no_pace: bool = field(default=False, init=False)
     is_large: bool = field(init=False)
     is_unreachable: bool = field(init=False)
     robots_txt: RobotsTxt = field(init=False)
     _rules: Decider = field(init=False)
     _verdict: Verdict = field(init=False)
-    _asked: Asked | None = field(default=None, init=False)  # of this crawl
+    _site_pace: SitePace | None = field(default=None, init=False)  # of this crawl
     _usage: dict[Any, FileUsage] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -322,17 +322,17 @@ class Policy:
             self.grown(self)
         return found
 
-    def asked_of(self, product_tokens: tuple[str, ...] | None = None) -> Asked:
+    def site_pace(self, product_tokens: tuple[str, ...] | None = None) -> SitePace:
         """The pace and the visit time that the site sets for this crawl, or for other tokens.
 
         If `ROBOTSTXT_PARSER` does not know Crawl-delay, the delay that our parser reads applies.
         """
         if product_tokens is not None and product_tokens != self.tokens:
-            return self._reading.asked_of(product_tokens)
-        if self._asked is None:
-            self._asked = self._reading.asked_of(self.tokens)
-            self.asks_nothing = self._asked.is_nothing
-        return self._asked
+            return self._reading.site_pace(product_tokens)
+        if self._site_pace is None:
+            self._site_pace = self._reading.site_pace(self.tokens)
+            self.sets_no_pace = self._site_pace.is_nothing
+        return self._site_pace
 
     def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:
         """Whether a verdict for some tokens is quick; a large file must be read first."""

@@ -18,9 +18,9 @@ from scrapy.settings import BaseSettings
 from scrapy_rep import checks
 from scrapy_rep.checks import HostScope, Overrides
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
-from scrapy_rep.protocol.access.exchange import PolicyOptions
 from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.lifetime import Limits
+from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.pace import Excess
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
@@ -364,7 +364,7 @@ class RepSettings:
         limits = Limits(
             min_seconds=self.cache_min_seconds,
             max_seconds=self.cache_max_seconds,
-            asked_max_seconds=self._asked_max_seconds(self.policy),
+            headers_max_seconds=self._headers_max_seconds(self.policy),
             retry_first_seconds=self.retry_first_seconds,
         )
         rules = PolicyOptions(
@@ -387,14 +387,14 @@ class RepSettings:
 
     def rules_under(self, preset: str) -> PolicyOptions:
         """The rules for hosts with their own preset, which ignore `REP_POLICY_OVERRIDES`."""
-        asked_max_seconds = self._asked_max_seconds(preset)
+        headers_max_seconds = self._headers_max_seconds(preset)
         return replace(
             self.rules,
             access=AccessPolicy(preset),
-            limits=replace(self.rules.limits, asked_max_seconds=asked_max_seconds),
+            limits=replace(self.rules.limits, headers_max_seconds=headers_max_seconds),
         )
 
-    def _asked_max_seconds(self, preset: str) -> float:
+    def _headers_max_seconds(self, preset: str) -> float:
         longest = self.cache_max_seconds
         return max(longest, _GOOGLE_SECONDS) if preset == _GOOGLE else longest
 

@@ -26,9 +26,9 @@ from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
 from scrapy_rep.fetch.transfer import MARK
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Failure
-from scrapy_rep.protocol.access.exchange import learn
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import learn
 from scrapy_rep.settings import RepSettings
 from tests.played import in_a_loop, played_crawler
 

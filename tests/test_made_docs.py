@@ -11,7 +11,7 @@ import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.protocol.access.events import PHASES
-from scrapy_rep.protocol.access.exchange import STATES, TRANSITIONS
+from scrapy_rep.protocol.access.states import STATES, TRANSITIONS
 
 _DOCS = Path(__file__).parents[1] / "docs"
 

@@ -21,9 +21,9 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning
-from scrapy_rep.protocol.access.exchange import PolicyOptions, learn
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import PolicyOptions, learn
 from scrapy_rep.settings import RepSettings
 from tests.played import in_a_loop, played_crawler
 

@@ -12,9 +12,9 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
-from scrapy_rep.protocol.access.exchange import Standing, State
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import Standing, State
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.preference import Preference
@@ -229,7 +229,7 @@ def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
 def test_the_delay_that_another_parser_knows_counts(delay: float | None, expected: float) -> None:
     body = b"User-agent: *\nCrawl-delay: 2\n"
     found = policy(body, Other(delay))
-    assert found.asked_of().crawl_delay == expected
+    assert found.site_pace().crawl_delay == expected
     assert found.crawl_delay == delay
     assert reading_of(body, Other(delay)).octets > reading_of(body).octets, "it keeps a file too"
 
@@ -246,11 +246,11 @@ def test_the_delay_that_another_parser_knows_counts(delay: float | None, expecte
 )
 def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
     found = policy(b"User-agent: *\n%s\n" % line)
-    assert not found.asks_nothing, "nobody has looked"
-    found.asked_of(("another",))
-    assert not found.asks_nothing
-    found.asked_of()
-    assert found.asks_nothing == is_nothing
+    assert not found.sets_no_pace, "nobody has looked"
+    found.site_pace(("another",))
+    assert not found.sets_no_pace
+    found.site_pace()
+    assert found.sets_no_pace == is_nothing
 
 
 class TestUsage:

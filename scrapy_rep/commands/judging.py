@@ -143,9 +143,9 @@ class Judge:
         """Whether a crawl drops an allowed URL, because the site's delay is too long."""
         if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self.policy:
             return False
-        ours, asked = self.call.ours, self.policy.asked_of(agent.tokens)
+        ours, site_pace = self.call.ours, self.policy.site_pace(agent.tokens)
         limit, excess = ours.crawl_delay_max_seconds, ours.crawl_delay_excess
-        return pace(asked, time.time(), limit, excess).is_skipped
+        return pace(site_pace, time.time(), limit, excess).is_skipped
 
     def matching(self, url: str, agent: Agent) -> list[Rule]:
         """All rules that match a URL, most specific first."""

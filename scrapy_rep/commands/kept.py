@@ -32,9 +32,9 @@ from scrapy_rep.identity import Identity
 from scrapy_rep.pages.reservations import rules_of as tdmrep_rules
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
-from scrapy_rep.protocol.access.exchange import Standing, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
+from scrapy_rep.protocol.access.states import Standing, learn, standing
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.robotparser import ParserChoice

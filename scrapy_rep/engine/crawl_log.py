@@ -103,7 +103,7 @@ class CrawlLog:
         if policy.outage is not None:
             return
         self._failures.pop(policy.origin, None)
-        delay_seconds = policy.asked_of().crawl_delay
+        delay_seconds = policy.site_pace().crawl_delay
         told = self._told[bool(delay_seconds)]
         is_first = len(told) < _FIRST_ORIGINS and policy.origin not in told
         if is_first:

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING
 from scrapy_rep.cache.entry import Key
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import Places, Ticks
-from scrapy_rep.protocol.access.exchange import PolicyOptions, Standing, standing
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import PolicyOptions, Standing, standing
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .askers import Asker

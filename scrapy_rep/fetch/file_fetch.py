@@ -39,7 +39,11 @@ from scrapy_rep.engine.state import is_closing, would_end_but_for
 from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
-from scrapy_rep.protocol.access.exchange import (
+from scrapy_rep.protocol.access.guard import Guard, is_public_address
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
+from scrapy_rep.protocol.access.states import (
     Act,
     PolicyOptions,
     State,
@@ -48,10 +52,6 @@ from scrapy_rep.protocol.access.exchange import (
     learn,
     standing,
 )
-from scrapy_rep.protocol.access.guard import Guard, is_public_address
-from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
 from scrapy_rep.protocol.units import age_words
 from scrapy_rep.stats import Journal
 

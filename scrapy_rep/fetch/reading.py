@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.robotparser import Decider
 
@@ -24,7 +24,7 @@ _PACKED_FROM_OCTETS = 1 << 15
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
 _VIEWED_OCTETS = 150  # the memory of each value of a view without its text, roughly
 _NAME_OCTETS = 120  # a name in a set of names
-_ASKED_COUNT = 16  # the number of token sets for which the pace is kept
+_SITE_PACE_COUNT = 16  # the number of token sets for which the pace is kept
 
 
 def digest_of(body: bytes) -> str:
@@ -38,7 +38,7 @@ class Ready:
 
     tokens: tuple[str, ...]
     selection: Selection
-    asked: Asked
+    site_pace: SitePace
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +55,7 @@ class Reading:
     _views: dict[str, tuple[Any, int]] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
-    _asked: dict[tuple[str, ...], Asked] = field(
+    _site_pace: dict[tuple[str, ...], SitePace] = field(
         default_factory=dict, init=False, repr=False, compare=False
     )
 
@@ -89,7 +89,7 @@ class Reading:
 
     def is_ready_for(self, tokens: tuple[str, ...]) -> bool:
         """Whether the rules and the pace for some tokens have been read already."""
-        return tokens in self._asked and self.robots_txt.is_ready_for(tokens)
+        return tokens in self._site_pace and self.robots_txt.is_ready_for(tokens)
 
     def settle(self, tokens: tuple[str, ...]) -> None:
         """Make the rules for some tokens ready now, so that their memory is counted."""
@@ -104,36 +104,36 @@ class Reading:
         file = replace(self.robots_txt)
         selection = file.selection(tokens)
         selection.verdict("/")
-        return Ready(tokens, selection, file.asked(tokens))
+        return Ready(tokens, selection, file.site_pace(tokens))
 
     def keep(self, ready: Ready) -> None:
         """Use the result of `prepare` from now on."""
         self.robots_txt.keep(ready.tokens, ready.selection)
-        self._keep_asked(ready.tokens, ready.asked)
+        self._keep_site_pace(ready.tokens, ready.site_pace)
 
     def pack(self) -> None:
         """Pack the octets of a large file: once it is settled, they are rarely read."""
         if len(self.robots_txt.text) >= _PACKED_FROM_OCTETS:
             self.robots_txt.text.pack()
 
-    def asked_of(self, tokens: tuple[str, ...]) -> Asked:
+    def site_pace(self, tokens: tuple[str, ...]) -> SitePace:
         """The pace and the visit time that the site sets for these tokens.
 
         If `ROBOTSTXT_PARSER` does not know Crawl-delay, the delay that our parser reads applies.
         """
-        found = self._asked.get(tokens)
+        found = self._site_pace.get(tokens)
         if found is None:
-            found = self.robots_txt.asked(tokens)
+            found = self.robots_txt.site_pace(tokens)
             if self.rules is not self.robots_txt:
                 delay = self.rules.crawl_delay(tokens)
                 found = found if delay is None else replace(found, crawl_delay=delay)
-            self._keep_asked(tokens, found)
+            self._keep_site_pace(tokens, found)
         return found
 
-    def _keep_asked(self, tokens: tuple[str, ...], asked: Asked) -> None:
-        if len(self._asked) >= _ASKED_COUNT:
-            self._asked.clear()
-        self._asked[tokens] = asked
+    def _keep_site_pace(self, tokens: tuple[str, ...], site_pace: SitePace) -> None:
+        if len(self._site_pace) >= _SITE_PACE_COUNT:
+            self._site_pace.clear()
+        self._site_pace[tokens] = site_pace
 
 
 # Few crawls use these two, so their modules are loaded on first use.

@@ -155,11 +155,13 @@ class Backoff:
         sent_at = self._sent_at.pop(request, None)
         if sent_at is None or is_robots_txt(response.url):
             return
-        now, asked_seconds = time.monotonic(), _asked_seconds(response)
+        now, retry_after_seconds = time.monotonic(), _retry_after_seconds(response)
         service = "" if self._passes_challenges else _service_of(response)
-        if service == SIGNATURE and response.status == _TOO_MANY and asked_seconds:
+        if service == SIGNATURE and response.status == _TOO_MANY and retry_after_seconds:
             service = ""  # a limit; the site may want signatures always
-        answer = PageAnswer(response.status, asked_seconds, sent_at, now, request.url, service)
+        answer = PageAnswer(
+            response.status, retry_after_seconds, sent_at, now, request.url, service
+        )
         if service:
             self._challenged[request] = service
             self._decisions.challenged(response, _origins(response.url), service)
@@ -240,12 +242,12 @@ class Backoff:
             self._journal.debug(words, request.url, answer.status, own_seconds)
 
     def _tell_of_limit(self, request: Request, answer: PageAnswer) -> None:
-        if answer.asked_seconds and answer.asked_seconds > self._limits.max_seconds:
+        if answer.retry_after_seconds and answer.retry_after_seconds > self._limits.max_seconds:
             self._log(
                 origin_of(request.url),
                 "%s asks for a rest of %.0f s. It is requested once more after %g s "
                 "(REP_BACKOFF_MAX_SECONDS)",
-                *(request.url, answer.asked_seconds, self._limits.max_seconds),
+                *(request.url, answer.retry_after_seconds, self._limits.max_seconds),
             )
 
     def _change(
@@ -327,7 +329,7 @@ class Backoff:
             self._journal.info("The rests of more origins are only counted")
 
 
-def _asked_seconds(response: Response) -> float | None:
+def _retry_after_seconds(response: Response) -> float | None:
     """The longest time that a Retry-After field names; None if none names one."""
     now, headers = time.time(), response.headers
     dated = {name: (headers.get(name) or b"").decode("latin-1") for name in ("date", "age")}

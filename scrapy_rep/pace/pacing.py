@@ -121,13 +121,13 @@ class Pacing:
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
-        asked = policy.asked_of(tokens)
-        if not asked.crawl_delay and asked.request_rate is None:
+        site_pace = policy.site_pace(tokens)
+        if not site_pace.crawl_delay and site_pace.request_rate is None:
             return _NO_PACE
         settings = self._settings
         longest, excess = settings.crawl_delay_max_seconds, settings.crawl_delay_excess
-        found = pace(asked, time.time(), longest, excess)
-        if found.asked_seconds:
+        found = pace(site_pace, time.time(), longest, excess)
+        if found.site_seconds:
             self._tell(policy, found)
         return found
 
@@ -176,14 +176,14 @@ class Pacing:
 
     def opens_at(self, policy: Policy) -> float:
         """When an origin may be visited, POSIX seconds; in the past while its window is open."""
-        visit_time = policy.asked_of().visit_time if self._settings.visit_time_obey else None
+        visit_time = policy.site_pace().visit_time if self._settings.visit_time_obey else None
         return 0.0 if visit_time is None else opens_at(visit_time, time.time())
 
     async def wait_for_visit_time(self, policy: Policy, tokens: tuple[str, ...]) -> bool:
         """Wait for an origin's visit time; whether it came before the crawl began to close."""
         if not self._settings.visit_time_obey:
             return True
-        visit_time = policy.asked_of(tokens).visit_time  # once: a large file may have to be read
+        visit_time = policy.site_pace(tokens).visit_time  # once: a large file may have to be read
         while visit_time is not None and (opens := opens_at(visit_time, time.time())) > time.time():
             if is_closing(self._crawler):
                 return False
@@ -318,15 +318,15 @@ class Pacing:
 
     def _tell(self, policy: Policy, found: Pace) -> None:
         """Log once which delay an origin wants."""
-        if self._said.get(policy.origin) == found.asked_seconds:
+        if self._said.get(policy.origin) == found.site_seconds:
             return
         is_new = self._said.get(policy.origin) is None
-        self._said.put(policy.origin, found.asked_seconds, 200)
+        self._said.put(policy.origin, found.site_seconds, 200)
         if is_new:
             self._journal.count(stats.DELAYED_ORIGINS)
         if found.excess is None:
             self._journal.debug(
-                "%s asks for %g seconds between requests", policy.origin, found.asked_seconds
+                "%s asks for %g seconds between requests", policy.origin, found.site_seconds
             )
             return
         if is_new and found.excess in _COUNTS:
@@ -335,7 +335,7 @@ class Pacing:
             "%s asks for %g seconds between requests, which is more than the %g of "
             "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
             policy.origin,
-            found.asked_seconds,
+            found.site_seconds,
             self._settings.crawl_delay_max_seconds,
             _WORDS[found.excess],
             found.excess.value,

@@ -22,9 +22,9 @@ from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.origin_files import TDMREP
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
-from scrapy_rep.protocol.access.exchange import PolicyOptions
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import origin_of
+from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.tdmrep import TdmFile, Tdmrep
 from scrapy_rep.stats import Journal

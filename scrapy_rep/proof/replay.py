@@ -11,9 +11,9 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
-from scrapy_rep.protocol.access.exchange import remedy_at
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import remedy_at
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri, RepError
 from scrapy_rep.protocol.extensions.pace import Excess, pace
@@ -142,14 +142,14 @@ class Replayer:
         self, policy: Policy, tokens: tuple[str, ...], record: dict[str, Any]
     ) -> Verdict | None:
         """The verdict that follows from the site's pace rules; None without one."""
-        asked = policy.asked_of(tokens)
+        site_pace = policy.site_pace(tokens)
         if record["reason"] == Reason.VISIT_TIME.name:
-            if asked.visit_time is None:
+            if site_pace.visit_time is None:
                 return None
             return Verdict(allowed=False, reason=Reason.VISIT_TIME)
         limit = self._value("REP_CRAWL_DELAY_MAX_SECONDS")
         excess = Excess(self._value("REP_CRAWL_DELAY_EXCESS"))
-        if not pace(asked, float(record["at"]), float(limit), excess).is_skipped:
+        if not pace(site_pace, float(record["at"]), float(limit), excess).is_skipped:
             return None
         return Verdict(allowed=False, reason=Reason.CRAWL_DELAY)
 

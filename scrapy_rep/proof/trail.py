@@ -278,7 +278,7 @@ class Trail(Witness):
         held = {
             "until": rounded(CLOCK.at(until_at)),
             "status": status,
-            "asked_seconds": rounded(rest.asked_seconds),
+            "asked_seconds": rounded(rest.retry_after_seconds),
             "is_given_up": True if rest.given_up_until else None,
             "challenge": rest.service or None,
         }
@@ -380,7 +380,7 @@ class Trail(Witness):
             "is_cut": policy.robots_txt.is_cut or None,
             "content_type": policy.content_type or None,
             **{name.replace("-", "_"): value for name, value in policy.headers.items()},
-            "crawl_delay": policy.asked_of().crawl_delay,
+            "crawl_delay": policy.site_pace().crawl_delay,
             "parser": None if policy.is_read_by_us else str(parser),
             "outage": None
             if outage is None

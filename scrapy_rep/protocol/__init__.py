@@ -18,7 +18,7 @@ a whole, follow a file from its octets to a verdict, and then the fetch that bri
     access/origin, redirects, guard     where a file is
     access/events                       the meaning of an answer or a failure
     access/knowledge, lifetime          the state of an origin, and how long it holds
-    access/exchange                     the state machine that uses all of these
+    access/states                     the state machine that uses all of these
 
 `extensions` holds what RFC 9309 leaves open: other records, and the crawler's name.
 """

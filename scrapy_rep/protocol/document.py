@@ -18,7 +18,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
-from scrapy_rep.protocol.extensions.pace import PACE_KEYS, Asked, asked_of, pace_records
+from scrapy_rep.protocol.extensions.pace import PACE_KEYS, SitePace, pace_records, read_site_pace
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import invalid_sitemaps, sitemap_uris, sitemap_values
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
@@ -128,21 +128,21 @@ class RobotsTxt:
             ),
         )
 
-    def asked(self, product_tokens: ProductTokens) -> Asked:
+    def site_pace(self, product_tokens: ProductTokens) -> SitePace:
         """The pace and visit times that the file requests of the crawler."""
-        return asked_of(self.octets, self.selection(product_tokens).is_named_by)
+        return read_site_pace(self.octets, self.selection(product_tokens).is_named_by)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
         """The requested seconds between requests: the largest valid Crawl-delay."""
-        return self.asked(product_tokens).crawl_delay
+        return self.site_pace(product_tokens).crawl_delay
 
     def request_rate(self, product_tokens: ProductTokens) -> RequestRate | None:
         """The first valid Request-rate for the crawler."""
-        return self.asked(product_tokens).request_rate
+        return self.site_pace(product_tokens).request_rate
 
     def visit_time(self, product_tokens: ProductTokens) -> VisitTime | None:
         """The first valid Visit-time for the crawler."""
-        return self.asked(product_tokens).visit_time
+        return self.site_pace(product_tokens).visit_time
 
     @property
     def sitemaps(self) -> tuple[str, ...]:

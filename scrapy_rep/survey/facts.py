@@ -19,7 +19,7 @@ from functools import cache
 from hashlib import sha256
 from itertools import islice
 
-from scrapy_rep.protocol.extensions.pace import asked_of
+from scrapy_rep.protocol.extensions.pace import read_site_pace
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
@@ -198,7 +198,7 @@ def _eol(body: bytes) -> str:
 
 def _delay_of_everyone(octets: bytes) -> float | None:
     """The Crawl-delay for ``*``, in seconds."""
-    seconds = asked_of(octets, is_everyone).crawl_delay
+    seconds = read_site_pace(octets, is_everyone).crawl_delay
     return None if seconds is None else min(seconds, _LONGEST_DELAY_SECONDS)
 
 

@@ -21,9 +21,9 @@ from scrapy_rep.cache.base import Found, Leased, Store
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.access.exchange import Act, PolicyOptions, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import Act, PolicyOptions, learn, standing
 from tests.cache.samples import body_of, file_entry
 from tests.redis_server import a_loop, redis_store
 

@@ -19,9 +19,9 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.access.events import Meaning, name_of
-from scrapy_rep.protocol.access.exchange import standing
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import standing
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import usual_key

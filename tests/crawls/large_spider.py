@@ -40,7 +40,7 @@ class ThreadSpider(UrlsSpider):
             where = "here" if threading.current_thread() is here else "elsewhere"
             self.crawler.stats.inc_value(f"test/{what}/{where}")
 
-        select, ask = Selection.__init__, pace.asked_of
+        select, ask = Selection.__init__, pace.read_site_pace
 
         def selected(selection: Selection, *arguments: Any) -> None:
             note("rules")
@@ -51,7 +51,7 @@ class ThreadSpider(UrlsSpider):
             return ask(*arguments)
 
         patch.object(Selection, "__init__", selected).start()
-        patch("scrapy_rep.protocol.document.asked_of", asked).start()
+        patch("scrapy_rep.protocol.document.read_site_pace", asked).start()
 
     async def start(self) -> AsyncIterator[Any]:
         """Each URL as each crawler."""

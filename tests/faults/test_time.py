@@ -11,11 +11,11 @@ import pytest
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.protocol.access.exchange import learn
 from scrapy_rep.protocol.access.knowledge import Answer as Learnt
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import Limits
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.states import learn
 from tests.cache.samples import usual_key
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE

@@ -41,7 +41,7 @@ def test_others_hear_of_a_rest_once(fleet: Fleet, one: Worker, two: Worker) -> N
     found = heard(two)[A]
     assert found is not None
     assert (found.until_at, found.since_at, found.given_up_until) == (3.0, -2.0, 0.0)
-    assert (found.seconds, found.asked_seconds, found.doublings) == (4.0, None, 1)
+    assert (found.seconds, found.retry_after_seconds, found.doublings) == (4.0, None, 1)
     assert (found.url, found.status, found.count) == (f"{A}/x", 429, 2)
     assert (found.service, found.challenges) == ("edge", 1)
     assert heard(two) == {}

@@ -7,7 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.access.events import AccessPolicy
-from scrapy_rep.protocol.access.exchange import (
+from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage
+from scrapy_rep.protocol.access.lifetime import Limits
+from scrapy_rep.protocol.access.states import (
     Act,
     PolicyOptions,
     State,
@@ -15,8 +17,6 @@ from scrapy_rep.protocol.access.exchange import (
     learn,
     standing,
 )
-from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage
-from scrapy_rep.protocol.access.lifetime import Limits
 
 NOW = 1_800_000_000.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
@@ -111,7 +111,7 @@ class TestCopies:
         assert standing(Knowledge(found), NOW, rules()).act is Act.USE
 
     def test_under_google_an_answer_may_ask_for_more(self) -> None:
-        limits = Limits(asked_max_seconds=30 * DAY)
+        limits = Limits(headers_max_seconds=30 * DAY)
         known = Knowledge(copy(-1, 29 * DAY))
         assert standing(known, NOW, rules("google", limits)).act is Act.USE
 

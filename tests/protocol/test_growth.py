@@ -139,7 +139,7 @@ def _clean(body: bytes) -> None:
 
 WORKS: dict[str, Callable[[bytes], object]] = {
     "first verdict": lambda body: parse(body).verdict(_URL, ("a",)),
-    "pace": lambda body: parse(body).asked(("a",)),
+    "pace": lambda body: parse(body).site_pace(("a",)),
     "findings": lambda body: findings(parse(body)),
     "lint": lint,
     "normal": lambda body: normalise(body, Mode.NORMAL),

@@ -23,7 +23,7 @@ NOW = 1_800_000_000.0
 HOUR = 3600.0
 DAY = 24 * HOUR
 LIMITS = Limits()
-GOOGLE = Limits(asked_max_seconds=30 * DAY)
+GOOGLE = Limits(headers_max_seconds=30 * DAY)
 
 
 def at(seconds: float) -> str:

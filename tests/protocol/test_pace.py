@@ -6,7 +6,7 @@ from calendar import timegm
 
 import pytest
 
-from scrapy_rep.protocol.extensions.pace import Asked, Excess, Pace, opens_at, pace
+from scrapy_rep.protocol.extensions.pace import Excess, Pace, SitePace, opens_at, pace
 from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 
 FOREVER = float("inf")
@@ -16,27 +16,27 @@ def at(hour: int, minute: int = 0, second: int = 0) -> float:
     return timegm((2026, 11, 21, hour, minute, second))
 
 
-def found(asked: Asked, now: float = 0.0, excess: Excess = Excess.SKIP) -> Pace:
-    return pace(asked, now, 300.0, excess)
+def found(site_pace: SitePace, now: float = 0.0, excess: Excess = Excess.SKIP) -> Pace:
+    return pace(site_pace, now, 300.0, excess)
 
 
 class TestDelay:
     @pytest.mark.parametrize(
-        ("asked", "seconds"),
+        ("site_pace", "seconds"),
         [
-            (Asked(), 0.0),
-            (Asked(crawl_delay=2.5), 2.5),
-            (Asked(crawl_delay=300.0), 300.0),
-            (Asked(request_rate=RequestRate(1, 5)), 5.0),
-            (Asked(request_rate=RequestRate(4, 60)), 15.0),
-            (Asked(crawl_delay=1.0, request_rate=RequestRate(1, 5)), 1.0),
-            (Asked(crawl_delay=0.0, request_rate=RequestRate(1, 5)), 0.0),
+            (SitePace(), 0.0),
+            (SitePace(crawl_delay=2.5), 2.5),
+            (SitePace(crawl_delay=300.0), 300.0),
+            (SitePace(request_rate=RequestRate(1, 5)), 5.0),
+            (SitePace(request_rate=RequestRate(4, 60)), 15.0),
+            (SitePace(crawl_delay=1.0, request_rate=RequestRate(1, 5)), 1.0),
+            (SitePace(crawl_delay=0.0, request_rate=RequestRate(1, 5)), 0.0),
         ],
     )
     def test_the_crawl_delay_decides_else_the_request_rate(
-        self, asked: Asked, seconds: float
+        self, site_pace: SitePace, seconds: float
     ) -> None:
-        assert found(asked) == Pace(seconds, FOREVER, seconds)
+        assert found(site_pace) == Pace(seconds, FOREVER, seconds)
 
     @pytest.mark.parametrize(
         ("window", "now", "seconds", "until"),
@@ -56,8 +56,8 @@ class TestDelay:
     def test_a_request_rate_holds_in_its_window(
         self, window: VisitTime, now: float, seconds: float, until: float
     ) -> None:
-        asked = Asked(request_rate=RequestRate(1, 2, window))
-        assert found(asked, now) == Pace(seconds, until, seconds)
+        site_pace = SitePace(request_rate=RequestRate(1, 2, window))
+        assert found(site_pace, now) == Pace(seconds, until, seconds)
 
 
 class TestExcess:
@@ -66,7 +66,7 @@ class TestExcess:
         [(Excess.CAP, 300.0, False), (Excess.SKIP, 300.0, True), (Excess.IGNORE, 0.0, False)],
     )
     def test_is_a_table(self, excess: Excess, seconds: float, is_skipped: bool) -> None:
-        result = found(Asked(crawl_delay=86400.0), excess=excess)
+        result = found(SitePace(crawl_delay=86400.0), excess=excess)
         assert result == Pace(seconds, FOREVER, 86400.0, excess)
         assert result.is_skipped is is_skipped
 

@@ -51,7 +51,7 @@ def test_one_refused_url_does_not_make_its_origin_rest(status: int, asked: float
 def test_a_second_refused_url_makes_it_rest(status: int, asked: float | None, until: float) -> None:
     rest = resting((status, asked, 9, 10))
     assert rest.until_at == until
-    assert rest.asked_seconds == (asked or None)
+    assert rest.retry_after_seconds == (asked or None)
     assert (rest.url, rest.status, rest.count) == ("1", status, 1)
 
 

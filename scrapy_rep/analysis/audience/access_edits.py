@@ -152,7 +152,7 @@ def first_change(
         for one in found:
             return one
     for agent in others:
-        if old.asked(_tokens(agent)) != new.asked(_tokens(agent)):
+        if old.site_pace(_tokens(agent)) != new.site_pace(_tokens(agent)):
             return agent
     return next((crawler.token for crawler in to_change(new, wanted)), None)
 

@@ -139,7 +139,7 @@ class Answer:
     confirms: bool = False  # the request had the validators of the copy
     repeats: Copy | None = None  # another origin's copy that is used as this answer, with its age
     user_agent: str | None = None  # the User-Agent of the last request; None if unknown
-    steps: tuple[Step, ...] = ()  # all steps of the exchange, including failed attempts
+    steps: tuple[Step, ...] = ()  # all steps of the file fetch, including failed attempts
     took_seconds: float | None = None  # from the request to the end of the answer, if measured
 
     @property

@@ -31,8 +31,8 @@ class Limits:
     Attributes:
         min_seconds: the shortest lifetime of an answer, whatever its headers say.
         max_seconds: the longest lifetime, also without headers (2.4: at most 24 hours).
-        asked_max_seconds: the longest lifetime that headers can set; above `max_seconds` only if a
-            policy says so.
+        headers_max_seconds: the longest lifetime that headers can set; above `max_seconds` only if
+            a policy says so.
         stale_seconds: how long a copy is used while the file is unreachable, counted from its last
             confirmation (2.3.1.4: "for example, 30 days").
         retry_first_seconds: the wait before an unreachable file is retried; doubles each time.
@@ -42,7 +42,7 @@ class Limits:
 
     min_seconds: float = 60.0
     max_seconds: float = DAY_SECONDS
-    asked_max_seconds: float = DAY_SECONDS
+    headers_max_seconds: float = DAY_SECONDS
     stale_seconds: float = 30 * DAY_SECONDS
     retry_first_seconds: float = 30.0
     retry_max_seconds: float = 3600.0
@@ -51,19 +51,19 @@ class Limits:
 
 def lifetime_seconds(headers: Mapping[str, str], now: float, limits: Limits) -> float:
     """How long an answer that arrived now is fresh."""
-    asked = _asked_seconds(headers, now)
-    if asked is None:
+    wanted = _headers_seconds(headers, now)
+    if wanted is None:
         return limits.max_seconds
-    return min(max(asked, limits.min_seconds), limits.asked_max_seconds)
+    return min(max(wanted, limits.min_seconds), limits.headers_max_seconds)
 
 
 def retry_seconds(headers: Mapping[str, str], now: float, limits: Limits, *, count: int) -> float:
     """The wait before the next attempt, after `count` failures in a row."""
     doubled = limits.retry_first_seconds * 2.0 ** min(count - 1, 32)
     wait = min(doubled, limits.retry_max_seconds)
-    asked = retry_after_seconds(headers, now)
-    if asked is not None:
-        wait = max(wait, min(asked, limits.retry_after_max_seconds))
+    wanted = retry_after_seconds(headers, now)
+    if wanted is not None:
+        wait = max(wait, min(wanted, limits.retry_after_max_seconds))
     return wait
 
 
@@ -81,7 +81,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
     return None if instant is None else max(instant - at, 0.0)
 
 
-def _asked_seconds(headers: Mapping[str, str], now: float) -> float | None:
+def _headers_seconds(headers: Mapping[str, str], now: float) -> float | None:
     """RFC 9111, 4.2.1: max-age, otherwise Expires minus Date; 4.2.3: minus the answer's Age.
 
     With an invalid value the answer is stale at once, as the RFC encourages.

@@ -16,17 +16,17 @@ LEAST_HOPS = 5
 REDIRECT_STATUSES = (300, 301, 302, 303, 307, 308)
 """The statuses that redirect, if there is a Location."""
 FOLLOWED = frozenset({"3xx", *map(str, REDIRECT_STATUSES)})
-"""Classes of events, named as in overrides, that never end an exchange, since it follows them."""
+"""Classes of events, named as in overrides, that never end a file fetch, since it follows them."""
 _SCHEMES = frozenset({"http", "https"})
 
 
 def next_hop(
-    asked: Sequence[str], status: int, location: bytes | None, *, limit: int, cookies_at: int = 0
+    fetched: Sequence[str], status: int, location: bytes | None, *, limit: int, cookies_at: int = 0
 ) -> str | Event:
-    """The next URI to fetch, or the event that ends the exchange.
+    """The next URI to fetch, or the event that ends the file fetch.
 
     Args:
-        asked: the URIs fetched so far, in order; the last one answered.
+        fetched: the URIs fetched so far, in order; the last one answered.
         status: the answer's status code.
         location: its Location header, if it has one.
         limit: how many redirects are followed.
@@ -38,12 +38,12 @@ def next_hop(
     reference = (location or b"").decode("utf-8", "replace").strip()
     if not has_clear_authority(reference):
         return Failure.GUARD  # two clients would find two hosts
-    target = _target(asked[-1], reference)
+    target = _target(fetched[-1], reference)
     if target is None:
         return Failure.REDIRECT_TARGET
-    if target in asked[cookies_at:]:
+    if target in fetched[cookies_at:]:
         return Failure.REDIRECT_LOOP
-    return target if len(asked) <= limit else Failure.REDIRECT_LIMIT
+    return target if len(fetched) <= limit else Failure.REDIRECT_LIMIT
 
 
 def _target(base: str, reference: str) -> str | None:

@@ -35,7 +35,7 @@ _FOREVER = float("inf")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class SitePace:
     """The pace in the user-agent lines for a crawler; None for missing and unreadable values.
 
     Attributes:
@@ -69,7 +69,7 @@ def pace_records(octets: bytes, is_named: Callable[[bytes], bool]) -> Iterator[R
         is_run = kind is Kind.USER_AGENT
 
 
-def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
+def read_site_pace(octets: bytes, is_named: Callable[[bytes], bool]) -> SitePace:
     """The pace that a file requests in the named user-agent lines.
 
     That is the largest valid Crawl-delay, and the first valid value of the others.
@@ -82,7 +82,7 @@ def asked_of(octets: bytes, is_named: Callable[[bytes], bool]) -> Asked:
     ]
     rates = filter(None, map(request_rate, values[_REQUEST_RATE]))
     times = filter(None, map(visit_time, values[_VISIT_TIME]))
-    return Asked(max(delays, default=None), next(rates, None), next(times, None))
+    return SitePace(max(delays, default=None), next(rates, None), next(times, None))
 
 
 class Excess(Enum):
@@ -100,13 +100,13 @@ class Pace:
     Attributes:
         delay_seconds: the shortest time between two requests.
         holds_until: when this may change; POSIX seconds.
-        asked_seconds: the delay that the site requests.
+        site_seconds: the delay that the site requests.
         excess: the reaction to a delay above the limit; None below it.
     """
 
     delay_seconds: float = 0.0
     holds_until: float = _FOREVER
-    asked_seconds: float = 0.0
+    site_seconds: float = 0.0
     excess: Excess | None = None
 
     @property
@@ -115,12 +115,12 @@ class Pace:
         return self.excess is Excess.SKIP
 
 
-def pace(asked: Asked, now: float, max_seconds: float, excess: Excess) -> Pace:
+def pace(site_pace: SitePace, now: float, max_seconds: float, excess: Excess) -> Pace:
     """The pace of an origin at `now`, POSIX seconds.
 
     The Crawl-delay decides, even if it is 0; without one, the Request-rate within its window.
     """
-    seconds, until = _delay(asked, now)
+    seconds, until = _delay(site_pace, now)
     if seconds <= max_seconds:
         return Pace(seconds, until, seconds)
     # If the origin is skipped, some requests are still sent.
@@ -128,11 +128,11 @@ def pace(asked: Asked, now: float, max_seconds: float, excess: Excess) -> Pace:
     return Pace(left_seconds, until, seconds, excess)
 
 
-def _delay(asked: Asked, now: float) -> tuple[float, float]:
+def _delay(site_pace: SitePace, now: float) -> tuple[float, float]:
     """Seconds between requests, and when that ends."""
-    if asked.crawl_delay is not None:
-        return asked.crawl_delay, _FOREVER
-    rate = asked.request_rate
+    if site_pace.crawl_delay is not None:
+        return site_pace.crawl_delay, _FOREVER
+    rate = site_pace.request_rate
     if rate is None:
         return 0.0, _FOREVER
     seconds = rate.seconds / rate.requests

@@ -54,7 +54,7 @@ class PageAnswer:
 
     Attributes:
         status: the status code.
-        asked_seconds: the time in Retry-After; None without a time.
+        retry_after_seconds: the time in Retry-After; None without a time.
         sent_at: when the request was sent.
         at: when the answer arrived.
         url: the URL of the page.
@@ -63,7 +63,7 @@ class PageAnswer:
     """
 
     status: int
-    asked_seconds: float | None
+    retry_after_seconds: float | None
     sent_at: float
     at: float
     url: str = ""
@@ -78,12 +78,12 @@ class PageAnswer:
     @property
     def is_plain(self) -> bool:
         """Whether it may be a broken page, as it names neither a limit nor a time to wait."""
-        return self.status == _UNAVAILABLE and not (self.asked_seconds or self.service)
+        return self.status == _UNAVAILABLE and not (self.retry_after_seconds or self.service)
 
     def own_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
         """How long the page rests; `luck`, from 0 to 1, spreads times of our own."""
-        if self.asked_seconds:  # 0 is a time that has passed
-            return min(self.asked_seconds, limits.max_seconds)
+        if self.retry_after_seconds:  # 0 is a time that has passed
+            return min(self.retry_after_seconds, limits.max_seconds)
         doubled = min(_FIRST_SECONDS * 2.0**doublings, _LONGEST_SECONDS)
         return doubled * (1 + _SPREAD * luck)
 
@@ -97,7 +97,7 @@ class Rest:
         began_at: when the latest rest began, or the only URL was refused.
         until_at: when one request may be sent.
         seconds: the length of the rest when it began; 0 while only one URL was refused.
-        asked_seconds: the longest Retry-After of this rest, or None.
+        retry_after_seconds: the longest Retry-After of this rest, or None.
         doublings: the number of rests without a given time in a row.
         given_up_until: when requests are no longer dropped; 0 if they are not dropped.
         url: the URL that was refused last, or first while the origin does not rest.
@@ -111,7 +111,7 @@ class Rest:
     began_at: float
     until_at: float
     seconds: float = 0.0
-    asked_seconds: float | None = None
+    retry_after_seconds: float | None = None
     doublings: int = 0
     given_up_until: float = 0.0
     url: str = ""
@@ -147,7 +147,7 @@ def rest_after(
         return replace(before, given_up_until=answer.at + limits.give_up_seconds)
     if is_one and not before.seconds:
         return before
-    asked, doublings = answer.asked_seconds or None, before.doublings
+    asked, doublings = answer.retry_after_seconds or None, before.doublings
     seconds = answer.own_seconds(limits, doublings, luck)
     if answer.is_known:
         asked, seconds = None, _KNOWN_SECONDS * (1 + _SPREAD * luck)
@@ -160,7 +160,7 @@ def rest_after(
         began_at=answer.at,
         until_at=answer.at + seconds,
         seconds=seconds,
-        asked_seconds=asked,
+        retry_after_seconds=asked,
         doublings=doublings,
         url=answer.url,
         status=answer.status,
@@ -175,8 +175,8 @@ def _challenged(rest: Rest, answer: PageAnswer) -> Rest:
 
 
 def _longer(rest: Rest, answer: PageAnswer, limits: RestLimits) -> Rest:
-    asked = answer.asked_seconds or 0.0
+    asked = answer.retry_after_seconds or 0.0
     until = answer.at + min(asked, limits.max_seconds)
     if not asked or rest.given_up_until or until <= rest.until_at:
         return rest
-    return replace(rest, until_at=until, seconds=until - rest.began_at, asked_seconds=asked)
+    return replace(rest, until_at=until, seconds=until - rest.began_at, retry_after_seconds=asked)

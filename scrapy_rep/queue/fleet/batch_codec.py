@@ -199,8 +199,12 @@ def _rested(one: Rested, age: Callable[[float], int]) -> tuple[Any, ...]:
         return one.lane, age(one.sent_at), False
     values = {name: getattr(rest, name) for name in _REST_NAMES}
     times = {name: values[name] and -age(values[name]) for name in REST_TIMES}
-    asked_seconds = rest.asked_seconds or 0
-    return one.lane, age(one.sent_at), {**values, **times, "asked_seconds": asked_seconds}
+    retry_after_seconds = rest.retry_after_seconds or 0
+    return (
+        one.lane,
+        age(one.sent_at),
+        {**values, **times, "retry_after_seconds": retry_after_seconds},
+    )
 
 
 def _rest(found: dict[bytes, Any]) -> Rest:
@@ -208,7 +212,10 @@ def _rest(found: dict[bytes, Any]) -> Rest:
     values = {name.decode(): value for name, value in found.items()}
     values |= {name: values[name] / 1000 for name in REST_TIMES}
     values |= {name: _text(values[name]) for name in ("url", "service")}
-    values |= {"began_at": values["since_at"], "asked_seconds": values["asked_seconds"] or None}
+    values |= {
+        "began_at": values["since_at"],
+        "retry_after_seconds": values["retry_after_seconds"] or None,
+    }
     return Rest(**values)
 
 

@@ -20,7 +20,7 @@ from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.effect.usage_changes import usage_differences
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, RULES
 from tests.protocol import model
 
@@ -37,7 +37,7 @@ class _Said:
     """What the core says to an agent: its rules, None if no group is for it; and its pace."""
 
     rules: frozenset[tuple[bool, bytes]] | None
-    asked: Asked
+    site_pace: SitePace
 
 
 class _Side:
@@ -76,7 +76,7 @@ class _Side:
             group = self.robots_txt.group(tokens)
             own = None if group is None else [(r.allow, r.path_pattern) for r in group.rules]
             rules = None if own is None else frozenset(own)
-            found = self._said[agent] = _Said(rules, self.robots_txt.asked(tokens))
+            found = self._said[agent] = _Said(rules, self.robots_txt.site_pace(tokens))
         return found
 
     def names(self, agent: str, like: _Side | None = None) -> frozenset[bytes]:
@@ -136,7 +136,7 @@ def prove(
     if old.robots_txt.sitemaps != new.robots_txt.sitemaps:
         raise ChangedError((old.robots_txt.sitemaps, new.robots_txt.sitemaps))
     for agent in agents:
-        if old.said(agent).asked != said[agent].asked:
+        if old.said(agent).site_pace != said[agent].site_pace:
             raise ChangedError(agent)
     if _USAGE.search(before) or _USAGE.search(after):
         each = {both: agent for agent, both in numbers.items()}.values()

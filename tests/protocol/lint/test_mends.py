@@ -268,7 +268,7 @@ class TestRecordsOfOneName:
             body = f"User-agent: a\n{first}\nUser-agent: b\n{second}\nDisallow: /x\n".encode()
             new = parse(fixed(body, URI)[0])
             for token in ("a", "b"):
-                assert new.asked(token) == parse(body).asked(token)
+                assert new.site_pace(token) == parse(body).site_pace(token)
 
 
 class TestLength:

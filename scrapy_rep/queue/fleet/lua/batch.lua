@@ -243,7 +243,7 @@ local RESTS, RESTED = P .. 'rests', P .. 'rested'
 local FIRST, FIRST_UNTIL = P .. 'first', P .. 'first_until'
 -- As in `Rest` of the workers, with times in ms of the crawl's clock.
 local REST = {{'until_at', 0}, {'since_at', 0}, {'given_up_until', 0}, {'doublings', 0},
-              {'seconds', 0}, {'asked_seconds', 0}, {'url', ''}, {'status', 0}, {'count', 0},
+              {'seconds', 0}, {'retry_after_seconds', 0}, {'url', ''}, {'status', 0}, {'count', 0},
               {'service', ''}, {'challenges', 0}}
 
 local function ends_at(rest)

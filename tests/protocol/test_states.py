@@ -12,7 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
-from scrapy_rep.protocol.access.exchange import (
+from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
+from scrapy_rep.protocol.access.lifetime import Limits
+from scrapy_rep.protocol.access.states import (
     TRANSITIONS,
     Act,
     PolicyOptions,
@@ -23,8 +25,6 @@ from scrapy_rep.protocol.access.exchange import (
     learn,
     standing,
 )
-from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
-from scrapy_rep.protocol.access.lifetime import Limits
 
 START = 1_800_000_000.0
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0

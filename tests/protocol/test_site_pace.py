@@ -10,7 +10,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.extensions import records as readers
-from scrapy_rep.protocol.extensions.pace import Asked
+from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_uris
 from scrapy_rep.protocol.lines import Kind, clean, records
 
@@ -51,7 +51,7 @@ _READERS: dict[bytes, Callable[[bytes], Any]] = {
 }
 
 
-def _read_in_full(body: str, token: str) -> Asked:
+def _read_in_full(body: str, token: str) -> SitePace:
     """By the runs of user-agent lines, each a list of names, with what follows it."""
     runs: list[tuple[list[bytes], list[tuple[bytes, bytes]]]] = []
     was_agent = False
@@ -71,20 +71,20 @@ def _read_in_full(body: str, token: str) -> Asked:
         for key, read_value in _READERS.items()
     }
     delays, rates, times = found.values()
-    return Asked(*(max(delays, default=None), next(iter(rates), None), next(iter(times), None)))
+    return SitePace(*(max(delays, default=None), next(iter(rates), None), next(iter(times), None)))
 
 
-class TestAsked:
+class TestSitePace:
     """Crawl-delay, Request-rate and Visit-time."""
 
     @given(body=_bodies, token=st.sampled_from(["a", "b", "c"]))
     def test_as_read_in_full(self, body: str, token: str) -> None:
         robots_txt = read(body)
-        asked = robots_txt.asked(token)
-        assert asked == _read_in_full(body, token)
-        assert asked.crawl_delay == robots_txt.crawl_delay(token)
-        assert asked.request_rate == robots_txt.request_rate(token)
-        assert asked.visit_time == robots_txt.visit_time(token)
+        found = robots_txt.site_pace(token)
+        assert found == _read_in_full(body, token)
+        assert found.crawl_delay == robots_txt.crawl_delay(token)
+        assert found.request_rate == robots_txt.request_rate(token)
+        assert found.visit_time == robots_txt.visit_time(token)
 
 
 class TestSitemaps:

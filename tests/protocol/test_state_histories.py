@@ -13,8 +13,8 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning
-from scrapy_rep.protocol.access.exchange import PolicyOptions, learn, standing
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
+from scrapy_rep.protocol.access.states import PolicyOptions, learn, standing
 
 MINUTE, HOUR, DAY = 60.0, 3600.0, 86_400.0
 PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")

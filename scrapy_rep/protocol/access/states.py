@@ -154,16 +154,18 @@ _NOTHING = Standing(State.UNKNOWN, None, None, is_stale=False, due_at=0.0, usabl
 
 
 def standing(
-    known: Knowledge, now: float, rules: PolicyOptions, *, is_answering: bool = False
+    known: Knowledge, now: float, options: PolicyOptions, *, is_answering: bool = False
 ) -> Standing:
     """The state of an origin at `now`.
 
     `is_answering` tells whether other pages of the origin have answered lately, which matters to
     Google's reading after 30 days of outage.
     """
-    known = believable(known, now, rules.limits)
+    known = believable(known, now, options.limits)
     if known.outage is not None and now >= known.outage.failed_at - DAY_SECONDS:
-        return _standing_in_outage(known.outage, known.copy, now, rules, is_answering=is_answering)
+        return _standing_in_outage(
+            known.outage, known.copy, now, options, is_answering=is_answering
+        )
     if known.copy is None:
         return _NOTHING
     copy = known.copy
@@ -174,7 +176,7 @@ def standing(
     state = State.FRESH if now < due_at else State.DUE if now < usable_until else State.EXPIRED
     return Standing(
         state,
-        rules.access.meaning(copy.event, status_of(copy.steps))
+        options.access.meaning(copy.event, status_of(copy.steps))
         if state is not State.EXPIRED
         else None,
         copy.event,
@@ -202,7 +204,7 @@ def believable(known: Knowledge, now: float, limits: Limits) -> Knowledge:
 def _is_wrong(copy: Copy, now: float, limits: Limits) -> bool:
     if copy.confirmed_at > now + DAY_SECONDS:
         return False
-    longest = max(limits.max_seconds, limits.asked_max_seconds)
+    longest = max(limits.max_seconds, limits.headers_max_seconds)
     return (
         copy.confirmed_at > now + _SKEW_SECONDS or copy.fresh_until > now + longest + _SKEW_SECONDS
     )
@@ -222,7 +224,7 @@ def _ahead_seconds(lifetime_seconds: float) -> float:
 
 
 def _standing_in_outage(
-    outage: Outage, copy: Copy | None, now: float, rules: PolicyOptions, *, is_answering: bool
+    outage: Outage, copy: Copy | None, now: float, options: PolicyOptions, *, is_answering: bool
 ) -> Standing:
     # Only a file is a usable copy: that there was no file says nothing while there is no answer.
     is_file = (
@@ -230,26 +232,26 @@ def _standing_in_outage(
         and access_result(copy.event) is AccessResult.SUCCESSFUL
         and now >= copy.confirmed_at - DAY_SECONDS
     )
-    stale_until = copy.confirmed_at + rules.limits.stale_seconds if copy and is_file else -FOREVER
+    stale_until = copy.confirmed_at + options.limits.stale_seconds if copy and is_file else -FOREVER
     has_copy = now < stale_until
-    until, remedy = remedy_at(now, outage, rules.access, has_copy=has_copy)
+    until, remedy = remedy_at(now, outage, options.access, has_copy=has_copy)
     is_due = now >= outage.retry_at
     if remedy is Remedy.COPY and copy is not None:
-        asked_until = outage.retry_at + _ANSWER_SECONDS
-        is_rested = now >= asked_until
+        answer_until = outage.retry_at + _ANSWER_SECONDS
+        is_rested = now >= answer_until
         state = State.STALE_DUE if is_due else State.STALE
         return Standing(
             State.STALE_RESTED if is_rested else state,
-            rules.access.meaning(copy.event, status_of(copy.steps)),
+            options.access.meaning(copy.event, status_of(copy.steps)),
             copy.event,
             is_stale=True,
             due_at=outage.retry_at,
-            usable_until=min(stale_until, until, asked_until),
+            usable_until=min(stale_until, until, answer_until),
         )
     is_allowed = (
         remedy is Remedy.ALLOW
         or (remedy is Remedy.IF_ANSWERING and is_answering)
-        or (remedy is Remedy.AFTER_30_DAYS and rules.allow_after_30_days)
+        or (remedy is Remedy.AFTER_30_DAYS and options.allow_after_30_days)
     )
     return Standing(
         State.UNREACHABLE_DUE if is_due else State.UNREACHABLE,
@@ -331,9 +333,9 @@ def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
     """
     if answer.access_result is not AccessResult.UNREACHABLE:
         return False
-    asked = retry_after_seconds(answer.headers, now)
+    retry_after = retry_after_seconds(answer.headers, now)
     is_own = answer.event in (Failure.LOCAL, Failure.GUARD)
-    return not is_own and (asked is None or asked <= pause_seconds)
+    return not is_own and (retry_after is None or retry_after <= pause_seconds)
 
 
 def _confirmed(copy: Copy, answer: Answer, now: float, limits: Limits) -> Copy:
@@ -352,7 +354,7 @@ def _outage(
 ) -> Outage:
     count = before.count + 1 if before is not None else 1
     wait = retry_seconds(answer.headers, now, limits, count=count)
-    asked = retry_after_seconds(answer.headers, now) or 0.0
+    retry_after = retry_after_seconds(answer.headers, now) or 0.0
     return Outage(
         event=answer.event,
         hops=answer.hops,
@@ -361,5 +363,5 @@ def _outage(
         count=count,
         retry_at=now + wait * (1 + chance / 4),
         steps=answer.steps,
-        retry_after_seconds=min(asked, limits.retry_after_max_seconds),
+        retry_after_seconds=min(retry_after, limits.retry_after_max_seconds),
     )
