@@ -18,7 +18,7 @@ from typing import Any
 
 _HERE = Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "crawlers.txt"
 _MEMORY = re.compile(r"mem: ([a-z_, ]+)")
-_FLAGS = {"user_triggered": "asked", "policy_token": "policy", "obsolete": "obsolete"}
+_FLAGS = {"user_triggered": "user-triggered", "policy_token": "policy", "obsolete": "obsolete"}
 
 _HEAD = """\
 # Known crawlers, by a list of {date}. Made by `python docs/make_agents.py`.
@@ -89,12 +89,12 @@ Awario | Awario | monitoring | list 2026-08-22 | - | -
 bigsur.ai | Big Sur AI | ai-user-fetch | list 2026-08-22 | - | -
 BuddyBot | BuddyBotLearning | other | list 2026-08-22 | - | -
 CragCrawler | CragSoftware | other | list 2026-08-22 | - | -
-Devin | Devin AI | ai-user-fetch | list 2026-08-22 | asked | -
+Devin | Devin AI | ai-user-fetch | list 2026-08-22 | user-triggered | -
 EchoboxBot | Echobox | other | list 2026-08-22 | - | -
 Factset_spyderbot | FactSet | ai-training | list 2026-08-22 | - | -
 GeistHaus-PageFetcher | GeistHaus | ai-user-fetch | list 2026-08-22 | - | -
-Google-Gemini-CLI | Google | ai-user-fetch | list 2026-08-22 | asked | -
-Claude-Code | Anthropic | ai-user-fetch | list 2026-08-22 | asked | -
+Google-Gemini-CLI | Google | ai-user-fetch | list 2026-08-22 | user-triggered | -
+Claude-Code | Anthropic | ai-user-fetch | list 2026-08-22 | user-triggered | -
 KlaviyoAIBot | Klaviyo | ai-user-fetch | list 2026-08-22 | - | -
 Lightpanda | anyone (open source) | other | list 2026-08-22 | - | -
 Mozilla-Tabstack | Mozilla | ai-user-fetch | list 2026-08-22 | - | -
@@ -107,7 +107,7 @@ Reflectionbot | Reflection AI | other | list 2026-08-22 | - | -
 AIWebIndex | Lyrenth | other | list 2026-08-22 | - | -
 AgentTimes | The Agent Times | feed | list 2026-08-22 | - | -
 Thinkbot | Thinkbot | other | list 2026-08-22 | - | -
-TwinAgent | Twin | ai-user-fetch | list 2026-08-22 | asked | -
+TwinAgent | Twin | ai-user-fetch | list 2026-08-22 | user-triggered | -
 WARDBot | WEBSPARK | other | list 2026-08-22 | - | -
 wpbot | QuantumCloud | other | list 2026-08-22 | - | -
 YaK | Meltwater | other | list 2026-08-22 | - | -
@@ -155,7 +155,7 @@ bne.es_bot | Biblioteca Nacional de España | archive | memory | - | -
 netarkivet.dk | Royal Danish Library | archive | memory | - | -
 OrangeBot | Orange | search | memory | - | OrangeBot-Collector
 BLP_bbot | Bloomberg | monitoring | memory | - | -
-Chrome-Lighthouse | Google | other | memory | asked | -
+Chrome-Lighthouse | Google | other | memory | user-triggered | -
 Flamingo_SearchEngine | Flamingo Search | search | memory | obsolete | -
 UbiCrawler | anyone (University of Milan) | research | memory | obsolete | -
 ConveraCrawler | Convera | search | memory | obsolete | -

@@ -90,7 +90,7 @@ def _crawlers() -> Iterator[Crawler]:
             wildcards,
             by,
             seen,
-            is_user_triggered="asked" in flags.split(),
+            is_user_triggered="user-triggered" in flags.split(),
             is_obsolete="obsolete" in flags.split(),
             fallback=fallback,
             remembered=frozenset(remembered.split()),

@@ -127,14 +127,14 @@ def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
 def needless(
     patterns: Iterable[Pattern],
     budget: StepBudget,
-    is_asked: Callable[[Pattern], bool] | None = None,
+    may_go: Callable[[Pattern], bool] | None = None,
 ) -> list[Needless]:
     """The rules that could all be removed without changing any verdict.
 
     Args:
         patterns: the rules of one merged group, each once.
         budget: the limit of work.
-        is_asked: which rules may be removed; by default all.
+        may_go: which rules may be removed; by default all.
     """
     kept = list(patterns)
     derived = {
@@ -151,7 +151,7 @@ def needless(
     for pattern in sorted(kept, key=lambda pattern: (pattern.rank, pattern.text), reverse=True):
         if pattern.is_written or (pattern.allow and folder_of(pattern.text) is not None):
             continue  # it counts as two rules
-        if is_asked is not None and not is_asked(pattern):
+        if may_go is not None and not may_go(pattern):
             continue
         if (reason := _reason(pattern, ways, budget, rivals[pattern.allow])) is not None:
             found.append(reason)
@@ -162,7 +162,7 @@ def needless(
 def needless_lines(
     lines: Iterable[Line],
     budget: StepBudget,
-    is_asked: Callable[[Pattern], bool] | None = None,
+    may_go: Callable[[Pattern], bool] | None = None,
 ) -> list[tuple[Line, Needless]]:
     """The rules that could all be removed without changing any verdict of any reader.
 
@@ -172,7 +172,7 @@ def needless_lines(
     lines = [line for line in lines if is_live(line.pattern)]
     ours = {
         (found.pattern.allow, found.pattern.text): found
-        for found in needless(first_of_each(map(_pattern_of, lines)), budget, is_asked)
+        for found in needless(first_of_each(map(_pattern_of, lines)), budget, may_go)
     }
     reasons = [ours.get((line.kind is Kind.ALLOW, line.pattern)) for line in lines]
     if not ours:

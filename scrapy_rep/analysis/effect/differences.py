@@ -152,7 +152,9 @@ def differences(
         TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
     comparison = _Comparison(
-        (_Reading(old), _Reading(new)), readers, StepBudget(MOST_STEPS if steps is None else steps)
+        (_ComparedFile(old), _ComparedFile(new)),
+        readers,
+        StepBudget(MOST_STEPS if steps is None else steps),
     )
     if agents is None:
         agents = agents_of(*(side.outline for side in comparison.sides))
@@ -167,7 +169,10 @@ class _Comparison:
     """The comparison of two files, with the work that is left for it."""
 
     def __init__(
-        self, sides: tuple[_Reading, _Reading], readers: Sequence[Reader], budget: StepBudget
+        self,
+        sides: tuple[_ComparedFile, _ComparedFile],
+        readers: Sequence[Reader],
+        budget: StepBudget,
     ) -> None:
         self.sides = sides
         self._readers = readers
@@ -187,7 +192,7 @@ class _Comparison:
             is_plain = all(map(is_product_token, tokens))
             key = old.groups_of(agent), new.groups_of(agent), is_plain
             sets.setdefault(key, []).append(agent)
-        costs = {key: self._stock(key[:2]).asking_steps(self._reading_steps) for key in sets}
+        costs = {key: self._counts_of(key[:2]).trial_steps(self._reading_steps) for key in sets}
         order = list(sets)
         self._is_brief = sum(costs.values()) * len(self._readers) > self._budget.steps
         if self._is_brief:
@@ -202,9 +207,9 @@ class _Comparison:
                 raise TooMuchToCompare(compared, left, self._probe_count)
             done.update(sets[key])
 
-    def _stock(self, both: tuple[_Groups, _Groups]) -> _Stock:
-        return _Stock.sum(
-            side.stocks[index]
+    def _counts_of(self, both: tuple[_Groups, _Groups]) -> _RuleCounts:
+        return _RuleCounts.sum(
+            side.rule_counts[index]
             for side, groups in zip(self.sides, both, strict=True)
             for index in groups
         )
@@ -213,8 +218,8 @@ class _Comparison:
         self, agent: str, both: tuple[_Groups, _Groups], *, is_plain: bool
     ) -> Iterator[Difference]:
         """The probes for an agent on which the files disagree, until the budget is spent."""
-        stock = self._stock(both)
-        if not self._budget.take(self._reading_steps + stock.reading_steps):
+        counts = self._counts_of(both)
+        if not self._budget.take(self._reading_steps + counts.reading_steps):
             return
         rules = [side.rules_of(groups) for side, groups in zip(self.sides, both, strict=True)]
         said = {
@@ -226,14 +231,14 @@ class _Comparison:
         judges = {
             reader: [self._judge(reader, agent, n, rules[n]) for n in (0, 1)] for reader in said
         }
-        is_small = not self._is_brief and stock.asking_steps(0) < STEPS_FOR_ALL
+        is_small = not self._is_brief and counts.trial_steps(0) < STEPS_FOR_ALL
         own = _probes(rules, has_all=is_small, is_brief=self._is_brief) if said else ()
         tried: set[str] = set()
         for path in chain(own, self._searched(said)):
             if path in tried:
                 continue
             tried.add(path)
-            if not self._budget.take(stock.verdict_steps(len(path)) * len(said)):
+            if not self._budget.take(counts.verdict_steps(len(path)) * len(said)):
                 return
             self._probe_count += 1
             found: dict[bool, Difference] = {}
@@ -301,7 +306,7 @@ def _texts(line: Line) -> tuple[str, ...]:
     return line.pattern, spelled, written
 
 
-class _Stock(NamedTuple):
+class _RuleCounts(NamedTuple):
     """The number of some rules and of their octets, and the same for those with wildcards.
 
     `tried_rules` is the most of them that a verdict tries: a large set finds them by a part.
@@ -314,9 +319,9 @@ class _Stock(NamedTuple):
     tried_rules: int = 0
 
     @classmethod
-    def sum(cls, stocks: Iterable[_Stock]) -> _Stock:
+    def sum(cls, rule_counts: Iterable[_RuleCounts]) -> _RuleCounts:
         """All of them together."""
-        return cls(*map(sum, zip(cls(), *stocks, strict=True)))
+        return cls(*map(sum, zip(cls(), *rule_counts, strict=True)))
 
     @property
     def reading_steps(self) -> int:
@@ -329,7 +334,7 @@ class _Stock(NamedTuple):
         tried = self.tried_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
         return (2 * verdict + tried) * (1 + octets // _PATH_OCTETS)
 
-    def asking_steps(self, reading_steps: int) -> int:
+    def trial_steps(self, reading_steps: int) -> int:
         """Roughly the steps to try the probes of all these rules for one agent."""
         plain, wild = _PROBES_PER_RULE
         count = plain * (self.rules - self.wild_rules) + wild * self.wild_rules
@@ -337,23 +342,25 @@ class _Stock(NamedTuple):
         return reading_steps + self.reading_steps + count * self.verdict_steps(octets)
 
 
-def _stock_of(rules: Iterable[Line]) -> _Stock:
+def _rule_counts(rules: Iterable[Line]) -> _RuleCounts:
     patterns = [line.pattern for line in rules]
     wild = [pattern for pattern in patterns if "*" in pattern]
     tried = len(wild)
     if tried > _TRIED_ONE_BY_ONE:
         crowd = max(Counter(map(window_of, wild)).values())
         tried = min(tried, _TRIED_ONE_BY_ONE + crowd)
-    return _Stock(len(patterns), sum(map(len, patterns)), len(wild), sum(map(len, wild)), tried)
+    return _RuleCounts(
+        len(patterns), sum(map(len, patterns)), len(wild), sum(map(len, wild)), tried
+    )
 
 
-class _Reading:
+class _ComparedFile:
     """A file's outline, and the groups that each agent obeys.
 
     Attributes:
         robots_txt: the file.
         outline: its lines.
-        stocks: the rules of each group, by its index.
+        rule_counts: the rules of each group, by its index.
         reading_steps: the steps to find the groups of an agent.
     """
 
@@ -361,7 +368,7 @@ class _Reading:
         self.robots_txt = robots_txt
         limit = len(robots_txt.octets) + 1
         self.outline = outline(robots_txt.octets, robots_txt.uri, limit_octets=limit)
-        self.stocks = [_stock_of(block.rules) for block in self.outline.blocks]
+        self.rule_counts = [_rule_counts(block.rules) for block in self.outline.blocks]
         agents = sum(line.kind is Kind.USER_AGENT for line in self.outline.lines)
         self.reading_steps = agents * _AGENT_STEPS + len(robots_txt.octets) // _SEARCHED_OCTETS
 

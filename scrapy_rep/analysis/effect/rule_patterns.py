@@ -127,13 +127,13 @@ class Matcher:
         return tuple(without if _disallows(without) else written)
 
     def _on(self, url: str) -> list[Rule]:
-        asked = path_of(url)
-        path = normal_path(asked)
+        url_path = path_of(url)
+        path = normal_path(url_path)
         found = [
             (-len(text), rule)
             for text, written, rule in self._patterns
             if matches(text, path)
-            or (has_lone_percent(written) and matches_as_written(written, asked))
+            or (has_lone_percent(written) and matches_as_written(written, url_path))
         ]
         found.sort(key=lambda match: (match[0], not match[1].allow, match[1].line))
         return list(dict.fromkeys(rule for _, rule in found))

@@ -78,16 +78,16 @@ def usage_differences(
     patterns = [_patterns(one) for one in outlines]
     if not any(patterns):
         return
-    asked = tuple(agents_of(*outlines) if agents is None else agents)
+    compared = tuple(agents_of(*outlines) if agents is None else agents)
     paths = tuple(probes([*patterns[0], *patterns[1]], {*patterns[0]} ^ {*patterns[1]}))
     budget = StepBudget(steps)
     read = 1 + (len(old.octets) + len(new.octets)) // _READING_OCTETS
     each = _PROBE_STEPS + sum(
         _PATTERN_STEPS + len(pattern) // _PATTERN_OCTETS for side in patterns for pattern in side
     )
-    for number, agent in enumerate(asked):
+    for number, agent in enumerate(compared):
         if not budget.take(read + each * len(paths)):
-            raise TooMuchToCompare(asked[:number], asked[number:], number * len(paths))
+            raise TooMuchToCompare(compared[:number], compared[number:], number * len(paths))
         yield from _of_agent(agent, old, new, paths)
 
 

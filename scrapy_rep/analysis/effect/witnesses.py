@@ -165,7 +165,7 @@ def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | N
     return None if is_settled and not found else found
 
 
-class _Place(NamedTuple):
+class _PathState(NamedTuple):
     """The other properties of a place in a path that matter.
 
     Attributes:
@@ -180,7 +180,7 @@ class _Place(NamedTuple):
     in_query: bool = False
     segment: str = ""
 
-    def behind(self, symbol: str) -> _Place | None:
+    def behind(self, symbol: str) -> _PathState | None:
         """The place after a symbol; None if a dot segment ends there and must not."""
         if self.in_query:
             return self
@@ -210,7 +210,7 @@ class _Search:
     def found(self, other: str, budget: StepBudget, *, has_dots: bool) -> Iterator[str]:
         """The first such paths, shortest first; without dot segments unless `has_dots`."""
         product = self._product
-        first = (product.start, _Place(has_dots, self._has_query))
+        first = (product.start, _PathState(has_dots, self._has_query))
         seen = {first}
         queue = deque([(first, "/")])
         given = {True: 0, False: 0}

@@ -23,14 +23,14 @@ the parse limit; of 2,811 real files none has a fifth of it."""
 
 
 @dataclass(frozen=True, slots=True)
-class WrittenRule:
+class SectionRule:
     """A rule to be written, and the lines that it replaces, which mean the same to all readers."""
 
     lines: tuple[Line, ...] = field(compare=False)
     key: tuple[bool, str, str]
 
     @classmethod
-    def of(cls, line: Line) -> WrittenRule:
+    def of(cls, line: Line) -> SectionRule:
         """The rule of one line."""
         return cls((line,), (line.kind is Kind.ALLOW, line.pattern, line.spelling))
 
@@ -60,7 +60,7 @@ class Section:
     """
 
     agents: dict[str, tuple[Line, ...]]
-    rules: tuple[WrittenRule, ...]
+    rules: tuple[SectionRule, ...]
     others: tuple[Line, ...]
     is_joined: bool
     is_split: bool
@@ -103,13 +103,13 @@ def sections(outlined: Outline) -> list[Section]:
             lines_of.setdefault(name_of(line.value), []).append(line)
     tokens = Counter(token_of(name) for name in outlined.by_name)
     combinations = Counter(index for indices in {*outlined.by_name.values()} for index in indices)
-    rules: dict[tuple[int, ...], tuple[WrittenRule, ...]] = {}
+    rules: dict[tuple[int, ...], tuple[SectionRule, ...]] = {}
     others: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Line, ...]] = {}
     found: list[Section] = []
     for name, indices in outlined.by_name.items():
         blocks = [outlined.blocks[index] for index in indices]
         if indices not in rules:
-            rules[indices] = tuple(WrittenRule.of(line) for block in blocks for line in block.rules)
+            rules[indices] = tuple(SectionRule.of(line) for block in blocks for line in block.rules)
         both = _made_of(outlined, name)
         if both not in others:
             lines = [line for block in blocks for line in block.others if is_of_group(line)]

@@ -13,7 +13,7 @@ from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 
-from .grouping import Section, WrittenRule, is_too_much, merged, sections
+from .grouping import Section, SectionRule, is_too_much, merged, sections
 from .shortening import BUDGET_STEPS, joined, plain, shortened
 from .spelling import (
     Notes,
@@ -151,7 +151,7 @@ class _Writer:
             yield "Disallow:"
         yield from self._records(section.others)
 
-    def _rule(self, rule: WrittenRule) -> str:
+    def _rule(self, rule: SectionRule) -> str:
         line = rule.lines[0]
         is_readable = self._mode is not Mode.COMPATIBLE and not line.value.isascii()
         return rule_text(line, is_readable=is_readable)

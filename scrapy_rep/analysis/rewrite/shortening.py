@@ -15,7 +15,7 @@ from dataclasses import replace
 from scrapy_rep.analysis.effect.analysis import Pattern, needless_lines
 from scrapy_rep.analysis.effect.rule_patterns import StepBudget, is_live
 
-from .grouping import Section, WrittenRule
+from .grouping import Section, SectionRule
 
 BUDGET_STEPS = 5_000_000
 
@@ -29,8 +29,8 @@ def ties_settled(section: Section) -> Section:
     move above a longer one.
     """
     allows = Counter(rule.pattern for rule in section.rules if rule.allow and rule.pattern)
-    held: dict[str, list[WrittenRule]] = {}
-    ordered: list[WrittenRule] = []
+    held: dict[str, list[SectionRule]] = {}
+    ordered: list[SectionRule] = []
     for rule in section.rules:
         if not rule.allow and allows[rule.pattern]:
             held.setdefault(rule.pattern, []).append(rule)
@@ -76,7 +76,7 @@ def plain(section: Section, budget: StepBudget) -> Section:
     return _sorted(section, rules if budget.is_spent else left)
 
 
-def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
+def _sorted(section: Section, rules: Iterable[SectionRule]) -> Section:
     return replace(
         section,
         rules=tuple(sorted(rules, key=lambda r: (-len(r.pattern), not r.allow, *r.key[1:]))),
@@ -84,10 +84,10 @@ def _sorted(section: Section, rules: Iterable[WrittenRule]) -> Section:
 
 
 def _distinct(
-    rules: Iterable[WrittenRule], is_kept: Callable[[str], bool] = is_live
-) -> list[WrittenRule]:
+    rules: Iterable[SectionRule], is_kept: Callable[[str], bool] = is_live
+) -> list[SectionRule]:
     """Each rule that is kept for its pattern, once, with the lines of all equal rules."""
-    found: dict[tuple[bool, str, str], WrittenRule] = {}
+    found: dict[tuple[bool, str, str], SectionRule] = {}
     for rule in rules:
         if is_kept(rule.pattern):
             same = found.get(rule.key)
@@ -97,12 +97,12 @@ def _distinct(
 
 
 def _without_needless(
-    rules: list[WrittenRule], budget: StepBudget, *, wild_only: bool = False
-) -> list[WrittenRule]:
+    rules: list[SectionRule], budget: StepBudget, *, wild_only: bool = False
+) -> list[SectionRule]:
     left = rules
     for _ in range(_ROUNDS):
-        asked = _is_wild if wild_only else None
-        found = needless_lines((rule.lines[0] for rule in left), budget, asked)
+        may_go = _is_wild if wild_only else None
+        found = needless_lines((rule.lines[0] for rule in left), budget, may_go)
         going = {line.number for line, _ in found}
         if not going or budget.is_spent:
             break

@@ -79,7 +79,7 @@ class _Pieces:
 Stream = _Pieces | gzip.GzipFile
 Fields = dict[str, str]
 """Header fields, names in lower case; if a name occurs more than once, the first."""
-Place = tuple[str, str, int, str]
+CaptureKey = tuple[str, str, int, str]
 """The host, scheme, port and date of a capture."""
 
 
@@ -216,22 +216,22 @@ def _capture(fields: Fields, block: bytes) -> Capture | Bad:
     return _answer((origin.host, origin.scheme, origin.port, date), fields, block)
 
 
-def _answer(place: Place, fields: Fields, block: bytes) -> Capture | Bad:
+def _answer(key: CaptureKey, fields: Fields, block: bytes) -> Capture | Bad:
     """Read the answer in a record, whatever its target."""
     if _kind_of(fields) == "response":
-        return _response(place, block)
+        return _response(key, block)
     media_type = media_type_of(fields.get("content-type", ""))
-    return Capture(*place, media_type=media_type, body=block[:BODY_OCTETS])
+    return Capture(*key, media_type=media_type, body=block[:BODY_OCTETS])
 
 
-def _response(place: Place, block: bytes) -> Capture | Bad:
+def _response(key: CaptureKey, block: bytes) -> Capture | Bad:
     status = _STATUS_LINE.match(block)
     end = _END_OF_HEAD.search(block, 0, _HEAD_OCTETS)
     if status is None or end is None:
         return Bad("no-http")
     head = _fields(block[: end.start()].partition(b"\n")[2])
     if challenge_in(int(status[1]), head):
-        return Capture(*place, failure=Failure.CHALLENGE.value)
+        return Capture(*key, failure=Failure.CHALLENGE.value)
     body = block[end.end() :]
     if "chunked" in head.get("transfer-encoding", "").lower():
         body = unchunked(body)
@@ -239,7 +239,7 @@ def _response(place: Place, block: bytes) -> Capture | Bad:
     if plain is None and status[1].startswith(b"2"):  # crawls read no other bodies
         return Bad("undecodable")
     return Capture(
-        *place,
+        *key,
         status=int(status[1]),
         media_type=media_type_of(head.get("content-type", "")),
         max_age=max_age_of(head.get("cache-control", "")),
@@ -279,10 +279,10 @@ def _exchange(told: Fields, answer: tuple[Fields, bytes] | None) -> Iterator[Cap
     if answer is not None and _kind_of(answer[0]) == "revisit":
         yield Bad("revisit")
         return
-    place = (origin.host, origin.scheme, origin.port, date_of(told.get("rep-outcome-at", "")))
-    found: Capture | Bad = Capture(*place)
+    key = (origin.host, origin.scheme, origin.port, date_of(told.get("rep-outcome-at", "")))
+    found: Capture | Bad = Capture(*key)
     if answer is not None and result is not AccessResult.UNREACHABLE:
-        found = _answer(place, *answer)
+        found = _answer(key, *answer)
     if isinstance(found, Capture):
         found = replace(
             found,
