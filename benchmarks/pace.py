@@ -125,7 +125,7 @@ def crawl(side: str, web: Web, port: int, settings: dict[str, Any]) -> None:
     if SIDES[side].get("BENCHMARK_PLAIN_PLACES"):
         from contextlib import nullcontext
 
-        from scrapy_rep.pace.downloader import Downloader
+        from scrapy_rep.engine.downloader import Downloader
 
         Downloader.one_place_more = lambda _: nullcontext()  # type: ignore[assignment, method-assign, return-value]
     kind = CrawlerProcess if "TWISTED_REACTOR" in settings else AsyncCrawlerProcess

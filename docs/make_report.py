@@ -26,10 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 
 from demo.web import PACED_SITE, SITES, DemoWeb, PagesWeb
 
+from scrapy_rep.decisions.report.report_making import report_of
+from scrapy_rep.decisions.report.report_page import page
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.html_page import write
-from scrapy_rep.proof.report.report_making import report_of
-from scrapy_rep.proof.report.report_page import page
 from scrapy_rep.proof.spool import MANIFEST, SpoolFile
 from scrapy_rep.proof.trail_reading import Run, runs_in
 

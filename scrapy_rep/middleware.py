@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable
 from contextlib import suppress
 from functools import partial
 from typing import TYPE_CHECKING
@@ -15,12 +15,12 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
+from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
-from scrapy_rep.pace.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
 from scrapy_rep.pace.standstill import Standstill
@@ -50,7 +50,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.pages.browsers.browser_pages import CrawlPages
     from scrapy_rep.pages.reservations import Reservations
-    from scrapy_rep.proof.trail import Trail
 
 _PAYMENT_REQUIRED = 402
 # When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
@@ -90,7 +89,7 @@ class RepMiddleware:
         self.settings = settings = RepSettings.of(crawler.settings)
         self._has_job = bool(crawler.settings["JOBDIR"])
         self._decisions = exits = Decisions.of(crawler, settings)
-        exits.enter(witness_of(crawler, settings))
+        exits.enter()
         self._judged_by = exits.judged_by
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
@@ -542,15 +541,6 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages 
     if middleware is not None:
         judge = BrowserJudge(crawler, middleware.settings, middleware.policies, middleware.judge)
     return CrawlPages(crawler, judge)
-
-
-def witness_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Trail] | None:
-    """A function that builds the audit trail of a crawl; None without `REP_AUDIT_DIR`."""
-    if not settings.audit_dir:
-        return None
-    from scrapy_rep.proof.trail import Trail  # few crawls need it
-
-    return lambda: Trail(crawler, settings)
 
 
 async def policy_for(crawler: Crawler, url: str) -> Policy:

@@ -28,14 +28,14 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.checks import Override
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
-from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.policy import (
     GAVE_UP,
     NETWORK,

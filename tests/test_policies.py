@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import NotNeededError
 from scrapy_rep.identity import Identity

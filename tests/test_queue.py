@@ -14,7 +14,7 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
-from scrapy_rep.pace.downloader import EVENT, slot_key
+from scrapy_rep.engine.downloader import EVENT, slot_key
 from scrapy_rep.pace.waits import READY, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue.targets import target_named

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
-from scrapy_rep.pace.downloader import EVENT
+from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.pace.visits import OriginDelay, Visit, Visits
 from scrapy_rep.protocol.access.origin import Origin
 from tests.played import in_a_loop

@@ -15,10 +15,10 @@ from typing import Any, TextIO
 
 from scrapy import Request
 
+from scrapy_rep.decisions.replay import with_grounds
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
-from scrapy_rep.proof.replay import with_grounds
 from scrapy_rep.proof.spool import MANIFEST, OWNER_ONLY, SpoolFile
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, TrailError, TrailLine, run_at, runs_in

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
-from scrapy_rep.proof.replay import CONFIRMED, DIFFERS, Replayer
+from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS, Replayer
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.verdict import Verdict
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from importlib.util import find_spec
 from pathlib import Path
 
-from scrapy_rep.proof.report.report_making import report_of, trails_at
-from scrapy_rep.proof.report.report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport
-from scrapy_rep.proof.report.verdict_words import BAD, NOTE, verdict
+from scrapy_rep.decisions.report.report_making import report_of, trails_at
+from scrapy_rep.decisions.report.report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport
+from scrapy_rep.decisions.report.verdict_words import BAD, NOTE, verdict
 from scrapy_rep.proof.trail_reading import TrailError
 
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
@@ -31,8 +31,8 @@ def run(call: Call) -> int:
     except TrailError as error:
         raise CommandError(str(error)) from error
     if output:
+        from scrapy_rep.decisions.report.report_page import page
         from scrapy_rep.proof.html_page import write
-        from scrapy_rep.proof.report.report_page import page
 
         try:
             write(Path(output), page(report))

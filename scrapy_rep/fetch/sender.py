@@ -31,9 +31,9 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.engine.clock import CLOCK
+from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
-from scrapy_rep.pace.downloader import Downloader
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step

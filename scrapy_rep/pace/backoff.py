@@ -15,7 +15,8 @@ from scrapy import Request, signals
 from scrapy.http import Headers
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.downloader import NEVER, Downloader
 from scrapy_rep.fetch.transfer import headers_of
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
 from scrapy_rep.protocol.access.lifetime import retry_after_seconds
@@ -26,7 +27,6 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
-from .downloader import NEVER, Downloader
 from .rests import RESTS, Rests
 
 if TYPE_CHECKING:

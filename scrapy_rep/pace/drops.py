@@ -14,12 +14,11 @@ from scrapy import Request
 from scrapy.exceptions import IgnoreRequest
 from twisted.python.failure import Failure
 
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.verdict import Reason, Verdict
-
-from .downloader import Downloader
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

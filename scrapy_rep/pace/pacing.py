@@ -18,7 +18,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.fetch.transfer import is_own
@@ -29,7 +30,6 @@ from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at, pace
 from scrapy_rep.stats import Journal
 
 from .backoff import Backoff, refused_until
-from .downloader import Downloader, slot_key
 from .visits import VISITS, OriginDelay, Visit
 
 if TYPE_CHECKING:

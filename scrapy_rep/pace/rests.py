@@ -13,10 +13,9 @@ from typing import NamedTuple
 
 from scrapy import Request
 
+from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
-
-from .downloader import EVENT, NEVER
 
 _FEW = 256  # origins; with more of them, rests that ended long ago are forgotten
 

@@ -11,13 +11,13 @@ from typing import TYPE_CHECKING
 from scrapy import signals
 from scrapy.utils.asyncio import call_later
 
+from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.engine.state import queues_of
 from scrapy_rep.fetch.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.stats import Journal
 
-from .downloader import EVENT
 from .waits import READY, Wait, Waits, Why
 
 if TYPE_CHECKING:

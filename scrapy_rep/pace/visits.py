@@ -21,10 +21,9 @@ from weakref import ref
 from scrapy import Request
 from scrapy.utils.asyncio import call_later
 
+from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.engine.loops import Promise
 from scrapy_rep.protocol.access.origin import Origin
-
-from .downloader import EVENT, NEVER
 
 if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult

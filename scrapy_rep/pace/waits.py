@@ -14,12 +14,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.stats import Journal
-
-from .downloader import EVENT, NEVER
 
 if TYPE_CHECKING:
     from scrapy import Request

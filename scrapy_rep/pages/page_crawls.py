@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.http import Response
 
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.identity import Identity
 from scrapy_rep.settings import RepSettings
 

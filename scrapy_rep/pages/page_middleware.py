@@ -11,8 +11,7 @@ from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
-from scrapy_rep.decisions import Decisions
-from scrapy_rep.middleware import witness_of
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import PAGE, USAGE
 from scrapy_rep.stats import Journal
@@ -42,7 +41,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._journal = Journal(crawler, __name__)
         self._decisions = Decisions.of(crawler, settings)
         self._crawl = PageCrawl(crawler, settings, self._decisions)
-        self._decisions.enter(witness_of(crawler, settings))
+        self._decisions.enter()
         self._withholding: Withholding | None = None
         if settings.page_obey or settings.uses or settings.use_level or settings.item_field:
             from .withholding import Withholding  # few crawls need it

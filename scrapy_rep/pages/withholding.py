@@ -24,7 +24,7 @@ from .readings import page_rules, refused_links, usage_as_known
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.decisions import Decisions
+    from scrapy_rep.decisions.decisions import Decisions
     from scrapy_rep.settings import RepSettings
 
 _NOFOLLOW = "nofollow"

@@ -1,5 +1,4 @@
-"""Records of crawls for other people: audit trails, WARC archives, and reports on trails.
+"""The files of audit trails and WARC archives, for other people, and the HTML pages.
 
-Needs the standard library, warcio for archives and Jinja for pages. Only `trail`, which records a
-running crawl, and `report` know Scrapy or policies.
+Needs the standard library, warcio for archives and Jinja for pages.
 """

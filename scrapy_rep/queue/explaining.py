@@ -6,9 +6,9 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.engine.state import queues_of
 from scrapy_rep.middleware import middleware_of
-from scrapy_rep.pace.downloader import EVENT
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri

@@ -16,8 +16,8 @@ from operator import itemgetter
 
 from scrapy import Request
 
+from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.pace.backoff import refused_until
-from scrapy_rep.pace.downloader import EVENT, NEVER
 from scrapy_rep.pace.waits import NoWaits, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 

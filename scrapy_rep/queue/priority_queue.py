@@ -33,9 +33,9 @@ from scrapy.pqueues import QueueProtocol
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import stats
+from scrapy_rep.engine.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.middleware import middleware_if_any
-from scrapy_rep.pace.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError

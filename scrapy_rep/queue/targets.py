@@ -8,7 +8,7 @@ from typing import NamedTuple
 
 from scrapy import Request
 
-from scrapy_rep.pace.downloader import SLOT, slot_key
+from scrapy_rep.engine.downloader import SLOT, slot_key
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt

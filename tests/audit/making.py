@@ -47,7 +47,7 @@ class Judged:
         )
         self.middleware = RepMiddleware.from_crawler(crawler)
         with pytest.MonkeyPatch.context() as patch:
-            patch.setattr("scrapy_rep.proof.trail.SEGMENT_OCTETS", segment_octets)
+            patch.setattr("scrapy_rep.decisions.trail.SEGMENT_OCTETS", segment_octets)
             self.middleware._spider_opened()
         witness: Any = self.middleware._decisions.witness
         self.witness = witness

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.proof.replay import Replayer
+from scrapy_rep.decisions.replay import Replayer
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import run_at
 from tests.audit.crawled import fetched, passed

@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.proof.replay import Replayer
+from scrapy_rep.decisions.replay import Replayer
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, run_at
 from tests.audit.crawled import fetched, passed

@@ -11,10 +11,10 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.decisions.report.report_making import report_of, trails_at
+from scrapy_rep.decisions.report.report_values import INCOMPLETE
 from scrapy_rep.proof import manifests
 from scrapy_rep.proof.manifests import manifest_in
-from scrapy_rep.proof.report.report_making import report_of, trails_at
-from scrapy_rep.proof.report.report_values import INCOMPLETE
 from scrapy_rep.proof.spool import MANIFEST
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run, TrailError, UnreadableError, run_at, runs_in

@@ -20,7 +20,7 @@ FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.1\n"
 def said(result: Crawl, level: str = "INFO") -> list[str]:
     """The lines of our records about the crawl, with what continues them."""
     records = re.split(r"^(?=\d{4}-\d\d-\d\d )", result.log, flags=re.MULTILINE)
-    mark = f"[scrapy_rep.engine.crawl_log] {level}: "
+    mark = f"[scrapy_rep.decisions.crawl_log] {level}: "
     found = [record.partition(mark)[2] for record in records if mark in record]
     return "".join(found).splitlines()
 

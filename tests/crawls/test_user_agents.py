@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.proof.report.report_making import report_of
+from scrapy_rep.decisions.report.report_making import report_of
 from scrapy_rep.proof.trail_check import check
 from tests.audit.crawled import audited, of_kind
 from tests.crawling import LOOPS, Crawl, Loop, crawl

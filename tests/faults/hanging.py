@@ -14,7 +14,7 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
 from typing_extensions import Self
 
-from scrapy_rep import signals as ours
+from scrapy_rep.decisions import notices
 from scrapy_rep.signals import request_disallowed
 
 # Nobody holds on to a wait that nobody ends, and what waits is collected then, and ends.
@@ -78,7 +78,7 @@ class Listener:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        ours._HANDLERS_SECONDS = 1.0
+        notices._HANDLERS_SECONDS = 1.0
         listener = cls()
         crawler.signals.connect(listener.listen, signal=signals.robots_parsed)
         crawler.signals.connect(listener.listen, signal=request_disallowed)

@@ -9,12 +9,12 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.decisions.report import tallies
+from scrapy_rep.decisions.report.report_making import report_of
+from scrapy_rep.decisions.report.report_page import page
+from scrapy_rep.decisions.report.report_values import CHANGED, WHOLE, CrawlReport
+from scrapy_rep.decisions.report.verdict_words import BAD, GOOD, verdict
 from scrapy_rep.proof.html_page import write
-from scrapy_rep.proof.report import tallies
-from scrapy_rep.proof.report.report_making import report_of
-from scrapy_rep.proof.report.report_page import page
-from scrapy_rep.proof.report.report_values import CHANGED, WHOLE, CrawlReport
-from scrapy_rep.proof.report.verdict_words import BAD, GOOD, verdict
 from scrapy_rep.proof.trail_reading import Run
 from tests.report.making import BEGAN, Made
 

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.proof.report import tallies
-from scrapy_rep.proof.report.counting import MOST_SECONDS, origin_of
-from scrapy_rep.proof.report.report_making import report_of, trails_at
-from scrapy_rep.proof.report.report_values import (
+from scrapy_rep.decisions.report import tallies
+from scrapy_rep.decisions.report.counting import MOST_SECONDS, origin_of
+from scrapy_rep.decisions.report.report_making import report_of, trails_at
+from scrapy_rep.decisions.report.report_values import (
     Chain,
     CrawlReport,
     Decided,
@@ -23,8 +23,8 @@ from scrapy_rep.proof.report.report_values import (
     Ruled,
     Withheld,
 )
-from scrapy_rep.proof.report.tallies import Gaps, Moment, Tally, Timeline
-from scrapy_rep.proof.report.verdict_words import NOTE, verdict
+from scrapy_rep.decisions.report.tallies import Gaps, Moment, Tally, Timeline
+from scrapy_rep.decisions.report.verdict_words import NOTE, verdict
 from scrapy_rep.settings import SETTINGS
 from tests.commands.calling import rep
 from tests.report.making import BEGAN, Made

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.proof.report.report_making import report_of
-from scrapy_rep.proof.report.report_values import CrawlReport
+from scrapy_rep.decisions.report.report_making import report_of
+from scrapy_rep.decisions.report.report_values import CrawlReport
 from scrapy_rep.proof.trail_reading import Run
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
@@ -26,7 +26,7 @@ pytest.importorskip("jinja2", reason="needs Jinja")
 
 
 def _page(report: CrawlReport) -> str:
-    from scrapy_rep.proof.report.report_page import page
+    from scrapy_rep.decisions.report.report_page import page
 
     return page(report)
 

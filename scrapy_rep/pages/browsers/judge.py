@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy import Request
 
 from scrapy_rep import stats
-from scrapy_rep.decisions import Decisions
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.loops import Places, within
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 
+from scrapy_rep.engine.downloader import EVENT, NEVER, Downloader
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.pace.downloader import EVENT, NEVER, Downloader
 from scrapy_rep.pace.visits import OriginDelay
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin

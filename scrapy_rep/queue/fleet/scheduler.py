@@ -31,12 +31,12 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError, advice_on
+from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.state import is_closing, is_command, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
-from scrapy_rep.pace.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import STARTED

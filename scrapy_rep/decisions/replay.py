@@ -10,6 +10,8 @@ from typing import Any
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_reading import Grounds, Run
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
@@ -21,9 +23,6 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import SETTINGS
-
-from . import trail_records as records
-from .trail_reading import Grounds, Run
 
 CONFIRMED, DIFFERS, _REDACTED = "confirmed", "differs", "redacted"
 

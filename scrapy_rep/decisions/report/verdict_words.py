@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 from datetime import datetime, timezone
 
-from scrapy_rep.proof.replay import CONFIRMED, DIFFERS
+from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS
 
 from .permissions import against, pace_permission, permission_of, undecided
 from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import Request
 
 from scrapy_rep import stats
+from scrapy_rep.engine.state import run_of
 from scrapy_rep.policy import OVERRIDE, STORE, Policy
 from scrapy_rep.protocol.access.events import Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
@@ -21,8 +22,6 @@ from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.units import age_words
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
-
-from .state import run_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler

@@ -26,11 +26,14 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
 from scrapy_rep.checks import mapping
-from scrapy_rep.decisions import OFF, REQUEST, Decision, Witness
 from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import run_of
 from scrapy_rep.identity import Identity
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.spool import OWNER_ONLY
+from scrapy_rep.proof.trail_records import Query, line, redaction, rounded
+from scrapy_rep.proof.trail_writer import TrailWriter
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
@@ -40,10 +43,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal
 
-from . import trail_records as records
-from .spool import OWNER_ONLY
-from .trail_records import Query, line, redaction, rounded
-from .trail_writer import TrailWriter
+from .witness import OFF, REQUEST, Decision, Witness
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -172,7 +172,7 @@ class Trail(Witness):
             )
         if self._report:
             # Imported here, because most crawls write no report.
-            from scrapy_rep.proof.report.report_page import write_report
+            from scrapy_rep.decisions.report.report_page import write_report
 
             error = await run_in_thread(write_report, writer.folder, Path(self._report))
             if error:

@@ -11,7 +11,7 @@ Rules for the next author:
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Hashable, Iterable
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
 from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
 
@@ -19,9 +19,8 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.crawl_log import CrawlLog
 from scrapy_rep.engine.state import run_of
-from scrapy_rep.protocol.access.knowledge import Outage, Step
+from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -29,7 +28,6 @@ from scrapy_rep.signals import (
     JUDGED_IN,
     VERDICT,
     Challenged,
-    Notices,
     RateLimited,
     RobotsTxtDisallowed,
     RobotsTxtUnreachable,
@@ -41,6 +39,27 @@ from scrapy_rep.signals import (
 )
 from scrapy_rep.stats import Journal
 
+from .crawl_log import CrawlLog
+from .notices import Notices
+from .witness import (
+    ABORTED,
+    AGAIN,
+    BROWSER,
+    CAME_BACK,
+    DONT_OBEY,
+    DROPPED,
+    FILTER,
+    ITSELF,
+    PASSED,
+    REDIRECT,
+    REQUEST,
+    SCHEME,
+    SLIPPED,
+    WOULD_DROP,
+    Decision,
+    Witness,
+)
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -49,93 +68,9 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.licences import PaymentRequired
     from scrapy_rep.settings import RepSettings
 
-REQUEST, REDIRECT, FILTER, BROWSER = "request", "redirect", "queue-filter", "browser"
-AGAIN, CAME_BACK = "user-agent", "put-back"
-"""The occasion of a decision: a request on its way, the target of a redirect, a request before it
-was queued, a request of a page in a browser, an allowed request that then got another User-Agent,
-or an allowed request that was put back into the queue."""
-
-PASSED, DROPPED, WOULD_DROP = "passed", "dropped", "would-drop"
-ABORTED, SLIPPED = "aborted", "slipped"
-"""The outcome of a decision. In a dry run, a disallowed request would be dropped. A browser aborts
-a disallowed request, or has already followed a redirect to it that could not be stopped."""
-
-DONT_OBEY, SCHEME, ITSELF, OFF = "dont_obey", "scheme", "robots-txt-itself", "off"
-"""Why robots.txt does not apply: the request is exempt, its scheme is not judged, it is for a
-robots.txt itself, or `ROBOTSTXT_OBEY` is off."""
-
 _DRY_RUN_LINES = 20
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
 _ORIGIN_OCTETS = 200
-
-
-class Decision(NamedTuple):
-    """One decision and its outcome; a tuple, because every request gets one.
-
-    Attributes:
-        url: the URL that was judged.
-        verdict: the verdict.
-        by: the occasion, such as `REQUEST` or `REDIRECT`.
-        outcome: the outcome, such as `PASSED` or `DROPPED`.
-        policy: the policy that decided; None if no policy was needed or available.
-        tokens: the product tokens by which the request was judged.
-        waited_seconds: how long the request waited for its policy.
-    """
-
-    url: str
-    verdict: Verdict
-    by: str
-    outcome: str
-    policy: Policy | None
-    tokens: tuple[str, ...]
-    waited_seconds: float = 0.0
-
-
-class Witness:
-    """Gets every decision of a crawl as it is made; does nothing, unless it is the audit trail."""
-
-    def decided(self, decision: Decision) -> None:
-        """A request was judged."""
-
-    def exempted(self, url: str, why: str, by: str) -> None:
-        """A request goes on without being judged."""
-
-    def dropped_later(self, url: str, verdict: Verdict | None, service: str = "") -> None:
-        """A request that had passed was dropped.
-
-        Its browser was redirected to a URL with this verdict. Without a verdict, its origin was
-        given up after 429 or 503 answers, or after challenges of a `service`.
-        """
-
-    def withheld(self, page: str, what: str, because: Any, *, is_dry_run: bool) -> None:
-        """A request or an item of a page was dropped; `what` is the request's URL, or empty."""
-
-    def learnt(self, policy: Policy) -> None:
-        """A policy came into memory, possibly again."""
-
-    def read(self, body: bytes, sha256: str) -> None:
-        """A file was read."""
-
-    def open(self) -> None:
-        """The spider is open."""
-
-    async def close(self, reason: str) -> None:
-        """The spider is closed, and no decision follows."""
-
-    def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
-        """Requests for a robots.txt were sent, but brought no usable result."""
-
-    def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
-        """An origin with a delay was visited between these times, in monotonic seconds."""
-
-    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
-        """A rest began, became longer, or ended because the origin was given up."""
-
-    def probed(self, origin: Origin) -> None:
-        """A request is sent to an origin that has not answered well since it rested."""
-
-    def priced(self, url: str, terms: PaymentRequired) -> None:
-        """A page answered 402."""
 
 
 _NO_WITNESS = Witness()
@@ -154,7 +89,7 @@ class Decisions:
     """
 
     def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        self.witness = _NO_WITNESS
+        self.witness = _witness(crawler, settings)
         self.is_dry_run = settings.dry_run
         self.log = CrawlLog(crawler, settings)
         self.notices = Notices(crawler)
@@ -178,11 +113,9 @@ class Decisions:
 
     # Each component that decides calls `enter` first, and `leave` when it stops deciding.
 
-    def enter(self, witness: Callable[[], Witness] | None) -> None:
-        """Register a component that decides; `witness` builds the audit trail, if one is wanted."""
+    def enter(self) -> None:
+        """Register a component that decides."""
         self._user_count += 1
-        if witness is not None and self.witness is _NO_WITNESS:
-            self.witness = witness()
 
     async def leave(self, reason: str) -> None:
         """Unregister a component; the last one closes the witness."""
@@ -438,6 +371,15 @@ class Decisions:
         if verdict.reason is Reason.UNREACHABLE:
             raise RobotsTxtUnreachable(verdict)
         raise RobotsTxtDisallowed(verdict)
+
+
+def _witness(crawler: Crawler, settings: RepSettings) -> Witness:
+    """The audit trail of a crawl, or a witness that does nothing."""
+    if not settings.audit_dir:
+        return _NO_WITNESS
+    from .trail import Trail  # few crawls need it
+
+    return Trail(crawler, settings)
 
 
 class _Why(NamedTuple):

@@ -1,0 +1,1 @@
+"""Sends every decision of a crawl to stats, signals, the log and the audit trail; the report."""
