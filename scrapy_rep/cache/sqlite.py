@@ -1,16 +1,24 @@
 """Entries and leases in one SQLite file that all processes of a machine share.
 
-One thread does all writes, each in its own transaction. Reads happen in the calling thread: with a
-write-ahead log they do not wait for writers. A damaged file is renamed, and the next write makes a
-new one, as it does after the file was deleted or replaced. Any other failure, such as a lock that
-is never released or a full disk, raises `StoreError`, and the next write connects again.
+Reads and writes happen in the calling thread, because a hop to another thread costs more than the
+write. With a write-ahead log, reads do not wait for writers, and writes do not wait for the disk. A
+write that fails, because another process holds the lock or for any other reason, is repeated in a
+thread, which can wait. That thread also moves the log into the file.
+
+An entry that is committed under a lease is written behind: its caller goes on, and it is written
+with the next entries, at most 0.2 seconds later. Until then the lease is in force, so no other
+process fetches the file. If this process dies before, the entry is lost, and is fetched again.
+
+A damaged file is renamed, and
+the next write makes a new one, as it does after the file was deleted or replaced. Any other
+failure, such as a lock that is never released or a full disk, raises `StoreError`, and the next
+write connects again.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
 
 from __future__ import annotations
 
-import itertools
 import json
 import logging
 import os
@@ -34,20 +42,35 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .base import Busy, Claim, Found, Lease, Leased, StoreError, attempted, believed_until, failed
+from .base import (
+    Busy,
+    Claim,
+    Found,
+    Lease,
+    Leased,
+    StoreError,
+    attempted,
+    believed_until,
+    done,
+    failed,
+)
 from .codec import decode, encode
 from .entry import Entry, Key, is_same_version, key_of
 
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
+_Row = tuple[float, bytes, str, str]  # an entry's `changed_at`, record and key, and a token
 
 _OWNER_ONLY = 0o600  # the octets and URIs of a site may be private; SQLite's log gets this mode too
-_LOCK_SECONDS = 5.0  # how long a write waits for other processes
-_READ_LOCK_SECONDS = 0.005  # a read blocks the event loop while an ending process locks the file
+_LOCK_SECONDS = 5.0  # how long a write waits for other processes, in the thread
+_QUICK_LOCK_SECONDS = 0.005  # how long a call blocks the event loop while others lock the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
-_TIDY_EVERY = 128  # commits
-_LOG_OCTETS = 1 << 23  # SQLite shortens the log at half of that, unless other processes write
+_BEHIND_SECONDS = 0.2  # an entry is written this late at most
+_BEHIND_ENTRIES = 32  # or together with this many others
+_TIDY_OCTETS = 1 << 22  # written to the log
+_COMMIT_OCTETS = 1 << 14  # of a lease and an entry in the log, in whole pages, without the record
+_LOG_OCTETS = 1 << 23  # a longer log is shortened, even if writers must wait
 _LOG_LOCK_SECONDS = 0.02  # writers must wait while the log is shortened
 _PRUNE_SHARE = 10  # a tenth of the rows, the oldest, goes at a time
 _LONGEST_LEASE_SECONDS = 3600.0  # a row with a lease that ends later is pruned like others
@@ -67,6 +90,16 @@ create table if not exists versions_3 (
 create index if not exists versions_3_by_key on versions_3 (key, id);
 commit;
 """
+_PUT_ROW = """
+insert into files_3 (key, changed_at, record, token, until) values (?, ?, ?, ?, ?)
+on conflict (key) do update set
+    changed_at = excluded.changed_at, record = excluded.record,
+    token = excluded.token, until = excluded.until
+"""
+_PUT_UNDER_LEASE = """
+update files_3 set changed_at = ?, record = ?, token = null, until = null
+where key = ? and token = ?
+"""
 _DELETE_OLDEST_VERSIONS = """
 delete from versions_3 where id in (
     select id from versions_3 order by id limit (select count(*) / ? + 1 from versions_3)
@@ -85,12 +118,12 @@ class _Opened:
     """The connections to a file, and which file it is."""
 
     identity: tuple[int, int] | None
-    writer: sqlite3.Connection
-    reader: sqlite3.Connection
+    patient: sqlite3.Connection  # of the thread
+    quick: sqlite3.Connection  # of the callers
 
     def close(self) -> None:
-        self.writer.close()
-        self.reader.close()
+        self.patient.close()
+        self.quick.close()
 
 
 class SqliteStore:
@@ -117,9 +150,14 @@ class SqliteStore:
         self._limit_octets = limit_octets
         self._clock = clock
         self._version_count = versions
-        self._commits = itertools.count()
+        self._untidy_octets = _TIDY_OCTETS  # tidies first: most crawls are small
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
-        self._reading = threading.Lock()  # held while the reader is used or replaced
+        self._calling = threading.Lock()  # held while the quick connection is used or replaced
+        self._leases: dict[str, str] = {}  # the tokens of leases that were given here, by key
+        self._behind: dict[str, _Row] = {}  # entries that are not written yet, by key
+        self._behind_since = 0.0  # when the first of them came
+        self._is_waiting = False  # whether the thread will write them
+        self._hurry = threading.Event()  # set when other work waits for the thread
         self._is_broken = False  # whether the next write must connect again
         self._failure: tuple[float, StoreError] | None = None  # the last one, and when it was
         try:
@@ -131,9 +169,12 @@ class SqliteStore:
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry."""
-        select = "select record from files_3 where key = ?"
+        key, select = _text(origin), "select record from files_3 where key = ?"
+        behind = self._behind.get(key)
+        if behind is not None:
+            return decode(behind[1], origin)
         try:
-            rows = self._rows(select, _text(origin))
+            rows = self._rows(select, key)
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error):
                 return None
@@ -156,6 +197,8 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
+        if self._behind:
+            self._written(_nothing).result()
         rows = self._rows("select key from files_3 where record is not null")
         return sorted(filter(None, (_key_in(text) for (text,) in rows)), key=str)
 
@@ -165,7 +208,9 @@ class SqliteStore:
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """The entry, or a lease, or the wait for another process's lease."""
-        return self._written(lambda writer: self._claim(writer, origin, seconds, fresh_seconds))
+        key = _text(origin)
+        work = partial(self._claim, key=key, seconds=seconds, fresh_seconds=fresh_seconds)
+        return self._written(partial(work, origin=origin), is_behind_needed=key in self._behind)
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
@@ -173,25 +218,50 @@ class SqliteStore:
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
         """Keep an entry if the lease is held or the entry is newer, and end the lease."""
-        future = self._written(partial(self._commit, entry=entry, lease=lease))
-        if next(self._commits) % _TIDY_EVERY == 0:  # the first one too: most crawls are small
-            with suppress(RuntimeError):  # it is closed
-                self._thread.submit(self._tidy)
-        return future
+        key, record = _text(entry.origin), encode(entry)
+        self._untidy_octets += _COMMIT_OCTETS + len(record)
+        if self._untidy_octets > _TIDY_OCTETS:
+            self._untidy_octets = 0
+            self._queue(self._tidy)
+        if lease is not None and self._may_write_behind(key, lease):
+            if not self._behind:
+                self._behind_since = time.monotonic()
+            self._behind[key] = entry.changed_at, record, key, self._leases.pop(key)
+            if not self._is_waiting:
+                self._is_waiting = True
+                self._queue(self._write_behind)
+            return done(value=True)
+        return self._written(
+            partial(self._commit, key=key, entry=entry, record=record, lease=lease)
+        )
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
-        return self._written(partial(_release, lease=lease))
+        key = _text(lease.origin)
+        self._leases.pop(key, None)
+        return self._written(partial(_release, key=key, token=lease.token))
 
     def close(self) -> None:
-        """Finish all writes and close the file."""
+        """Finish all writes and close the file.
+
+        Raises:
+            StoreError: the last entries could not be written.
+        """
+        last = self._written(_nothing) if self._behind else done(None)
+        self._hurry.set()
         self._thread.shutdown()
         self._opened.close()
+        last.result()
 
     def _claim(
-        self, writer: sqlite3.Connection, origin: Origin, seconds: float, fresh_seconds: float
+        self,
+        writer: sqlite3.Connection,
+        origin: Origin,
+        key: str,
+        seconds: float,
+        fresh_seconds: float,
     ) -> Claim:
-        now, key = self._clock(), _text(origin)
+        now = self._clock()
         select = "select record, until from files_3 where key = ?"
         record, until = writer.execute(select, (key,)).fetchone() or (None, None)
         entry = decode(record, origin)
@@ -205,6 +275,7 @@ class SqliteStore:
             "do update set token = excluded.token, until = excluded.until",
             (key, lease.token, lease.until),
         )
+        self._leases[key] = lease.token
         return Leased(lease, entry)
 
     def _renew(self, writer: sqlite3.Connection, lease: Lease, seconds: float) -> Lease | None:
@@ -215,25 +286,29 @@ class SqliteStore:
         )
         return Lease(lease.origin, lease.token, until) if changed.rowcount else None
 
-    def _commit(self, writer: sqlite3.Connection, entry: Entry, lease: Lease | None) -> bool:
-        key, at = _text(entry.origin), entry.changed_at
-        select = "select changed_at, record, token from files_3 where key = ?"
-        before_at, record, token = writer.execute(select, (key,)).fetchone() or (None, None, None)
-        if lease is not None and token != lease.token:
-            return False
-        if lease is None and isinstance(before_at, float) and at < before_at <= at + DAY_SECONDS:
+    def _commit(
+        self,
+        writer: sqlite3.Connection,
+        key: str,
+        entry: Entry,
+        record: bytes,
+        lease: Lease | None,
+    ) -> bool:
+        at = entry.changed_at
+        select = "select changed_at, record, token, until from files_3 where key = ?"
+        row = writer.execute(select, (key,)).fetchone() or (None, None, None, None)
+        before_at, before, token, until = row
+        if lease is not None:
+            if token != lease.token:
+                return False
+            token = until = None
+        elif isinstance(before_at, float) and at < before_at <= at + DAY_SECONDS:
             return True  # the stored entry is newer
         if self._version_count:
-            for one in (decode(record, entry.origin), entry):
+            for one in (decode(before, entry.origin), entry):
                 if one is not None and one.known.copy is not None:
                     self._remember(writer, entry.origin, one.known.copy)
-        writer.execute(
-            "insert into files_3 (key, changed_at, record) values (?, ?, ?) on conflict (key) "
-            "do update set changed_at = excluded.changed_at, record = excluded.record",
-            (key, at, encode(entry)),
-        )
-        if lease is not None:
-            writer.execute("update files_3 set token = null, until = null where key = ?", (key,))
+        writer.execute(_PUT_ROW, (key, at, record, token, until))
         return True
 
     def _remember(self, writer: sqlite3.Connection, origin: Origin, copy: Copy) -> None:
@@ -257,18 +332,37 @@ class SqliteStore:
             (key, key, self._version_count),
         )
 
+    def _may_write_behind(self, key: str, lease: Lease) -> bool:
+        """Whether this process surely holds a lease, and no more than a lease is to be checked."""
+        is_held = self._leases.get(key) == lease.token and self._clock() < lease.until
+        return is_held and not self._version_count and len(self._behind) < _BEHIND_ENTRIES
+
+    def _write_behind(self) -> None:
+        """Write the entries that have waited, in the thread; the next write reports errors."""
+        self._hurry.clear()
+        while self._behind and not self._hurry.is_set():
+            seconds = self._behind_since + _BEHIND_SECONDS - time.monotonic()
+            if seconds <= 0:
+                break
+            self._hurry.wait(seconds)
+        self._is_waiting = False
+        if self._behind:
+            with suppress(StoreError):
+                self._write(_nothing, time.monotonic())
+
     def _tidy(self) -> None:
         """Keep the file and its log short, in the thread; the next write reports errors."""
         with suppress(StoreError, OSError, sqlite3.Error):
             self._write(self._prune, time.monotonic())
-            # While several processes write, SQLite itself never reaches the end of the log.
+            patient = self._opened.patient
+            patient.execute("pragma wal_checkpoint(passive)").fetchall()
+            # While several processes write, that never reaches the end of the log.
             if self._beside("-wal").stat().st_size > _LOG_OCTETS:
-                writer = self._opened.writer
-                writer.execute(f"pragma busy_timeout = {1000 * _LOG_LOCK_SECONDS:.0f}")
+                patient.execute(f"pragma busy_timeout = {1000 * _LOG_LOCK_SECONDS:.0f}")
                 try:
-                    writer.execute("pragma wal_checkpoint(truncate)").fetchall()
+                    patient.execute("pragma wal_checkpoint(truncate)").fetchall()
                 finally:
-                    writer.execute(f"pragma busy_timeout = {1000 * _LOCK_SECONDS:.0f}")
+                    patient.execute(f"pragma busy_timeout = {1000 * _LOCK_SECONDS:.0f}")
 
     def _prune(self, writer: sqlite3.Connection) -> None:
         """Delete the oldest rows while the used part of the file is over its limit.
@@ -284,36 +378,57 @@ class SqliteStore:
                 return
 
     def _rows(self, select: str, *values: str) -> list[tuple[Any, ...]]:
-        with self._reading:
+        with self._calling:
             try:
-                return self._opened.reader.execute(select, values).fetchall()
+                return self._opened.quick.execute(select, values).fetchall()
             except sqlite3.Error as error:
                 if _is_damage(error):
-                    with suppress(RuntimeError):  # it is closed
-                        self._thread.submit(self._set_aside, self._opened, error)
+                    self._queue(partial(self._set_aside, self._opened, error))
                 raise StoreError(f"{self._path}: {error}") from error
 
-    def _written(self, work: Callable[[sqlite3.Connection], Value]) -> Future[Value]:
-        """Do some work in a transaction, in the thread."""
-        try:
-            return self._thread.submit(self._write, work, time.monotonic())
-        except RuntimeError as error:
-            return failed(StoreError(f"{self._path}: the store is closed ({error})"))
+    def _written(
+        self, work: Callable[[sqlite3.Connection], Value], *, is_behind_needed: bool = True
+    ) -> Future[Value]:
+        """Do some work in a transaction: here, or in the thread if that fails."""
+        with self._calling, suppress(OSError, sqlite3.Error):
+            if not self._is_broken and self._identity() == self._opened.identity:
+                behind = [*self._behind.values()] if is_behind_needed else []
+                return done(self._transacted(self._opened.quick, work, behind))
+        queued = self._queue(partial(self._write, work, time.monotonic()))
+        return queued or failed(StoreError(f"{self._path}: the store is closed"))
 
-    def _write(self, work: Callable[[sqlite3.Connection], Value], asked_at: float) -> Value:
-        if self._failure is not None and asked_at < self._failure[0]:
+    def _queue(self, work: Callable[[], Value]) -> Future[Value] | None:
+        """Do some work in the thread; None if the store is closed."""
+        self._hurry.set()
+        with suppress(RuntimeError):
+            return self._thread.submit(work)
+        return None
+
+    def _transacted(
+        self,
+        connection: sqlite3.Connection,
+        work: Callable[[sqlite3.Connection], Value],
+        behind: list[_Row],
+    ) -> Value:
+        connection.execute("begin immediate")
+        with connection:
+            connection.executemany(_PUT_UNDER_LEASE, behind)
+            value = work(connection)
+        for row in behind:
+            if self._behind.get(row[2]) is row:
+                del self._behind[row[2]]
+        return value
+
+    def _write(self, work: Callable[[sqlite3.Connection], Value], queued_at: float) -> Value:
+        if self._failure is not None and queued_at < self._failure[0]:
             raise self._failure[1]  # otherwise each queued write would wait for the same lock
         try:
             if self._is_broken or self._identity() != self._opened.identity:
                 self._reopen()
-            writer = self._opened.writer
-            writer.execute("begin immediate")
-            with writer:
-                return work(writer)
+            return self._transacted(self._opened.patient, work, [*self._behind.values()])
         except (OSError, sqlite3.Error) as error:
             failure = StoreError(f"{self._path}: {error}")
             self._failure = time.monotonic(), failure
-            self._opened.writer.close()  # this rolls back
             self._is_broken = True
             if _is_damage(error):
                 self._set_aside(self._opened, error)
@@ -321,7 +436,7 @@ class SqliteStore:
 
     def _reopen(self) -> None:
         opened = self._open()
-        with self._reading:
+        with self._calling:
             former, self._opened = self._opened, opened
             former.close()
         self._is_broken = False
@@ -342,21 +457,21 @@ class SqliteStore:
     def _connected(self) -> _Opened:
         os.close(os.open(self._path, os.O_RDONLY | os.O_CREAT, _OWNER_ONLY))
         with ExitStack() as undo:
-            writer = _connection(self._path, _LOCK_SECONDS, undo)
+            patient = _connection(self._path, _LOCK_SECONDS, undo)
             # Looked for first: `create table if not exists` needs the lock.
-            found = writer.execute("select 1 from sqlite_master where name = 'versions_3_by_key'")
+            found = patient.execute("select 1 from sqlite_master where name = 'versions_3_by_key'")
             if found.fetchone() is None:
-                writer.executescript(_SCHEMA)
-            reader = _connection(self._path, _READ_LOCK_SECONDS, undo)
+                patient.executescript(_SCHEMA)
+            quick = _connection(self._path, _QUICK_LOCK_SECONDS, undo)
             undo.pop_all()
-            return _Opened(self._identity(), writer, reader)
+            return _Opened(self._identity(), patient, quick)
 
     def _set_aside(self, opened: _Opened, error: Exception) -> None:
         """Rename a damaged file, in the thread, unless another process did; keep it for people."""
         if opened is not self._opened:
             return
         self._is_broken = True
-        with self._reading:
+        with self._calling:
             opened.close()
         with suppress(OSError), self._lock():
             if self._identity() == opened.identity:
@@ -397,6 +512,7 @@ def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Con
     connection.execute("pragma journal_mode = wal")
     # With a write-ahead log, NORMAL can lose the last commits in a power cut, but damage nothing.
     connection.execute("pragma synchronous = normal")
+    connection.execute("pragma wal_autocheckpoint = 0")  # callers must not wait for the disk
     connection.execute("pragma mmap_size = 0")  # a truncated file would kill this process
     connection.text_factory = _as_text
     return connection
@@ -422,12 +538,16 @@ def _forget(writer: sqlite3.Connection, key: str) -> bool:
     return forgotten.rowcount > 0
 
 
-def _release(writer: sqlite3.Connection, lease: Lease) -> None:
-    values = _text(lease.origin), lease.token
+def _release(writer: sqlite3.Connection, key: str, token: str) -> None:
+    values = key, token
     writer.execute("delete from files_3 where key = ? and token = ? and record is null", values)
     writer.execute(
         "update files_3 set token = null, until = null where key = ? and token = ?", values
     )
+
+
+def _nothing(_: sqlite3.Connection) -> None:
+    """Work for a transaction that only writes the entries that wait."""
 
 
 def _used_octets(writer: sqlite3.Connection) -> int:
