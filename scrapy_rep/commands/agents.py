@@ -352,8 +352,8 @@ def _write_summary(found: Sequence[Binding], call: Call) -> None:
         call.table(rows)
         call.line()
     for purpose, question in _QUESTIONS.items():
-        asked = [one for one in found if one.crawler.purpose == purpose]
-        _write_question(f"who can {question}", asked, call)
+        own = [one for one in found if one.crawler.purpose == purpose]
+        _write_question(f"who can {question}", own, call)
 
 
 def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:

@@ -8,6 +8,7 @@ import json
 import re
 import secrets
 import sys
+from collections import Counter
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,7 +16,7 @@ from typing import Any, TextIO
 
 from scrapy import Request
 
-from scrapy_rep.decisions.replay import with_grounds
+from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS, Replayer, with_grounds
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
@@ -26,14 +27,15 @@ from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
+from scrapy_rep.protocol.verdict import Verdict
 
-from .replaying import replay
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import count_of, csv_cell, cut, moment, safe, span
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
+_DIFFERENCES_SHOWN = 20
 _KEY_OCTETS = 1 << 10
 _DONE = {records.DROP: "dropped"}  # the other outcomes are words
 
@@ -57,9 +59,9 @@ def run(call: Call) -> int:
         path = Path(options.run)
         if action == "verify":
             return _verify(path, call)
-        return {"explain": _explain, "replay": replay, "redact": redact, "export": export}[action](
-            run_at(path), call
-        )
+        return {"explain": _explain, "replay": _replay, "redact": _redact, "export": _export}[
+            action
+        ](run_at(path), call)
     except TrailError as error:
         raise CommandError(str(error)) from error
 
@@ -199,7 +201,7 @@ def _explain(run: Run, call: Call) -> int:
             call.lines([*_explanation(record, policy, body), ""])
     if status == FOUND:
         call.terminal.complain(f"{safe(run.name)} has no decision on {url}")
-    return told_of_damage(run, call, status)
+    return _told_of_damage(run, call, status)
 
 
 def _spellings(run: Run, url: str) -> set[str]:
@@ -291,6 +293,43 @@ def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
         yield f"    {lead} {safe(hop['uri'])} ({safe(came)}{when}{copied})"
 
 
+def _replay(run: Run, call: Call) -> int:
+    """Judge again, and show the results.
+
+    Raises:
+        RepError: the policy or the agent is invalid.
+    """
+    replayer = Replayer(run, preset=call.options.policy, agent=call.options.agent)
+    counts: Counter[str] = Counter()
+    for record, outcome, count in replayer.outcomes():
+        counts[outcome.word] += count
+        if outcome.word == DIFFERS and (call.is_json or counts[DIFFERS] <= _DIFFERENCES_SHOWN):
+            _tell_difference(record, outcome.now, call)
+    differing = counts[DIFFERS]
+    if call.is_json:
+        call.row({"run": run.name, "counts": counts})
+    else:
+        if differing > _DIFFERENCES_SHOWN:
+            call.line(f"... of {count_of(differing, 'difference')}; --json writes all")
+        held = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
+        call.line(f"{safe(run.name)}: {held or 'no decisions'}")
+    if differing:
+        return FOUND
+    return OK if counts.total() == counts[CONFIRMED] else UNSETTLED
+
+
+def _tell_difference(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
+    if call.is_json:
+        held = now and {"allowed": now.allowed, "reason": now.reason.name, "line": now.line}
+        call.row({"t": "difference", "decision": record, "now": held})
+        return
+    word = "allowed" if record["allowed"] else "disallowed"
+    before = f"{word}, {safe(record['reason'])}, line {record.get('line', 0)}"
+    call.line(f"{safe(record['url'])} (number {record['n']})")
+    call.line(f"  in the trail: {before}")
+    call.line(f"  now: {safe(now)}")
+
+
 _URLS = ("url", "page", "uri", "location", "licence")
 _COLUMNS = (
     *("n", "at", "t", "url", "allowed", "reason", "line", "rule", "group", "by", "outcome"),
@@ -298,7 +337,7 @@ _COLUMNS = (
 )
 
 
-def redact(run: Run, call: Call) -> int:
+def _redact(run: Run, call: Call) -> int:
     """Write a new trail without queries; its manifest names the old one.
 
     Raises:
@@ -365,7 +404,7 @@ def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> N
     (target / MANIFEST).write_text(json.dumps(held, indent=2) + "\n", encoding="ascii")
 
 
-def export(run: Run, call: Call) -> int:
+def _export(run: Run, call: Call) -> int:
     """Write each decision with the facts of its policy."""
     count, output = 0, call.options.output
     with _opened(output) as file:
@@ -380,10 +419,10 @@ def export(run: Run, call: Call) -> int:
                 table.writerow([csv_cell(row.get(name, "")) for name in _COLUMNS])
     if output is not None:
         call.line(f"{output}: {count:,} decisions")
-    return told_of_damage(run, call, OK if count else FOUND)
+    return _told_of_damage(run, call, OK if count else FOUND)
 
 
-def told_of_damage(run: Run, call: Call, status: int) -> int:
+def _told_of_damage(run: Run, call: Call, status: int) -> int:
     """The exit status of a command that has read all records; damage is reported, and not OK."""
     if not run.damaged_count:
         return status

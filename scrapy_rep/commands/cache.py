@@ -18,7 +18,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 from .inputs import named_origin
-from .kept import Kept, answer_words, is_watched, kept_store, refreshed
+from .project_store import ProjectStore, answer_words, is_watched, project_store, refreshed
 from .running import FOUND, OK, UNREACHABLE, Call, CommandError
 from .terminal import count_of, date, distance, safe, step_dict, way_words, when
 
@@ -37,25 +37,25 @@ def run(call: Call) -> int:
                 "refresh uses the USER_AGENT of this project: set it with -s instead"
             )
         return _refresh(named, call)
-    with kept_store(call.settings) as kept:
-        return _DO[action](kept, _keys(kept, named, call), call)
+    with project_store(call.settings) as stored:
+        return _DO[action](stored, _keys(stored, named, call), call)
 
 
-def _keys(kept: Kept, named: list[Origin], call: Call) -> list[Key]:
+def _keys(stored: ProjectStore, named: list[Origin], call: Call) -> list[Key]:
     """The keys to act on; if the store cannot list, those of this project's crawls."""
     action, agent = call.options.action, call.options.user_agent
-    if named and action in ("show", "log") and not isinstance(kept.store, Browsable):
-        return list(map(kept.key, named))
+    if named and action in ("show", "log") and not isinstance(stored.store, Browsable):
+        return list(map(stored.key, named))
     return [
         key
-        for key in kept.browsable(action).keys()  # noqa: SIM118 - not a dict
+        for key in stored.browsable(action).keys()  # noqa: SIM118 - not a dict
         if (not named or key.origin in named)
         and (agent is None or agent.lower() in key.user_agent.lower())
     ]
 
 
-def _list(kept: Kept, keys: list[Key], call: Call) -> int:
-    rows = [_row(entry, kept) for entry in kept.entries(keys)]
+def _list(stored: ProjectStore, keys: list[Key], call: Call) -> int:
+    rows = [_row(entry, stored) for entry in stored.entries(keys)]
     if not rows:
         call.terminal.complain("nothing is stored")
         return FOUND
@@ -63,12 +63,12 @@ def _list(kept: Kept, keys: list[Key], call: Call) -> int:
     return OK
 
 
-def _row(entry: Entry, kept: Kept) -> tuple[str, ...]:
+def _row(entry: Entry, stored: ProjectStore) -> tuple[str, ...]:
     known, key = entry.known, key_of(entry.origin)
     event = known.outage.event if known.outage else known.copy.event if known.copy else None
     return (
         _place(key),
-        kept.standing(key, known).state.name.lower().replace("_", " "),
+        stored.standing_of(key, known).state.name.lower().replace("_", " "),
         "-" if event is None else name_of(event),
         f"{len(known.copy.body):,}" if known.copy else "-",
         distance(known.copy.fetched_at) if known.copy else "never",
@@ -86,10 +86,10 @@ def _key_words(key: Key) -> str:
     return f"{_place(key)} (fetched as {safe(key.asker)})" if key.asker else _place(key)
 
 
-def _show(kept: Kept, keys: list[Key], call: Call) -> int:
+def _show(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     if call.options.body:
         keys = [key for key in keys if key.path == ROBOTS_TXT_PATH]
-    entries = list(kept.entries(keys))
+    entries = list(stored.entries(keys))
     found = {key_of(entry.origin).origin for entry in entries}
     named = dict.fromkeys(map(named_origin, call.options.origins))
     missing = [origin for origin in named if origin not in found]
@@ -100,13 +100,13 @@ def _show(kept: Kept, keys: list[Key], call: Call) -> int:
             call.terminal.octets(entry.known.copy.body if entry.known.copy else b"")
         else:
             call.line(call.paint(_place(key_of(entry.origin)), "bold"))
-            call.lines(_words(entry, kept), "  ")
+            call.lines(_words(entry, stored), "  ")
     return FOUND if missing else OK
 
 
-def _words(entry: Entry, kept: Kept) -> Iterator[str]:
+def _words(entry: Entry, stored: ProjectStore) -> Iterator[str]:
     key, known = key_of(entry.origin), entry.known
-    stands = kept.standing(key, known)
+    stands = stored.standing_of(key, known)
     yield f"state: {stands.state.name.lower().replace('_', ' ')}: {stands.state.value}"
     if key.path == ROBOTS_TXT_PATH:
         meaning = stands.meaning.value if stands.meaning else "none until it is fetched again"
@@ -145,8 +145,8 @@ def _outage_words(outage: Outage) -> Iterator[str]:
     yield f"next try: {when(outage.retry_at)}"
 
 
-def _log(kept: Kept, keys: list[Key], call: Call) -> int:
-    found = {key: kept.versions(key) for key in keys if not is_watched(key)}
+def _log(stored: ProjectStore, keys: list[Key], call: Call) -> int:
+    found = {key: stored.versions(key) for key in keys if not is_watched(key)}
     for key, versions in found.items():
         if versions:
             call.line(call.paint(_key_words(key), "bold"))
@@ -155,7 +155,7 @@ def _log(kept: Kept, keys: list[Key], call: Call) -> int:
     if not any(found.values()):
         call.terminal.complain("no such entry is stored")
         return FOUND
-    note = _history_note(kept, call)
+    note = _history_note(stored, call)
     if note:
         call.terminal.complain(f"note: {note}")
     return OK
@@ -171,10 +171,10 @@ def _version_row(copy: Copy) -> tuple[str, ...]:
     return date(copy.fetched_at), date(copy.confirmed_at), answer, octets, digest
 
 
-def _history_note(kept: Kept, call: Call) -> str:
+def _history_note(stored: ProjectStore, call: Call) -> str:
     """The reason why only the latest version is there."""
-    if not isinstance(kept.store, Remembering):
-        kind = type(kept.store).__qualname__
+    if not isinstance(stored.store, Remembering):
+        kind = type(stored.store).__qualname__
         method = "to keep more, implement scrapy_rep.cache.base.Remembering"
         return f"{kind} keeps only the latest version; {method}"
     if not call.ours.store_versions:
@@ -187,10 +187,11 @@ def _history_note(kept: Kept, call: Call) -> str:
     return ""
 
 
-def _purge(kept: Kept, keys: list[Key], call: Call) -> int:
+def _purge(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     if call.options.all and keys and not call.options.yes:
-        _confirm(count_of(len(keys), "entry", "entries"), call)
-    browsable = kept.browsable("purge")
+        entries = count_of(len(keys), "entry", "entries")
+        call.confirm(f"Delete {entries} from this project's store?")
+    browsable = stored.browsable("purge")
     purged = [key for key in keys if browsable.forget(key).result()]
     for key in purged:
         call.line(f"purged {_key_words(key)}")
@@ -199,33 +200,18 @@ def _purge(kept: Kept, keys: list[Key], call: Call) -> int:
     return OK if purged else FOUND
 
 
-def _confirm(what: str, call: Call) -> None:
-    """Continue only if the user confirms at the terminal.
-
-    Raises:
-        CommandError: the user declines, or there is no terminal.
-    """
-    answer = call.terminal.ask(f"Delete {what} from this project's store? [y/N] ")
-    if answer is None:
-        raise CommandError(
-            f"purge --all would delete {what}; without a terminal to confirm, give --yes"
-        )
-    if answer.strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing was deleted")
-
-
-def _export(kept: Kept, keys: list[Key], call: Call) -> int:
+def _export(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     status = FOUND
-    for entry in kept.entries(keys):
-        call.row(_as_dict(entry, kept))
+    for entry in stored.entries(keys):
+        call.row(_as_dict(entry, stored))
         status = OK
     return status
 
 
-def _as_dict(entry: Entry, kept: Kept) -> dict[str, Any]:
+def _as_dict(entry: Entry, stored: ProjectStore) -> dict[str, Any]:
     """An entry as JSON: the body as text, or in base64 if it is not UTF-8."""
     key, copy, outage = key_of(entry.origin), entry.known.copy, entry.known.outage
-    stands = kept.standing(key, entry.known)
+    stands = stored.standing_of(key, entry.known)
     return {
         "origin": str(key.origin),
         "user_agent": key.user_agent,

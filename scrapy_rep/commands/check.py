@@ -30,10 +30,10 @@ from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 from .expected import expected
 from .inputs import STDIN, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
 from .judging import Judge, JudgedStream, Judgement
-from .kept import fresh_copies, kept_store, refreshed
 from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
 from .page_check import show_pages, show_usage
+from .project_store import fresh_copies, project_store, refreshed
 from .running import Call, CommandError
 from .sitemap_check import show_sitemaps
 from .terminal import count_of, safe
@@ -130,12 +130,12 @@ def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
             JudgedStream(first, governed, call, partial(_judge, call, since), tell).run()
         return
     judges: dict[Origin, Judge] = {}
-    with kept_store(call.settings) as kept:
+    with project_store(call.settings) as stored:
 
         def judge_of(url: str) -> Judge:
             origin = origin_of(url)
             if origin not in judges:
-                judges[origin] = _judge(call, since, origin, kept.policy(origin))
+                judges[origin] = _judge(call, since, origin, stored.policy(origin))
             return judges[origin]
 
         _judge_one_by_one(urls, judge_of, tell, call)
@@ -166,7 +166,7 @@ def _judge(call: Call, since: float, origin: Origin, policy: Policy | None) -> J
 
 def _has_store(call: Call) -> bool:
     try:
-        with kept_store(call.settings, must_exist=False):
+        with project_store(call.settings, must_exist=False):
             return True
     except (CommandError, StoreError):  # a crawl would fetch all files
         return False

@@ -49,8 +49,8 @@ def run(call: Call) -> int:
     _check(call)
     is_file = options.list != STDIN
     path = options.resume or (f"{options.list}.collect" if is_file else None)
-    asked = f"{options.list} --scheme {options.scheme} --www {options.www} --column {wanted.column}"
-    progress = Progress.load(Path(path) if path else None, asked)
+    job = f"{options.list} --scheme {options.scheme} --www {options.www} --column {wanted.column}"
+    progress = Progress.load(Path(path) if path else None, job)
     total = sum(1 for _ in origins_of(lines_of(options.list), wanted)) if is_file else 0
     begun, began_at = progress.count, time.monotonic()
     call.settings = call.settings.copy()
@@ -192,11 +192,11 @@ class Progress:
         done: the number of targets from the first on that are all done.
         beyond: the numbers of later targets that are done.
         counts: numbers of targets by access result and by event.
-        asked: the list and the options in words; others have another progress.
+        job: the list and the options in words; others have another progress.
         path: of the progress file; None for none.
     """
 
-    asked: str
+    job: str
     path: Path | None = None
     done: int = 0
     beyond: set[int] = field(default_factory=set)
@@ -226,7 +226,7 @@ class Progress:
             return
         self._saved_at = time.monotonic()
         found = {
-            "asked": self.asked,
+            "job": self.job,
             "done": self.done,
             "beyond": sorted(self.beyond),
             "counts": dict(self.counts),
@@ -239,25 +239,25 @@ class Progress:
             self.path.unlink(missing_ok=True)
 
     @classmethod
-    def load(cls, path: Path | None, asked: str) -> Progress:
+    def load(cls, path: Path | None, job: str) -> Progress:
         """Read the progress, or start with none.
 
         Raises:
             CommandError: the file is not a progress file, or is for another list or other options.
         """
         if path is None:
-            return cls(asked)
+            return cls(job)
         try:
             found = json.loads(path.read_text(encoding="utf-8"))
             counts = Counter({str(n): int(c) for n, c in found["counts"].items()})
-            loaded = cls(found["asked"], path, int(found["done"]), {*found["beyond"]}, counts)
+            loaded = cls(found["job"], path, int(found["done"]), {*found["beyond"]}, counts)
         except FileNotFoundError:
-            return cls(asked, path)
+            return cls(job, path)
         except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
             raise CommandError(f"{path}: cannot resume from this file ({error!r})") from error
-        if loaded.asked != asked:
+        if loaded.job != job:
             raise CommandError(
-                f"{path}: this file is for another list or other options ({loaded.asked}): delete "
+                f"{path}: this file is for another list or other options ({loaded.job}): delete "
                 "it to start again, or name another with --resume"
             )
         return loaded
@@ -316,24 +316,24 @@ def _stop() -> Iterator[Event]:
     signal only stops new work, and the engine ends once all is done. The next signal is Scrapy's
     first, and the one after it ends the process.
     """
-    asked = Event()
+    stop = Event()
 
-    def ask(*_: object) -> None:
-        asked.set()
-        hear_no_more()
+    def set_stop(*_: object) -> None:
+        stop.set()
+        restore()
         with suppress(OSError):  # not by a stream: the interrupted code may be writing to it
             os.write(2, f"\n{_STOPPING}\n".encode())
 
-    def hear_no_more() -> None:
+    def restore() -> None:
         for number, handler in before.items():
-            if signal.getsignal(number) is ask:
+            if signal.getsignal(number) is set_stop:
                 signal.signal(number, handler)
 
-    before = {number: signal.signal(number, ask) for number in (signal.SIGINT, signal.SIGTERM)}
+    before = {number: signal.signal(number, set_stop) for number in (signal.SIGINT, signal.SIGTERM)}
     try:
-        yield asked
+        yield stop
     finally:
-        hear_no_more()
+        restore()
 
 
 @dataclass(slots=True)

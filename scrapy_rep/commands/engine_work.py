@@ -55,7 +55,7 @@ _OURS: dict[str, Any] = {
 }
 
 
-def ask(
+def fetch_now(
     call: Call, origins: Sequence[Origin], copies: dict[Origin, Copy | None] | None = None
 ) -> dict[Origin, Answer]:
     """Fetch the robots.txt of sites now, regardless of the store, a few at a time.

@@ -153,8 +153,4 @@ async def _confirm(
         count=count_of(count, "queued request"),
         letters=count_of(letters, "dead letter"),
     )
-    answer = call.terminal.ask(f"{question} [y/N] ")
-    if answer is None:
-        raise CommandError(f"{question} Without a terminal to confirm, give --yes")
-    if answer.strip().lower() not in ("y", "yes"):
-        raise CommandError("nothing was deleted")
+    call.confirm(question)

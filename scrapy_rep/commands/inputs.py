@@ -341,7 +341,7 @@ def _former(argument: str, settings: Settings) -> Input:
     Raises:
         CommandError: the date does not exist, or no version of that time is known.
     """
-    from .kept import version_of
+    from .project_store import version_of
 
     parts = _DATED.fullmatch(argument)
     assert parts is not None  # noqa: S101 - the caller has checked
@@ -373,13 +373,13 @@ def _answers(call: Call, origins: Iterable[Origin]) -> dict[Origin, tuple[Answer
     if not wanted:
         return {}
     from . import engine_work
-    from .kept import fresh_copies
+    from .project_store import fresh_copies
 
     copies = {} if call.options.refresh else fresh_copies(call.settings, wanted)
     found = {origin: answer_of(copy) for origin, copy in copies.items()}
     left = [origin for origin in wanted if origin not in found]
     if left:
-        answers = engine_work.ask(call, left)
+        answers = engine_work.fetch_now(call, left)
         now = Freshness(time.time(), is_stored=False)
         found.update({origin: (answers[origin], now) for origin in left})
     return found

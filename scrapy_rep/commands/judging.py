@@ -32,9 +32,9 @@ from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 
 from .engine_work import in_engine
 from .inputs import Freshness, Input, is_url, origin_of, read
-from .kept import reading_of
 from .named_agents import Agent
 from .opinions import Opinion, Opinions
+from .project_store import reading_of
 from .running import FOUND, OK, UNREACHABLE, Call
 from .terminal import moment, safe, step_dict, way_words
 
@@ -74,13 +74,13 @@ class Judge:
         origin: Origin,
         policy: Policy | None,
         call: Call,
-        asked_since: float,
+        since: float,
         body: bytes | None = None,
     ) -> Judge:
-        """The judge for one origin; an answer older than `asked_since` is from the store."""
+        """The judge for one origin; an answer older than `since` is from the store."""
         freshness = None
         if policy is not None and policy.asked_at:
-            freshness = Freshness(policy.asked_at, is_stored=policy.asked_at < asked_since)
+            freshness = Freshness(policy.asked_at, is_stored=policy.asked_at < since)
         return cls(origin, policy, call, body, freshness)
 
     @classmethod

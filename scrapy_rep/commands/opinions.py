@@ -26,7 +26,7 @@ from .running import CommandError
 _SECONDS = 10.0  # for one file and URL, including the start of the process
 _CONTEXT = multiprocessing.get_context("spawn")
 
-Ask = Callable[[str, str], bool]
+MayFetch = Callable[[str, str], bool]
 """A function that tells whether an agent may fetch a URL."""
 
 
@@ -62,7 +62,7 @@ NAMES = (*_READERS, *_PARSERS)
 """The readers and parsers that are known by name."""
 
 
-def _ask_of(name: str, body: bytes) -> Ask:
+def _reader_of(name: str, body: bytes) -> MayFetch:
     """Have a parser read a file."""
     text = body.decode("utf-8", "replace")
     if name not in _PARSERS:  # a class with Scrapy's interface
@@ -84,27 +84,27 @@ def _ask_of(name: str, body: bytes) -> Ask:
         return lambda agent, url: parser.allowed(url, agent)
     else:
         parser = module.RobotsParser.from_string(text)
-    ask: Ask = parser.can_fetch
-    return ask
+    may_fetch: MayFetch = parser.can_fetch
+    return may_fetch
 
 
 def _serve(name: str, pipe: Connection) -> None:
     """Answer questions until there are no more; runs in the process of the parser."""
-    before, ask = b"", None
+    before, may_fetch = b"", None
     with suppress(EOFError, KeyboardInterrupt):
         while True:
             body, agent, url = pipe.recv()
             try:
-                if ask is None or body != before:
-                    before, ask = body, None
-                    ask = _ask_of(name, body)
-                answer: tuple[bool | None, str] = bool(ask(agent, url)), ""
+                if may_fetch is None or body != before:
+                    before, may_fetch = body, None
+                    may_fetch = _reader_of(name, body)
+                answer: tuple[bool | None, str] = bool(may_fetch(agent, url)), ""
             except Exception as error:  # noqa: BLE001 - any error of the parser
                 answer = None, f"it failed: {type(error).__name__}: {error}"[:200]
             pipe.send(answer)
 
 
-class _Reader:
+class _OwnReader:
     """A reader of ours, which needs no process of its own."""
 
     def __init__(self, reader: Reader) -> None:
@@ -167,7 +167,7 @@ class _Parser:
 
 
 class Opinions:
-    """Several parsers, asked one after the other."""
+    """Several parsers, one after the other."""
 
     def __init__(self, names: Iterable[str]) -> None:
         """Check the names of the parsers.
@@ -179,7 +179,7 @@ class Opinions:
         for name in wanted:
             _check(name)
         self._parsers = [
-            _Reader(_READERS[name]) if name in _READERS else _Parser(name) for name in wanted
+            _OwnReader(_READERS[name]) if name in _READERS else _Parser(name) for name in wanted
         ]
 
     def of(self, body: bytes, agent: str, url: str) -> tuple[Opinion, ...]:

@@ -33,8 +33,8 @@ from scrapy_rep.signals import QUEUE
 from .engine_work import answer_to, in_engine
 from .inputs import origin_of, read, refuse_odd_path
 from .judging import Judges
-from .kept import kept_store
 from .named_agents import Agent, verdict_word
+from .project_store import project_store
 from .running import FOUND, UNREACHABLE, Call, CommandError
 from .terminal import count_of, moment, safe, when
 
@@ -278,9 +278,9 @@ def show_usage(call: Call, agents: Sequence[Agent]) -> None:
     if not options.cached:
         in_engine(call, lambda crawler: _look_at_usage(crawler, agents, call))
         return
-    with kept_store(call.settings) as kept:
+    with project_store(call.settings) as stored:
         for url, origin in origins.items():
-            policy = kept.policy(origin)
+            policy = stored.policy(origin)
             if policy is not None:
                 _tell_of_site(url, policy, agents, call)
                 continue

@@ -108,6 +108,18 @@ class Call:
         words = str(text).replace("scrapy rep ", f"{self.program} ")
         self.terminal.complain(f"{self.program} {self.name}: {words}")
 
+    def confirm(self, question: str) -> None:
+        """Go on only if the user confirms at the terminal.
+
+        Raises:
+            CommandError: the user declines, or there is no terminal.
+        """
+        answer = self.terminal.ask(f"{question} [y/N] ")
+        if answer is None:
+            raise CommandError(f"{question} Without a terminal to confirm, give --yes")
+        if answer.strip().lower() not in ("y", "yes"):
+            raise CommandError("nothing was deleted")
+
     def end_with(self, status: int) -> None:
         """Note an exit status; the highest one counts."""
         self.status = max(self.status, status)
@@ -232,7 +244,7 @@ def add_help(parser: ArgumentParser, name: str) -> None:
         parser.usage = f"%(prog)s [option ...] {lines[0].split()[1]}"
 
 
-class _Files(Action):
+class _Wildcards(Action):
     """Expands wildcards in names of files, as shells do, except those of Windows."""
 
     def __call__(self, parser: Any, namespace: Namespace, values: Any, *_: Any) -> None:  # noqa: ARG002
@@ -256,7 +268,7 @@ def _facts(value: str, *, is_option: bool) -> dict[str, Any]:
     kind = _TYPES.get(value, str)
     facts: dict[str, Any] = {"type": kind, "metavar": value}
     if is_many and not is_option and value.startswith(_PATHS):
-        facts["action"] = _Files
+        facts["action"] = _Wildcards
     if value.islower():
         # Many words do not fit into the usage.
         is_long = is_option and len(value) > _METAVAR_CELLS

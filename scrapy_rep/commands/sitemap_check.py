@@ -53,14 +53,14 @@ def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
         for name in call.options.sitemap:
             judges.left_count = 0
             walk = _SitemapWalk(crawler, name, call)
-            await _Tally(walk, judges, agents, crawler, call).judge()
+            await _SitemapResults(walk, judges, agents, crawler, call).judge()
         judges.tell_files()
 
     in_engine(call, work)
 
 
 @dataclass
-class _Tally:
+class _SitemapResults:
     """The results for the sitemaps of one site.
 
     Its size is bounded by the agents and the rules of the judging files.

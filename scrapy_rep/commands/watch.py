@@ -9,8 +9,8 @@ from scrapy_rep.protocol.document import parse
 
 from .diff import show_differences
 from .inputs import Freshness, Input, origin_of
-from .kept import answer_words, kept_store, refreshed, watch_key
 from .named_agents import agents_of
+from .project_store import answer_words, project_store, refreshed, watch_key
 from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call
 from .terminal import date
 
@@ -19,11 +19,11 @@ def run(call: Call) -> None:
     """Fetch the files now, as `refresh` does, and compare; the highest exit status counts."""
     agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
     origins = list(dict.fromkeys(map(origin_of, call.options.urls)))
-    with kept_store(call.settings, must_exist=False) as kept:
-        keys = {origin: watch_key(kept.key(origin)) for origin in origins}
-        copies = {origin: kept.known(key).copy for origin, key in keys.items()}
+    with project_store(call.settings, must_exist=False) as stored:
+        keys = {origin: watch_key(stored.key(origin)) for origin in origins}
+        copies = {origin: stored.known(key).copy for origin, key in keys.items()}
     found = list(refreshed(origins, call))
-    with kept_store(call.settings, must_exist=False) as kept:
+    with project_store(call.settings, must_exist=False) as stored:
         for origin, answer, known in found:
             uri, words, before = origin.robots_txt_uri, answer_words(answer), copies[origin]
             now = known.copy if known is not None and known.outage is None else None
@@ -38,7 +38,7 @@ def run(call: Call) -> None:
                 call.end_with(_changed(uri, before, now, agents, call))
             elif call.options.verbose:
                 call.complain(f"{uri}: unchanged, {words}")
-            kept.put(keys[origin], Knowledge(now))  # also if unchanged: stores drop old entries
+            stored.put(keys[origin], Knowledge(now))  # also if unchanged: stores drop old entries
 
 
 def _changed(uri: str, before: Copy, now: Copy, agents: list[str] | None, call: Call) -> int:

@@ -39,7 +39,7 @@ class Site:
 @pytest.fixture
 def site(monkeypatch: pytest.MonkeyPatch) -> Site:
     site = Site()
-    monkeypatch.setattr(engine_work, "ask", site.ask)
+    monkeypatch.setattr(engine_work, "fetch_now", site.ask)
     return site
 
 

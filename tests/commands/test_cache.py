@@ -149,7 +149,7 @@ class TestPurgeAll:
     def test_nobody_is_there(self, settings: dict[str, Any]) -> None:
         done = rep("cache", "purge", "--all", settings=settings)
         assert (done.status, done.out) == (2, "")
-        assert "would delete 3 entries" in done.err
+        assert "Delete 3 entries from this project's store? Without a terminal" in done.err
         assert "give --yes" in done.err
         assert rep("cache", "list", settings=settings).out.count("\n") == 4
 

@@ -172,7 +172,7 @@ class TestSites:
                 for origin in origins
             }
 
-        monkeypatch.setattr(engine_work, "ask", ask)
+        monkeypatch.setattr(engine_work, "fetch_now", ask)
         done = rep("lint", "https://h/", "--both-schemes", "--select", "REP0")
         assert done.status == 0
         assert "REP012 warning" in done.out

@@ -49,7 +49,7 @@ _READ_AT_A_TIME = 64
 _WATCH_VARIANT = "watch"
 
 
-class Kept:
+class ProjectStore:
     """An open store, and the identity with which this project's crawls fetch by default.
 
     Attributes:
@@ -131,7 +131,7 @@ class Kept:
             reading = reading_of(override.text or b"", uri)
             return Policy(origin, None, meaning, reading, (), source=OVERRIDE)
         known = self.known(self.key(origin))
-        stands = self.standing(self.key(origin), known)
+        stands = self.standing_of(self.key(origin), known)
         if stands.meaning is None:
             return None
         reading = Reading.of_nothing(origin)
@@ -147,7 +147,7 @@ class Kept:
             reading = Reading(robots_txt, rules, digest_of(body))
         return Policy.standing(origin, known, stands, reading, ())
 
-    def standing(self, key: Key, known: Knowledge) -> Standing:
+    def standing_of(self, key: Key, known: Knowledge) -> Standing:
         """The state of a robots.txt or tdmrep.json, by this project's settings."""
         if key.path != ROBOTS_TXT_PATH:
             return standing(known, time.time(), tdmrep_rules(self._ours))
@@ -159,7 +159,7 @@ class Kept:
 
 
 @contextmanager
-def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Kept]:
+def project_store(settings: Settings, *, must_exist: bool = True) -> Iterator[ProjectStore]:
     """The store of this project's crawls.
 
     Raises:
@@ -183,7 +183,7 @@ def kept_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Kept]
         else:
             store = own_store(Crawler(Spider, settings), ours.store)
         undo.callback(_close, store)
-        yield Kept(store, settings)
+        yield ProjectStore(store, settings)
 
 
 def _close(store: Store) -> None:
@@ -237,8 +237,8 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
         CommandError: no version of that time is known.
         StoreError: the store cannot be read.
     """
-    with kept_store(settings) as kept:
-        versions = kept.versions(kept.key(origin))
+    with project_store(settings) as stored:
+        versions = stored.versions(stored.key(origin))
     found = as_of(versions, instant)
     if found is not None:
         return found
@@ -255,10 +255,10 @@ def fresh_copies(settings: Settings, origins: Sequence[Origin]) -> dict[Origin, 
     """The copies in the store that a crawl would use without a request."""
     found: dict[Origin, Copy] = {}
     try:
-        with kept_store(settings) as kept:
-            for key in map(kept.key, origins):
-                known = kept.known(key)
-                stands, copy = kept.standing(key, known), known.copy
+        with project_store(settings) as stored:
+            for key in map(stored.key, origins):
+                known = stored.known(key)
+                stands, copy = stored.standing_of(key, known), known.copy
                 if copy is None or known.outage is not None or stands.meaning is None:
                     continue
                 if time.time() < min(stands.due_at, copy.fresh_until):
@@ -274,18 +274,18 @@ def refreshed(named: list[Origin], call: Call) -> Iterator[tuple[Origin, Answer,
     An answer counts as in a crawl, so a failure leaves the copy in place. A local failure says
     nothing about the site, and is not stored: then None is yielded.
     """
-    with kept_store(call.settings, must_exist=not named) as kept:
+    with project_store(call.settings, must_exist=not named) as stored:
         origins = named
         if not named:  # all that this project's crawls fetched
-            keys = kept.browsable("refresh --all").keys()
-            origins = [key.origin for key in keys if key == kept.key(key.origin)]
-        known = {origin: kept.known(kept.key(origin)) for origin in origins}
+            keys = stored.browsable("refresh --all").keys()
+            origins = [key.origin for key in keys if key == stored.key(key.origin)]
+        known = {origin: stored.known(stored.key(origin)) for origin in origins}
         copies = {origin: known[origin].copy for origin in origins}
-        answers = engine_work.ask(call, origins, copies) if origins else {}
+        answers = engine_work.fetch_now(call, origins, copies) if origins else {}
         for origin in origins:
             answer, learnt = answers[origin], None
             if answer.event not in (Failure.LOCAL, Failure.GUARD):
-                learnt = kept.learn(origin, answer, known[origin])
+                learnt = stored.learn(origin, answer, known[origin])
             yield origin, answer, learnt
 
 
