@@ -29,7 +29,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.tokens import EVERYONE
 
-from .format import write
+from .format import put_out, refuse_to_write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
 from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe
@@ -190,8 +190,7 @@ def _order(binding: Binding) -> tuple[int, str, str]:
 
 def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> int:
     """Write the file with the access that is wanted for crawlers; the exit status."""
-    if call.options.write and not file.is_local:
-        raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
+    refuse_to_write(file, call)
     body = _body(file, call)
     old, before = parse(body, file.uri), outline(body, file.uri)
     if before.is_cut or before.codings:
@@ -215,10 +214,7 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
         is_fallback = crawler_of(group) in changed and group != crawler.name
         if is_fallback and crawler not in wanted:
             call.complain(f"note: {crawler.token} takes the group of {crawler.fallback}")
-    if call.options.write:
-        call.line(write(file, new))
-    else:
-        call.terminal.octets(new)
+    put_out(file, new, call)
     return OK
 
 

@@ -56,12 +56,9 @@ def run(call: Call) -> int:
             return _list(Path(root).expanduser(), call)
         if options.run is None:
             raise CommandError(f"{action} needs the folder of a run, such as audit/latest")
-        path = Path(options.run)
         if action == "verify":
-            return _verify(path, call)
-        return {"explain": _explain, "replay": _replay, "redact": _redact, "export": _export}[
-            action
-        ](run_at(path), call)
+            return _verify(Path(options.run), call)
+        return _OF_RUN[action](run_at(Path(options.run)), call)
     except TrailError as error:
         raise CommandError(str(error)) from error
 
@@ -450,3 +447,6 @@ def _rows(run: Run) -> Iterator[dict[str, Any]]:
         if record["t"] in records.NUMBERED:
             told = policy or {}
             yield {**{name: told[name] for name in wanted if name in told}, **record}
+
+
+_OF_RUN = {"explain": _explain, "replay": _replay, "redact": _redact, "export": _export}

@@ -54,8 +54,7 @@ def _look(call: Call, agents: Sequence[Agent]) -> None:
     """Judge pages and sitemaps."""
     options = call.options
     if options.refresh:
-        call.settings = call.settings.copy()
-        call.settings.set("REP_STORE", "memory", priority="cmdline")  # which is empty
+        call.set(REP_STORE="memory")  # which is empty
     if options.usage:
         show_usage(call, agents)
     elif options.page:

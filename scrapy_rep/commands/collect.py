@@ -53,13 +53,10 @@ def run(call: Call) -> int:
     progress = Progress.load(Path(path) if path else None, job)
     total = sum(1 for _ in origins_of(lines_of(options.list), wanted)) if is_file else 0
     begun, began_at = progress.count, time.monotonic()
-    call.settings = call.settings.copy()
-    for name, value in (
-        ("REP_CONCURRENT_FETCHES", options.at_once),
-        ("CONCURRENT_REQUESTS", max(options.at_once, 16)),
-        *([("REP_WARC_DIR", options.warc)] if options.warc else []),
-    ):
-        call.settings.set(name, value, priority="cmdline")
+    at_once = options.at_once
+    call.set(REP_CONCURRENT_FETCHES=at_once, CONCURRENT_REQUESTS=max(at_once, 16))
+    if options.warc:
+        call.set(REP_WARC_DIR=options.warc)
 
     def words() -> str:
         return _words(progress, begun, total, max(time.monotonic() - began_at, 1e-9))

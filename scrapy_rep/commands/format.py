@@ -41,8 +41,7 @@ def _format(file: Input, call: Call) -> int:
     """Rewrite one file."""
     options = call.options
     file.tell_freshness(call)
-    if options.write and not file.is_local:
-        raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
+    refuse_to_write(file, call)
     file.refuse_absent()
     errors = author_errors(file)
     refuse_unread(file, errors)
@@ -60,11 +59,26 @@ def _format(file: Input, call: Call) -> int:
         return OK if is_same else FOUND
     if options.diff:
         return show_diff(file, new, call)
-    if options.write:
+    put_out(file, new, call)
+    return OK
+
+
+def refuse_to_write(file: Input, call: Call) -> None:
+    """Refuse --write for an input that is not a file.
+
+    Raises:
+        CommandError: it is not a file.
+    """
+    if call.options.write and not file.is_local:
+        raise CommandError(f"--write needs a FILE, and {file.name} is not a file")
+
+
+def put_out(file: Input, new: bytes, call: Call) -> None:
+    """Write the new file: with --write over the old one, otherwise to standard output."""
+    if call.options.write:
         call.line(write(file, new))
     else:
         call.terminal.octets(new)
-    return OK
 
 
 def author_errors(file: Input) -> list[Finding]:

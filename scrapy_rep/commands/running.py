@@ -86,6 +86,11 @@ class Call:
 
         return RepSettings.of(self.settings)
 
+    def set(self, **settings: object) -> None:
+        """Overrule settings of the project."""
+        self.settings = self.settings.copy()
+        self.settings.setdict(settings, priority="cmdline")
+
     def lines(self, texts: Iterable[str], indent: str = "") -> None:
         """Write lines of output."""
         for text in texts:
