@@ -250,7 +250,8 @@ class SqliteStore:
         last = self._written(_nothing) if self._behind else done(None)
         self._hurry.set()
         self._thread.shutdown()
-        self._opened.close()
+        with self._calling:
+            self._opened.close()
         last.result()
 
     def _claim(
