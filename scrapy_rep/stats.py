@@ -162,12 +162,20 @@ class Journal:
 
     @property
     def tells_details(self) -> bool:
-        """Whether the log has lines at DEBUG."""
-        return self._logger.isEnabledFor(logging.DEBUG)
+        """Whether the log has lines at DEBUG: with LOG_LEVEL, Scrapy sets handlers, not loggers."""
+        logger: logging.Logger | None = self._logger
+        if not self._logger.isEnabledFor(logging.DEBUG):
+            return False
+        while logger is not None:
+            if any(handler.level <= logging.DEBUG for handler in logger.handlers):
+                return True
+            logger = logger.parent if logger.propagate else None
+        return False
 
     def debug(self, words: str, *values: object) -> None:
         """Log a detail, at DEBUG."""
-        self._log(logging.DEBUG, words, values)
+        if self.tells_details:
+            self._log(logging.DEBUG, words, values)
 
     def info(self, words: str, *values: object) -> None:
         """Log what is as it should be."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from functools import cached_property
 from hashlib import blake2b
 from pprint import pformat
 from typing import TYPE_CHECKING, Any
@@ -67,10 +68,8 @@ class Asker:
 
     def _variant(self, origin: Origin, meta: Mapping[str, Any]) -> str:
         settings, spider = self._crawler.settings, self._crawler.spider
-        facts: dict[str, Mapping[str, Any]] = {
-            "meta": self._fetch_meta,
-            "headers": _unusual_headers(settings.getdict("DEFAULT_REQUEST_HEADERS")),
-            "settings": {name: settings.get(name) for name in _SETTINGS_CREDENTIALS},
+        facts = {
+            **self._facts_of_settings,
             "spider": {name: getattr(spider, name, None) for name in _SPIDER_CREDENTIALS},
         }
         if origin.scheme == "ftp":
@@ -81,6 +80,16 @@ class Asker:
                 if settings.getpriority(name)  # 0 is Scrapy's own value: anonymous
             }
         return _digest(facts)
+
+    @cached_property
+    def _facts_of_settings(self) -> dict[str, Mapping[str, Any]]:
+        settings = self._crawler.settings  # which cannot change once a crawl runs
+        facts: dict[str, Mapping[str, Any]] = {
+            "meta": self._fetch_meta,
+            "headers": _unusual_headers(settings.getdict("DEFAULT_REQUEST_HEADERS")),
+            "settings": {name: settings.get(name) for name in _SETTINGS_CREDENTIALS},
+        }
+        return {name: fact for name, fact in facts.items() if _without_blanks(fact)}
 
 
 def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:

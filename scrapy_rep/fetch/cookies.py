@@ -39,17 +39,21 @@ class Cookies:
     """The cookies that the answers of one fetch have set."""
 
     def __init__(self) -> None:
-        self._jar = CookieJar(_Policy())
+        self._jar: CookieJar | None = None  # most fetches need none
 
     def keep(self, response: Response, request: Request) -> bool:
         """Keep the cookies of an answer; return whether it sets any."""
         if not response.headers.getlist(_SET_COOKIE):
             return False
+        if self._jar is None:
+            self._jar = CookieJar(_Policy())
         self._jar.extract_cookies(response, request)
         return True
 
     def add_to(self, request: Request) -> None:
         """Add the matching cookies to a request, after the cookies that it already carries."""
+        if self._jar is None:
+            return
         bare = Request(request.url)
         self._jar.add_cookie_header(bare)
         kept = _pairs_in(bare)

@@ -21,7 +21,7 @@ import math
 import random
 import socket
 import time
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -388,11 +388,11 @@ class FileFetch(FetchState):
                 break
             if way.cookies.keep(response, response.request or Request(uri)):
                 cookies_at = len(hops)
-            step = _step_after(response, hops, cookies_at)
+            headers = headers_of(response)
+            step = _step_after(response, headers, hops, cookies_at)
             if not isinstance(step, str):
                 self._count(file.stat(stats.RESPONSES))
                 self._count(file.stat(stats.RESPONSE_STATUS).format(response.status))
-                headers = headers_of(response)
                 event = file.event_of(step, headers, body)
                 answer = self._answer(event, body=body, headers=headers, confirms=is_conditional)
                 break
@@ -488,9 +488,11 @@ class FileFetch(FetchState):
             )
 
 
-def _step_after(response: Response, hops: Sequence[str], cookies_at: int) -> Event | str:
+def _step_after(
+    response: Response, headers: Mapping[str, str], hops: Sequence[str], cookies_at: int
+) -> Event | str:
     """The URI that an answer leads to, or the event that ends the fetch."""
-    if challenge_in(response.status, headers_of(response)):
+    if challenge_in(response.status, headers):
         return response.status  # an edge may redirect to its challenge
     location = response.headers.get(b"Location")
     return next_hop(hops, response.status, location, limit=LEAST_HOPS, cookies_at=cookies_at)

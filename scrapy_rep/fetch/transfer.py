@@ -17,6 +17,7 @@ import re
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from typing import TYPE_CHECKING, Any
 
 from scrapy.exceptions import ResponseDataLossError, StopDownload
@@ -185,7 +186,9 @@ class Transfer:
         The copy has separate headers, because Scrapy's decompression removes the Content-Encoding
         of the original, so that a truncated body would look complete.
         """
-        self.response = response.copy()
+        self.response = copy(response)  # `Response.copy` would check each of its parts again
+        self.response.headers = Headers()
+        dict.update(self.response.headers, response.headers)
 
     def has_enough_after(self, data: bytes) -> bool:
         """Whether nothing more is needed once these octets have come.
