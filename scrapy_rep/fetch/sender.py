@@ -19,13 +19,12 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-from scrapy import Request, signals
+from scrapy import Request
 from scrapy.exceptions import (
     DownloadCancelledError,
     IgnoreRequest,
     ResponseDataLossError,
 )
-from scrapy.http import Headers
 from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
@@ -42,7 +41,7 @@ from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
 from .fetch_state import PROXY, FetchPart, FetchState
-from .transfer import MARK, EnoughCameError, Transfer, headers_of
+from .transfer import MARK, Transfer, headers_of
 from .wires import Wires
 
 if TYPE_CHECKING:
@@ -83,14 +82,7 @@ class Sender:
         self._ticks = Ticks(_LOOK_SECONDS)
         self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
-        for handler, signal in (
-            (self._reached, signals.request_reached_downloader),
-            (self._left, signals.request_left_downloader),
-            (self._headers_received, signals.headers_received),
-            (self._bytes_received, signals.bytes_received),
-            (self._response_downloaded, signals.response_downloaded),
-        ):
-            crawler.signals.connect(handler, signal=signal)
+        self._wires: Wires | None = None
 
     async def send(
         self, fetch: FetchState, uri: str, conditions: Mapping[str, str]
@@ -147,7 +139,7 @@ class Sender:
             raise IgnoreRequest("the crawl is closing")
         engine = self._crawler.engine
         assert engine is not None  # noqa: S101 - without one, the crawl would be closing
-        Wires.of(self._crawler)
+        self._wires = self._wires or Wires.of(self._crawler)
         with self._downloader.one_place_more():
             return await engine.download_async(request)
 
@@ -275,43 +267,6 @@ class Sender:
 
     def _queued_count(self) -> int:
         return sum(fetch.part is FetchPart.SLOT for fetch, _ in self._under_way.values())
-
-    # What Scrapy tells
-
-    def _reached(self, request: Request) -> None:
-        """Note that our request, or its replacement by a middleware, has come to the downloader."""
-        transfer = Transfer.of(request)
-        if transfer is not None:
-            transfer.begin(request)
-            if transfer.cookies is not None:
-                transfer.cookies.add_to(request)
-
-    def _left(self, request: Request) -> None:
-        transfer = Transfer.of(request)
-        if transfer is not None:
-            transfer.is_back = True
-
-    def _headers_received(
-        self, headers: Headers, request: Request, body_length: Any = None
-    ) -> None:
-        transfer = Transfer.of(request)
-        if transfer is not None:
-            transfer.head_came(headers, body_length)
-            Wires.of(self._crawler).note_head(transfer)
-
-    def _bytes_received(self, data: bytes, request: Request) -> None:
-        transfer = Transfer.of(request)
-        if transfer is None:
-            return
-        # Set too late to bound the download itself. It bounds what Scrapy decompresses.
-        request.meta["download_maxsize"] = transfer.limit_octets + 1
-        if transfer.has_enough_after(data):
-            raise EnoughCameError(fail=False)
-
-    def _response_downloaded(self, response: Response, request: Request) -> None:
-        transfer = Transfer.of(request)
-        if transfer is not None and transfer.response is None:  # `Wires` did not see it
-            transfer.came(response)
 
 
 def _timeout_of(request: Request) -> float | None:

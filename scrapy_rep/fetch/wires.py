@@ -1,4 +1,7 @@
-"""Watches the connections of Scrapy's built-in handlers over which robots.txt files come.
+"""Watches robots.txt requests on their way, and the connections of Scrapy's built-in handlers.
+
+The signals of a robots.txt request are read where the crawl sends them. Handlers of signals would
+cost each page request as much as each robots.txt request, which is a few percent of its time.
 
 Scrapy does not tell how a connection ended, so a body without an announced length looks complete if
 its connection broke. Scrapy does not limit the head of an answer either. Both can be observed where
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
 
 _carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
 
-_STOPPING = frozenset({signals.headers_received, signals.bytes_received})
 _OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
 
 Download = Callable[["Request"], Awaitable["Response"]]
@@ -46,8 +48,30 @@ Download = Callable[["Request"], Awaitable["Response"]]
 
 def _is_stop(result: Any) -> bool:
     """Whether a handler of other code stops a download."""
-    error = result.value if isinstance(result, Failure) else None
-    return isinstance(error, StopDownload) and not isinstance(error, EnoughCameError)
+    return isinstance(result, Failure) and isinstance(result.value, StopDownload)
+
+
+def _reached(transfer: Transfer, named: dict[str, Any]) -> None:
+    """Note that our request, or its replacement by a middleware, has come to the downloader."""
+    transfer.begin(named["request"])
+    if transfer.cookies is not None:
+        transfer.cookies.add_to(named["request"])
+
+
+def _left(transfer: Transfer, _: dict[str, Any]) -> None:
+    transfer.is_back = True
+
+
+def _octets_came(transfer: Transfer, named: dict[str, Any]) -> StopDownload | None:
+    # Set too late to bound the download itself. It bounds what Scrapy decompresses.
+    named["request"].meta["download_maxsize"] = transfer.limit_octets + 1
+    is_enough = transfer.has_enough_after(named["data"])
+    return EnoughCameError(fail=False) if is_enough else None
+
+
+def _downloaded(transfer: Transfer, named: dict[str, Any]) -> None:
+    if transfer.response is None:  # no handler of Scrapy's brought it
+        transfer.came(named["response"])
 
 
 class OversizedAnswerError(Exception):
@@ -68,18 +92,15 @@ class Wires:
         self._watched: set[str] = set()  # schemes
         self.awaited: Counter[str] = Counter()
         self.speaking: Connection | None = None
+        if hasattr(handlers, "download_request_async"):
+            self._take_over(handlers)
+        self._listen()
 
     @classmethod
     def of(cls, crawler: Crawler) -> Wires:
-        """The one object of a crawl, which must have a running engine."""
+        """Watch a crawl, which must have a running engine."""
         engine: Any = crawler.engine
-        handlers = getattr(engine.downloader, "handlers", None)
-        wires: Wires | None = getattr(handlers, "rep_wires", None)
-        if wires is None:
-            wires = cls(crawler, handlers)
-            if hasattr(handlers, "download_request_async"):
-                wires._take_over(handlers)
-        return wires
+        return cls(crawler, getattr(engine.downloader, "handlers", None))
 
     def _take_over(self, handlers: Any) -> None:
         download: Download = handlers.download_request_async
@@ -92,27 +113,38 @@ class Wires:
             return self._carry(request, transfer, download)
 
         handlers.download_request_async = carry
-        handlers.rep_wires = self
-        self._keep_others_from_stopping()
 
-    def _keep_others_from_stopping(self) -> None:
-        """Hide `StopDownload` of other code from handlers that receive a robots.txt.
+    def _listen(self) -> None:
+        """Note the signals of robots.txt requests, before other code handles them.
 
-        A spider that stops the downloads of its pages early means pages, not robots.txt files.
+        `StopDownload` of other code is hidden from handlers that receive a robots.txt: a spider
+        that stops the downloads of its pages early means pages, not robots.txt files.
         """
         signal_manager = self._crawler.signals
         send = signal_manager.send_catch_log
+        notes: dict[Any, Callable[[Transfer, dict[str, Any]], StopDownload | None]] = {
+            signals.request_reached_downloader: _reached,
+            signals.request_left_downloader: _left,
+            signals.headers_received: self._head_came,
+            signals.bytes_received: _octets_came,
+            signals.response_downloaded: _downloaded,
+        }
 
-        def send_for_handlers(signal: Any, **named: Any) -> list[tuple[Any, Any]]:
-            results = send(signal, **named)
-            if signal in _STOPPING and Transfer.of(named["request"]) is not None:
-                return [(handler, result) for handler, result in results if not _is_stop(result)]
+        def send_after_note(signal: Any, **named: Any) -> list[tuple[Any, Any]]:
+            transfer = Transfer.of(named["request"]) if signal in notes else None
+            if transfer is None:
+                return send(signal, **named)
+            stop = notes[signal](transfer, named)
+            results = [one for one in send(signal, **named) if not _is_stop(one[1])]
+            if stop is not None:
+                results.append((send_after_note, Failure(stop)))  # type: ignore[no-untyped-call]
             return results
 
-        signal_manager.send_catch_log = send_for_handlers  # type: ignore[method-assign]
+        signal_manager.send_catch_log = send_after_note  # type: ignore[method-assign]
 
-    def note_head(self, transfer: Transfer) -> None:
+    def _head_came(self, transfer: Transfer, named: dict[str, Any]) -> None:
         """Note a complete head; called while its octets are passed to the parser."""
+        transfer.head_came(named["headers"], named.get("body_length"))
         connection = transfer.connection = self.speaking or transfer.connection
         if connection is not None:
             connection.head_came(transfer.limit_octets)
