@@ -265,7 +265,7 @@ class RepMiddleware:
         self.drops.refuse(request)
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
-        self.pacing.backoff.sends(request)
+        self.pacing.backoff.note_sent(request)
         judged = self._judged_by.get(request)
         was_refused = REFUSED_UNTIL in request.meta
         if judged is None:
@@ -329,7 +329,7 @@ class RepMiddleware:
             except IgnoreRequest:
                 self.pacing.give_up(request, origin)
                 raise
-            backoff.sends(request)
+            backoff.note_sent(request)
             if backoff.is_unsure(origin):
                 self._decisions.witness.probed(origin)
             return None
@@ -353,19 +353,19 @@ class RepMiddleware:
         if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
             self._priced(request, response)
         self.pacing.answered(request, response)
-        again = self.pacing.backoff.again(request, response)
+        marks = self.pacing.backoff.marks_to_resend(request, response)
         service = self.pacing.backoff.challenge_of(request)
-        if again is None and not service:
+        if marks is None and not service:
             return None
         # Scrapy's stats do not count this answer, because no middleware sees it.
         self._journal.count("downloader/response_count")
         self._journal.count(f"downloader/response_status_count/{response.status}")
-        if again is None:
+        if marks is None:
             origin = Origin.of(response.url)
             assert origin is not None  # noqa: S101 - it has answered with a challenge
             raise self._decisions.rate_limited(request, origin, service)
         self._journal.count(stats.BACKOFF_PUT_BACK)
-        return put_back(request, meta=again, priority=request.priority - 1)
+        return put_back(request, meta=marks, priority=request.priority - 1)
 
     def _priced(self, request: Request, response: Response) -> None:
         """Record that a page requires a payment; no middleware sends its request again."""

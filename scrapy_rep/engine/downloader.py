@@ -128,10 +128,10 @@ class Downloader:
         return _number(getattr(slot, "delay", 0.0)) * (1 + _number(jitter))
 
     def abandon(self, request: Request) -> None:
-        """Remove a request from its slot, of which the caller needs no answer any more.
+        """Remove a request from its slot if the caller needs no answer any more.
 
-        Otherwise a queued request would still be sent, and one whose handler never ends would keep
-        its place for ever.
+        Otherwise a queued request would still be sent. A request that was sent would keep its place
+        until its handler ends, or for ever.
         """
         slot = self._slot(request.meta.get(SLOT, ""))
         queue, sent = getattr(slot, "queue", None), getattr(slot, "transferring", None)
@@ -150,7 +150,7 @@ class Downloader:
         """Take requests that are queued in slots out of them; return their number.
 
         The downloader answers with what `answer` returns, such as a failure. By default, it is the
-        request for the queue, so no middleware hears of it.
+        request for the queue, so no middleware sees it.
         """
         count = 0
         slots = getattr(self._raw, "slots", None)

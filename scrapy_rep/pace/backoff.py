@@ -1,4 +1,18 @@
-"""Back off: let an origin rest when its pages answer 429 or 503, and give it up in the end."""
+"""Back off: let an origin rest when its pages answer 429 or 503, and give it up in the end.
+
+The way of a request that was answered with 429:
+
+1. `_downloaded` gets the answer, before the downloader sends another request.
+2. `rest_after` (`protocol/extensions/rest`) decides whether its origin rests, and how long.
+3. `_refused` decides what happens to the request. Usually, it is sent again after the rest: it gets
+   the meta keys of `marks_to_resend`, and `RepMiddleware` returns it to the queue. If it has used
+   up its tries, its answer goes on to the spider.
+4. `_change` keeps the rest in `Rests`, writes the log, and takes the other requests of the origin
+   out of their slots. The downloader returns them to the queue, too.
+5. Until the end of the rest, `Waits.of` says that the requests of the origin wait. Then one of them
+   goes first (`Rests.admit`), and the others after its answer.
+6. After REP_BACKOFF_GIVE_UP_SECONDS, the origin is given up: its requests are dropped for as long.
+"""
 
 from __future__ import annotations
 
@@ -65,7 +79,7 @@ class Backoff:
         self._downloader = downloader
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
-        self._again: WeakKeyDictionary[Request, dict[str, Any]] = WeakKeyDictionary()
+        self._marks: WeakKeyDictionary[Request, dict[str, Any]] = WeakKeyDictionary()
         self._well_at: dict[Origin, float] = {}  # when the last request was sent that went well
         self._challenged: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._passes_challenges = settings.challenges == "pass"
@@ -96,12 +110,12 @@ class Backoff:
             if was_resting:
                 self._log(origin, "%s answers another worker well: its rest is over", origin)
             return
-        # Requests that left before it was heard of say nothing of how the site is after it.
+        # An answer to a request that was sent before now must not end this rest.
         self.rests.put(origin, replace(rest, began_at=now))
         self._downloader.recall(partial(self._is_page_of, origin))
         if not was_resting:
-            words = "%s has another worker wait: no request goes to it for %.1f s"
-            self._log(origin, words, origin, max(0.0, rest.until_at - now))
+            words = "%s answers %d to another worker: no request goes to it for %.1f s"
+            self._log(origin, words, origin, rest.status, max(0.0, rest.until_at - now))
 
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
@@ -123,19 +137,19 @@ class Backoff:
             return ""
         return f", number {rest.count} in a row, the last after {rest.status} for {rest.url}"
 
-    def sends(self, request: Request) -> None:
-        """A request goes to the downloader: its response comes from the site."""
+    def note_sent(self, request: Request) -> None:
+        """Note that a request goes to the downloader: its response comes from the site."""
         if self._is_on:
             self._sent_at[request] = time.monotonic()
 
-    def again(self, request: Request, response: Response) -> dict[str, Any] | None:
-        """The marks for a request that is sent again after a refusal; None to pass the answer on.
+    def marks_to_resend(self, request: Request, response: Response) -> dict[str, Any] | None:
+        """Meta keys for a request that is sent again after a refusal; None to pass the answer on.
 
-        They are meta keys: see `signals`.
+        `signals` documents them.
         """
         self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
-        again = self._again.pop(request, None)
-        return None if request.meta.get("dont_retry") else again
+        marks = self._marks.pop(request, None)
+        return None if request.meta.get("dont_retry") else marks
 
     def challenge_of(self, request: Request) -> str:
         """The service that answered a request with a challenge, once; empty for other answers."""
@@ -150,7 +164,7 @@ class Backoff:
     def _downloaded(self, response: Response, request: Request) -> None:
         """Heed an answer, before the downloader sends the next request.
 
-        An answer of a cache, or of a middleware, says nothing of the site.
+        Answers of a cache or a middleware are ignored, because the site did not send them.
         """
         sent_at = self._sent_at.pop(request, None)
         if sent_at is None or is_robots_txt(response.url):
@@ -173,7 +187,7 @@ class Backoff:
                 return
         changes = [
             (origin, rest_after(self.rests.of(origin), answer, self._limits, _luck()))
-            # Browsers, and other handlers, follow redirects.
+            # Two origins, if a download handler follows redirects, as browsers do.
             for origin in {*_origins(request.url), *_origins(response.url)}
         ]
         if answer.is_refusal:
@@ -190,10 +204,11 @@ class Backoff:
             self._well_at[judged[0].origin] = sent_at
 
     def _is_known(self, request: Request, answer: PageAnswer) -> bool:
-        """Whether an answer says something of its page alone.
+        """Whether an answer concerns its page alone, not its origin.
 
-        It was refused before, and its origin has answered another request well that was sent since.
-        A 503 without Retry-After may be a broken page: a good answer shortly before it counts, too.
+        So it is if the page was refused before, and the origin has since answered another request
+        well. A 503 without Retry-After may be a broken page: then a good answer shortly before the
+        first refusal counts, too.
         """
         refused_at = request.meta.get(REFUSED_AT)
         if not isinstance(refused_at, float):
@@ -206,10 +221,11 @@ class Backoff:
     def _refused(
         self, request: Request, answer: PageAnswer, changes: dict[Origin, Rest | None]
     ) -> None:
-        """Send a refused request again, or pass its answer on if it is the last of its tries.
+        """Mark a refused request to be sent again, unless it has used up its tries.
 
-        A refusal is a try if only this page was refused, or if the page went first after a rest and
-        its origin is known to be well. Otherwise the origin refuses, and no request is to blame.
+        A refusal counts as a try if only this page was refused, or if the page went first after a
+        rest and other pages of its origin are answered. Otherwise the origin refuses all pages, and
+        the request must not pay for that.
         """
         meta, rests = request.meta, [rest for rest in changes.values() if rest is not None]
         is_alone = not any(rest.seconds for rest in rests)
@@ -236,7 +252,7 @@ class Backoff:
             REFUSED_AT: refused_at,
             REFUSED_UNTIL: time.time() + own_seconds,
         }
-        self._again[request] = marks
+        self._marks[request] = marks
         if is_alone:
             words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
             self._journal.debug(words, request.url, answer.status, own_seconds)
@@ -245,7 +261,7 @@ class Backoff:
         if answer.retry_after_seconds and answer.retry_after_seconds > self._limits.max_seconds:
             self._log(
                 origin_of(request.url),
-                "%s asks for a rest of %.0f s. It is requested once more after %g s "
+                "%s sets a rest of %.0f s (Retry-After). It is requested once more after %g s "
                 "(REP_BACKOFF_MAX_SECONDS)",
                 *(request.url, answer.retry_after_seconds, self._limits.max_seconds),
             )

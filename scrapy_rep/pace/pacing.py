@@ -1,7 +1,7 @@
 """How fast and when this crawl visits an origin, by its policy and by the settings.
 
-The queue reads when an origin may be visited (`ready_at`), before it hands out a request. The
-middleware has each request wait for its turn (`turn`), with every queue.
+`RepPriorityQueue` hands out a request when its origin may be visited (`waits`). With every queue,
+the middleware then lets each request wait for its turn (`turn`).
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ _WORDS = {
 
 
 class Gate(Protocol):
-    """Where a request waits for its turn among those that other processes send to its site."""
+    """A turn is shared with other processes: a request waits until none of them visits its site."""
 
     def may_go(
         self,
@@ -73,10 +73,10 @@ class Gate(Protocol):
         """Wait for the turn of a request; `is_awaited` tells if another waits for its answer."""
 
     def may_probe(self, origin: Origin, request: Request) -> bool:
-        """Whether a request may go first after a rest; False, too, while that is not known."""
+        """Whether a request may go first after a rest; False while the answer is not known."""
 
     def end(self, request: Request) -> None:
-        """A request that had its turn has ended, or is not sent."""
+        """End the turn of a request that has ended, or is not sent."""
 
 
 class Pacing:
@@ -84,6 +84,7 @@ class Pacing:
 
     Attributes:
         downloader: that of the crawl.
+        visits: when hosts with a delay may be visited, for all crawls of this thread.
         backoff: which origins rest because their pages answered 429 or 503.
         gate: how the pace is shared with other processes; None if it is not.
         left_at: when a page's request left the downloader last, or the crawl began; monotonic.
@@ -95,6 +96,7 @@ class Pacing:
         self._settings = settings
         self._decisions = decisions
         self.downloader = Downloader(crawler)
+        self.visits = VISITS
         self.backoff = Backoff(crawler, settings, decisions, self.downloader)
         self.gate: Gate | None = None
         self.left_at = time.monotonic()
@@ -106,18 +108,22 @@ class Pacing:
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _spider_closed(self) -> None:
-        VISITS.leave(self)
+        self.visits.leave(self)
 
     # The delays of policies
 
     @property
     def is_idle(self) -> bool:
         """Whether no request has to wait: no host has a delay, and no origin rests."""
-        return not VISITS and not self.backoff.rests and self.gate is None
+        return not self.visits and not self.backoff.rests and self.gate is None
 
     def is_free(self, origin: Origin) -> bool:
-        """Whether no request to an origin has to wait, as far as is known."""
-        return self.gate is None and origin.host not in VISITS and origin not in self.backoff.rests
+        """Whether no request to an origin has to wait, as far as this crawl knows."""
+        return (
+            self.gate is None
+            and origin.host not in self.visits
+            and origin not in self.backoff.rests
+        )
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
@@ -149,19 +155,11 @@ class Pacing:
     def note(self, policy: Policy) -> OriginDelay:
         """Keep the delay that an origin sets for this crawl, from now on."""
         delay = self.delay_of(policy)
-        if delay.seconds or VISITS:
-            VISITS.note(delay, self)
+        if delay.seconds or self.visits:
+            self.visits.note(delay, self)
         return delay
 
     # When an origin may be visited
-
-    def host_ready_at(self, host: str) -> float:
-        """When a host may be visited, monotonic seconds; `EVENT` while another visits it."""
-        return VISITS.ready_at(host)
-
-    def is_paced(self, host: str) -> bool:
-        """Whether a host is owed a delay, as far as is known."""
-        return VISITS.seconds(host) > 0
 
     def visitable_at(self, policy: Policy) -> float:
         """When a request of our own may visit an origin, POSIX seconds; infinite if it is skipped.
@@ -190,14 +188,10 @@ class Pacing:
             await sleep(min(opens - time.time(), _LOOK_SECONDS))
         return True
 
-    def told_seconds(self, origin: Origin, request: Request) -> float:
-        """The longest delay that is known between requests to an origin, the user's included."""
+    def known_seconds(self, origin: Origin, request: Request) -> float:
+        """The longest known delay between requests to an origin, by its policy or by the user."""
         own_seconds = self.downloader.own_pace(slot_key(request))[1]
-        return max(own_seconds, VISITS.seconds(origin.host))
-
-    def visited_at(self, origin: Origin) -> float:
-        """When the host of an origin was visited last; monotonic seconds."""
-        return VISITS.last_at(origin.host)
+        return max(own_seconds, self.visits.seconds(origin.host))
 
     # Turns
 
@@ -211,26 +205,28 @@ class Pacing:
     ) -> bool:
         """Wait until a request may be sent to its origin.
 
-        `is_urgent` requests, for robots.txt and tdmrep.json, overtake others and heed no rest.
+        `is_urgent` requests, for robots.txt and tdmrep.json, overtake others and ignore rests.
         `is_awaited` tells if another request waits for the answer. Returns whether the turn came.
         It does not come if the crawl begins to close while the origin rests.
         """
         gate, origin = self.gate, delay.origin
         while is_urgent or await self._rest_is_over(origin, request):
-            waits = gate is not None or VISITS.ready_at(origin.host) > time.monotonic()
+            waits = gate is not None or self.visits.ready_at(origin.host) > time.monotonic()
             seconds = (
-                0.0 if gate is None else max(delay.seconds, self.told_seconds(origin, request))
+                0.0 if gate is None else max(delay.seconds, self.known_seconds(origin, request))
             )
             with self._room_for_others(origin.host, is_needed=waits):
                 if gate is not None:
                     await gate.wait(origin, seconds, request, is_awaited)
                 try:
-                    await VISITS.turn(request, delay, self._is_over, is_urgent=is_urgent)
+                    await self.visits.turn(request, delay, self._is_over, is_urgent=is_urgent)
                 except BaseException:
                     self.give_up(request, origin)
                     raise
             if gate is not None and not gate.may_go(origin, seconds, request, is_awaited):
-                VISITS.give_up(origin.host, request)  # another process took over while it waited
+                self.visits.give_up(
+                    origin.host, request
+                )  # another process took over while it waited
             elif is_urgent or self.backoff.admit(origin, request):
                 return True
             else:
@@ -238,7 +234,7 @@ class Pacing:
         return False
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
-        """Wait until an origin and a page rest no more, unless the crawl begins to close first."""
+        """Wait for the end of the rest of an origin and a page; False if the crawl closes first."""
         backoff = self.backoff
         while True:
             own_left = refused_until(request) - time.time()
@@ -255,7 +251,7 @@ class Pacing:
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
 
     def _may_probe(self, origin: Origin, request: Request) -> bool:
-        """Whether no other process sends its request first after a rest."""
+        """Whether no other process has the first request after a rest."""
         is_first = self.backoff.rests.is_probe(origin, request)
         return not is_first or self.gate is None or self.gate.may_probe(origin, request)
 
@@ -278,8 +274,8 @@ class Pacing:
             self._lent.discard(waiting)
 
     def give_up(self, request: Request, origin: Origin) -> None:
-        """A request that had its turn is not sent."""
-        VISITS.give_up(origin.host, request)
+        """End the turn of a request that is not sent."""
+        self.visits.give_up(origin.host, request)
         if self.gate is not None:
             self.gate.end(request)
 
@@ -287,14 +283,14 @@ class Pacing:
         return visit.request not in self.downloader.active
 
     def answered(self, request: Request, response: Response) -> None:
-        """An answer came: if a middleware fetched it itself, that was a visit of its host."""
-        if not VISITS or "cached" in response.flags:
+        """Note an answer: if a middleware fetched it itself, that was a visit of its host."""
+        if not self.visits or "cached" in response.flags:
             return
         with suppress(InvalidUri):
             origin = origin_of(request.url)
-            if origin is None or VISITS.was_last(origin.host, request):
+            if origin is None or self.visits.was_last(origin.host, request):
                 return
-            VISITS.visited(origin.host, request)
+            self.visits.visited(origin.host, request)
             if not (self._waits_in_queue or self._has_warned):
                 self._has_warned = True
                 self._journal.warning(
@@ -307,11 +303,11 @@ class Pacing:
     def _left(self, request: Request) -> None:
         if not is_own(request):
             self.left_at = time.monotonic()
-        if not VISITS:  # as in most crawls
+        if not self.visits:  # as in most crawls
             return
         with suppress(InvalidUri):
             origin = origin_of(request.url)
-            visit = None if origin is None else VISITS.visited(origin.host, request)
+            visit = None if origin is None else self.visits.visited(origin.host, request)
             if visit is not None and visit.seconds:
                 now = time.monotonic()
                 self._decisions.witness.visited(origin, visit.began_at, now, visit.seconds)
@@ -326,13 +322,13 @@ class Pacing:
             self._journal.count(stats.DELAYED_ORIGINS)
         if found.excess is None:
             self._journal.debug(
-                "%s asks for %g seconds between requests", policy.origin, found.site_seconds
+                "%s requires %g seconds between requests", policy.origin, found.site_seconds
             )
             return
         if is_new and found.excess in _COUNTS:
             self._journal.count(_COUNTS[found.excess])
         self._journal.warning(
-            "%s asks for %g seconds between requests, which is more than the %g of "
+            "%s requires %g seconds between requests, which is more than the %g of "
             "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
             policy.origin,
             found.site_seconds,

@@ -55,9 +55,7 @@ class Rests(threading.local):
         """Note the rest of an origin after an answer."""
         before = self._rests.get(origin)
         if rest is None or before is None or rest.began_at != before.began_at:
-            self._probes.pop(
-                origin, None
-            )  # its answer is there; that of an older request is not it
+            self._probes.pop(origin, None)  # it was answered
         if rest is None:
             self._rests.pop(origin, None)
             return

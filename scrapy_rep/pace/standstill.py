@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from .pacing import Pacing
 
 QUIET_SECONDS = 60.0
-"""After this time without a page, and then again and again, the log says why requests wait."""
+"""After each such time without a page, the log says why requests wait."""
 
 _NAMED = 3  # groups of requests in a line
 

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from scrapy.utils.asyncio import CallLaterResult
 
 _LOOK_SECONDS = 0.2  # until the next look whether a turn ended without a signal
-_FEW = 256  # with more hosts than this, hosts whose delay has passed are forgotten
+_FEW = 256  # hosts; with more, those with a delay that has passed are forgotten
 
 
 class OriginDelay(NamedTuple):
@@ -118,7 +118,7 @@ class Visits(threading.local):
         return name in self._hosts
 
     def leave(self, by: object) -> None:
-        """A crawl has ended: forget its delays."""
+        """Forget the delays of a crawl that has ended."""
         for host in list(self._hosts.values()):
             host.delays = {key: delay for key, delay in host.delays.items() if key[1] != id(by)}
             self._look_at(host)
@@ -200,7 +200,7 @@ class Visits(threading.local):
             raise
 
     def visited(self, name: str, request: Request) -> Visit | None:
-        """A request has left the downloader: its host was visited. Returns the turn that it had."""
+        """Note that a request has left the downloader; return the turn that it had."""
         host = self._hosts.get(name)
         if host is None:
             return None
@@ -218,7 +218,7 @@ class Visits(threading.local):
         return host is None or (host.last is not None and host.last() is request)
 
     def give_up(self, name: str, request: Request) -> None:
-        """A request that had its turn is not sent: the turn costs nothing."""
+        """End the turn of a request that is not sent; no delay follows it."""
         host = self._hosts.get(name)
         if host is not None and host.visit is not None and host.visit.request is request:
             self._end(host)

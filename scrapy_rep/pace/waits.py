@@ -1,8 +1,23 @@
-"""The one answer to the question whether a request may go now, and otherwise why and until when.
+"""Decides whether a request must wait, why and until when: `Waits.of` is the only place for that.
 
-The queue asks it before it hands out a request, the middleware before it sends one. `explain`, the
-log and the watchdog of the queue show it. It is computed from the present state, and changes
-nothing.
+It computes the decision from the present state, and changes nothing. `RepPriorityQueue` calls it
+before it hands out a request, and a worker of a fleet before it reports a lane to Redis. `explain`
+and the log show it. What a wait reads from, in the order of `of`:
+
+=============  ======================================  =========================================
+`Why`          decided in                              until
+=============  ======================================  =========================================
+`RESTING`      `backoff`, kept in `rests`              the end of the rest after 429 or 503
+`HELD`         `_held_until`, by the due time of the   the retry of an unreachable robots.txt
+               policy
+`UNFETCHED`,   `policies`                              the robots.txt has come
+`FETCHING`
+`SHUT`         `Pacing.opens_at`                       the visit time of the site begins
+`PACED`        `visits`, by `Pacing.delay_of`          the delay has passed since the last visit
+=============  ======================================  =========================================
+
+The queue adds `REFUSED` (only pages are left that were refused) and `FULL` (no place in the slot).
+With another queue, requests wait in the middleware instead, for the same times (`Pacing.turn`).
 """
 
 from __future__ import annotations
@@ -96,26 +111,26 @@ class Waits:
 
     def of_host(self, host: str) -> Wait:
         """The wait of requests that no robots.txt judges, by the delay of their host."""
-        at = self._pacing.host_ready_at(host)
+        at = self._pacing.visits.ready_at(host)
         return READY if at <= time.monotonic() else Wait(Why.PACED, at)
 
     def is_paced(self, host: str) -> bool:
         """Whether a host has a delay, so that it gets one request at a time."""
-        return self._pacing.is_paced(host)
+        return self._pacing.visits.seconds(host) > 0
 
     def hand_out(self, origin: Origin, request: Request) -> None:
-        """Note a request that is handed out: its delay, and that it goes first after a rest."""
+        """Note that a request is handed out; after a rest, it goes first."""
         self.note_delay(origin)  # the record of its host may have been forgotten
         self._pacing.backoff.admit(origin, request)
 
     def note_delay(self, origin: Origin) -> None:
-        """Keep the delay of an origin with requests, also if its policy is evicted later."""
+        """Keep the delay of an origin, which applies even if its policy is evicted later."""
         policy = self._policies.peek(origin, renew=False)
         if policy is not None and not policy.site_pace().is_nothing:
             self._pacing.note(policy)
 
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:
-        """Call a function with each origin when its policy has come."""
+        """Call a function with each origin when its policy arrives."""
         self._policies.listen(origin_settled)
 
     def fetch(self, origin: Origin, request: Request | None) -> None:
@@ -149,7 +164,7 @@ class Waits:
         unreachable; otherwise they are handed out, and the middleware drops them.
         """
         if not _is_refused(policy) or is_by_hand(self._crawler):
-            return 0.0  # a user who waits for one response should see the reason at once
+            return 0.0  # a user waits for one response, and should see the reason at once
         now = time.time()
         failed_at = min(self._failed_at.get(policy.origin) or now, now)  # clocks may be set back
         retry_at = min(policy.due_at, policy.usable_until)

@@ -81,7 +81,7 @@ def _verdict(policy: Policy, url: str) -> dict[str, Any]:
 
 
 def _pace(pacing: Pacing, origin: Origin, policy: Policy | None) -> dict[str, Any]:
-    at = pacing.host_ready_at(origin.host)
+    at = pacing.visits.ready_at(origin.host)
     seconds = 0.0 if policy is None else pacing.delay_of(policy).seconds
     left_seconds = None if at == EVENT else round(max(0.0, at - time.monotonic()), 3)
     is_skipped = policy is not None and pacing.of(policy).is_skipped

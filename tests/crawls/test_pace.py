@@ -147,7 +147,7 @@ def test_a_delay_that_is_too_long(loop: Loop, ten_sites: list[Site]) -> None:
     assert {item["error"] for item in dropped} == {"RobotsTxtDisallowed"}
     assert [item["verdict"]["reason"] for item in dropped] == ["CRAWL_DELAY"] * 4
     assert result.stats["rep/pace/skipped"] == 4
-    assert result.log.count("asks for 86400 seconds between requests") == 1
+    assert result.log.count("requires 86400 seconds between requests") == 1
 
 
 @pytest.mark.slow

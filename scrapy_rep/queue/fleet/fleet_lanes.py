@@ -187,5 +187,5 @@ class FleetLanes:
         usable_until = time.monotonic() + policy.usable_until - time.time()
         return delay._replace(
             until=min(delay.until, usable_until),
-            last_at=max(delay.last_at, self._pacing.visited_at(origin)),
+            last_at=max(delay.last_at, self._pacing.visits.last_at(origin.host)),
         )
