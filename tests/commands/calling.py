@@ -32,7 +32,7 @@ LOOPS: dict[str, list[str]] = {
 
 @dataclass(frozen=True)
 class Done:
-    """What came of a call: its exit status, and what it wrote."""
+    """The exit status and the output of a call."""
 
     status: int
     out: str
@@ -40,7 +40,7 @@ class Done:
 
     @property
     def rows(self) -> list[dict[str, Any]]:
-        """The lines of JSON that it wrote."""
+        """The lines of JSON in the output."""
         return [json.loads(line) for line in self.out.splitlines()]
 
 
@@ -69,7 +69,7 @@ def rep(
     environment: Mapping[str, str] | None = None,
     at: float | None = None,
 ) -> Done:
-    """A call that needs no engine; `at` some instant, if it is not to be now."""
+    """A call that needs no engine; `at` replaces the clock."""
     out, err = Stream(is_terminal=is_terminal), Stream(is_terminal=is_terminal)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)
@@ -109,14 +109,14 @@ def _status(arguments: list[str], settings: Settings) -> int:
 
 
 def rep_process(*arguments: object, stdin: bytes = b"") -> Done:
-    """A call as users make it, in a process of its own and outside of a project."""
+    """A call in a process of its own, outside of a project."""
     call = Scrapy(*arguments, stdin=stdin, environment=without_proxies())
     done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())
 
 
 def stored(folder: Path, *entries: Entry, versions: int = 0, **settings: Any) -> dict[str, Any]:
-    """The settings of a project whose store has these entries."""
+    """The settings of a project with these entries in its store."""
     path = folder / "store.sqlite"
     store = SqliteStore(path, 1 << 30, versions=versions)
     for entry in entries:

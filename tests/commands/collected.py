@@ -1,7 +1,7 @@
 """``scrapy rep collect`` over sites with every kind of answer, stopped and called again.
 
-Each fault of the table is at many addresses, each of which is an origin of its own. What is stored
-is compared with what the table says that a crawl obeys; and with what a crawl stores.
+Each fault of the table is at many addresses, and each address is an origin. The stored answers are
+compared with the table of faults, and with the store of a crawl.
 """
 
 from __future__ import annotations
@@ -36,18 +36,19 @@ _STOPPED = 130
 _STORE_OCTETS = 1 << 30
 
 Known = dict[tuple[str, str], Knowledge]
-"""What is stored, by fault and address."""
+"""The stored knowledge, by fault and address."""
 
 
 @dataclass
 class Collected:
-    """What came of it.
+    """The result.
 
     Attributes:
-        known: what is stored of each origin.
-        wrong: what is not as it should be, in words.
-        again_count: how many requests were for origins that had been asked before.
-        seconds, cpu_seconds, peak_mb: of all calls, and the most of one.
+        known: the stored knowledge about each origin.
+        wrong: differences from the table, in words.
+        again_count: the number of repeated requests.
+        seconds, cpu_seconds: the time of all calls.
+        peak_mb: the most memory of a call.
     """
 
     known: Known = field(default_factory=dict)
@@ -69,14 +70,14 @@ def fault_sites() -> Sites:
 
 
 def addresses(count: int) -> list[str]:
-    """So many addresses of loopback."""
+    """Addresses of loopback."""
     return [f"127.1.{number // 250}.{1 + number % 250}" for number in range(count)]
 
 
 def collect(
     sites: Sites, count: int, folder: Path, *, at_once: int, timeout_seconds: int
 ) -> Collected:
-    """Collect from every fault at so many addresses, stopped twice on the way."""
+    """Collect from every fault at `count` addresses, with two stops."""
     found = Collected()
     listed, store = folder / "list.txt", folder / "store.sqlite"
     targets = [(fault, address) for address in addresses(count) for fault in FAULTS]
@@ -97,7 +98,7 @@ def collect(
         max(0, times - 1)
         for fault in FAULTS
         for times in asked[fault].values()
-        if fault not in HUNG_UP  # a client asks again of its own where a connection was kept
+        if fault not in HUNG_UP  # clients repeat a request on their own if a kept connection closes
     )
     return found
 
@@ -108,7 +109,7 @@ def _call(
     found: Collected,
     stops_at: tuple[Sites, int] | None = None,
 ) -> None:
-    """Call it; stop it once so many origins were asked, which are told sooner than those done."""
+    """Call the command; stop it once the sites have seen a number of origins."""
     began_at = time.monotonic()
     with (folder / "streams").open("wb") as streams:
         process = subprocess.Popen(command, cwd=REPOSITORY, stdout=streams, stderr=streams)
@@ -131,7 +132,7 @@ def _call(
 
 
 def known_of(store: Path, sites: Sites, targets: list[tuple[str, str]]) -> Known:
-    """What a store has of each origin; nothing is a failure of our own."""
+    """The stored knowledge about each origin; it is empty after a local failure."""
     known: Known = {}
     opened = SqliteStore(store, _STORE_OCTETS)
     for fault, address in targets:
@@ -159,7 +160,7 @@ def _wrong(known: Known, asked: dict[str, dict[str, int]]) -> Iterator[str]:
 
 
 def crawled(sites: Sites, count: int, folder: Path, *, timeout_seconds: int) -> Known:
-    """What a crawl of the same sites stores, from nothing."""
+    """The knowledge that a crawl of the same sites stores in an empty store."""
     sites.forget()
     store = folder / "crawled.sqlite"
     targets = [(fault, address) for address in addresses(count) for fault in FAULTS]
@@ -175,7 +176,7 @@ def crawled(sites: Sites, count: int, folder: Path, *, timeout_seconds: int) -> 
 
 
 def differences(one: Known, other: Known) -> list[str]:
-    """Where what is stored differs in more than its times."""
+    """The differences between two stores, except times."""
     return [
         f"{fault} at {address}: {_gist(fault, found)}, {_gist(fault, other[fault, address])}"
         for (fault, address), found in one.items()
@@ -192,5 +193,5 @@ def _gist(fault: str, known: Knowledge) -> tuple[object, ...]:
 
 
 def _why(fault: str, event: str) -> str:
-    """What failed. An endless answer meets a bound of octets or one of time, whichever is first."""
+    """The failure. An endless answer meets a limit of octets or of time, whichever is first."""
     return "a bound" if "endless" in fault and event in ("truncated", "timeout") else event

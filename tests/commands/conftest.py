@@ -1,4 +1,4 @@
-"""What several tests of commands begin with."""
+"""Fixtures of the tests of commands."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 @pytest.fixture
 def robots(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
-    """A robots.txt: what the module of the test has as ``FILE``."""
+    """A robots.txt with the octets ``FILE`` of the test module."""
     path = tmp_path / "robots.txt"
     path.write_bytes(request.module.FILE)
     return path

@@ -1,4 +1,4 @@
-"""``scrapy rep`` on a real terminal: a pseudo-terminal of 80 columns, and what is written to it."""
+"""``scrapy rep`` on a pseudo-terminal of 80 columns."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ class Screen:
 
     Attributes:
         process: the process.
-        text: all that it wrote to the terminal so far.
+        text: the output so far.
     """
 
     process: subprocess.Popen[bytes]
@@ -44,7 +44,7 @@ class Screen:
     _octets: bytes = field(default=b"", repr=False)
 
     def read(self, seconds: float = 30.0, *, until: str = "") -> str:
-        """What is written until some words come, or the process ends."""
+        """The output until some words, or until the process ends."""
         patience = time.monotonic() + seconds
         while time.monotonic() < patience and not (until and until in self.text):
             ready, _, _ = select.select([self.terminal], [], [], 0.1)
@@ -86,7 +86,7 @@ def on_terminal(*arguments: object, stdout: Path | None = None) -> Iterator[Scre
         stdout=out,
         stderr=its,
         start_new_session=True,
-        # So that Ctrl-C reaches it. No thread of ours runs meanwhile.
+        # So that Ctrl-C reaches it; the tests run no thread at this time.
         preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
     )
     os.close(its)

@@ -18,7 +18,7 @@ FILE = (
 )
 
 
-def test_an_assertion_may_name_a_crawler(tmp_path: Path) -> None:
+def test_assertion_may_name_a_crawler(tmp_path: Path) -> None:
     path = tmp_path / "robots.txt"
     path.write_text("User-agent: *\nDisallow:\n")
     err = rep("agents", path, "--assert-disallowed", "ClaudeBott").err
@@ -27,7 +27,7 @@ def test_an_assertion_may_name_a_crawler(tmp_path: Path) -> None:
     assert "crawler's name" not in rep("agents", path, "--purpose", "trainings").err
 
 
-def test_what_people_see(robots: Path) -> None:
+def test_text_has_table_lists_and_date(robots: Path) -> None:
     done = rep("agents", robots)
     assert (done.status, done.err) == (1, "")
     lines = done.out.splitlines()
@@ -47,7 +47,7 @@ def test_what_people_see(robots: Path) -> None:
     assert f"from a list of {DATED}" in done.out
 
 
-def test_names_that_match_no_known_crawler(robots: Path) -> None:
+def test_unknown_names_are_listed_with_near_ones(robots: Path) -> None:
     robots.write_bytes(FILE + b"\nUser-agent: OpenAI\nUser-agent: Claude Bot\nDisallow: /\n")
     lines = rep("agents", robots).out.splitlines()
     start = lines.index("names that match no known crawler")
@@ -58,7 +58,7 @@ def test_names_that_match_no_known_crawler(robots: Path) -> None:
     ]
 
 
-def test_all_that_is_known(robots: Path) -> None:
+def test_all_shows_every_crawler(robots: Path) -> None:
     done = rep("agents", robots, "--all")
     table, _, retired = done.out.partition("names out of use\n")
     assert table.count("\n") == 2 + sum(not crawler.is_obsolete for crawler in CRAWLERS)
@@ -67,12 +67,12 @@ def test_all_that_is_known(robots: Path) -> None:
     assert max(map(len, done.out.splitlines())) <= 80
 
 
-def test_of_a_purpose_and_an_operator(robots: Path) -> None:
+def test_purpose_and_operator_filter_crawlers(robots: Path) -> None:
     found = rep("agents", robots, "--json", "--purpose", "ai-training", "--operator", "openai").rows
     assert [row["crawler"] for row in found] == ["GPTBot"]
 
 
-def test_json(robots: Path) -> None:
+def test_json_has_a_row_for_each_crawler_and_url(robots: Path) -> None:
     found = rep("agents", robots, "/", "/x", "--json").rows
     assert len(found) == 2 * len(CRAWLERS)
     told = {(row["crawler"], row["url"]): row for row in found}
@@ -88,7 +88,7 @@ def test_json(robots: Path) -> None:
     assert told["KimiBot", "/"]["doubts"] == ["whether it obeys is unknown"]
 
 
-def test_csv_says_the_same(robots: Path) -> None:
+def test_csv_equals_json(robots: Path) -> None:
     told = rep("agents", robots, "--json").rows
     done = rep("agents", robots, "--csv")
     table = list(csv.DictReader(io.StringIO(done.out)))
@@ -98,7 +98,7 @@ def test_csv_says_the_same(robots: Path) -> None:
     assert {row["is_certain"] for row in table} == {"true", "false"}
 
 
-def test_what_many_urls_share_is_told_once(robots: Path) -> None:
+def test_equal_verdicts_of_urls_are_shown_once(robots: Path) -> None:
     one, two = rep("agents", robots, "/q"), rep("agents", robots, "/q", "/r")
     for words in ("who can train on it", "names in the file", "from a list of", "! no parser"):
         assert (one.out.count(words), two.out.count(words)) == (1, 1)
@@ -106,7 +106,7 @@ def test_what_many_urls_share_is_told_once(robots: Path) -> None:
     assert two.status == one.status
 
 
-def test_what_differs_is_told_for_each(tmp_path: Path) -> None:
+def test_different_verdicts_are_shown_for_each_url(tmp_path: Path) -> None:
     path = tmp_path / "robots.txt"
     path.write_bytes(b"User-agent: *\nDisallow: /x\n")
     done = rep("agents", path, "/", "/x")
@@ -121,8 +121,8 @@ def test_colours_are_for_terminals(robots: Path) -> None:
 
 
 @pytest.mark.slow
-def test_a_site(tmp_path: Path) -> None:
-    """Its own URL is judged; without a file, everybody may fetch; unreachable is an error."""
+def test_url_is_judged_by_the_file_of_its_site(tmp_path: Path) -> None:
+    """Without a file, all crawlers may fetch; an unreachable file is an error."""
     store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]
     file = Answer(body=FILE.decode())
     with Site({"/robots.txt": file}) as site, Site({"/robots.txt": Answer(status=404)}) as bare:
@@ -143,13 +143,13 @@ def test_a_site(tmp_path: Path) -> None:
 
 
 class TestAsserted:
-    def test_all_as_asserted(self, robots: Path) -> None:
+    def test_status_is_0_if_all_verdicts_are_as_asserted(self, robots: Path) -> None:
         asserted = ["--assert-disallowed", "gptbot", "--assert-allowed", "preview"]
         done = rep("agents", robots, *asserted)
         assert (done.status, done.out) == (0, "")
         assert done.err.endswith(" crawlers, 0 verdicts not as asserted\n")
 
-    def test_what_differs(self, robots: Path) -> None:
+    def test_different_verdicts_are_shown(self, robots: Path) -> None:
         asserted = ["--assert-disallowed", "training", "--assert-allowed", "search"]
         done = rep("agents", robots, *asserted)
         assert done.status == 1
@@ -165,8 +165,8 @@ class TestAsserted:
         assert ("CCBot", "/x") not in told  # the group for * disallows it
         assert ("CCBot", "/y") in told
 
-    def test_a_crawler_that_does_not_obey(self, tmp_path: Path) -> None:
-        """The file is tested, not the crawler; but a group for * does not speak to all."""
+    def test_assertion_tests_the_file_not_the_crawler(self, tmp_path: Path) -> None:
+        """A group for * does not bind every crawler."""
         path = tmp_path / "robots.txt"
         path.write_bytes(b"User-agent: *\nDisallow: /\n")
         asserted = ["--assert-disallowed", "Bytespider", "--assert-disallowed", "AdsBot-Google"]
@@ -177,18 +177,18 @@ class TestAsserted:
 class TestPolicyTokens:
     FILE = b"User-agent: __usage_ai-training\nDisallow: /a\nUser-agent: *\nDisallow: /x\n"
 
-    def test_a_file_that_names_one(self, robots: Path) -> None:
+    def test_named_token_is_explained(self, robots: Path) -> None:
         robots.write_bytes(self.FILE)
         done = rep("agents", robots, "/a")
         assert "ai-training  anyone (poli...  __usage_ai-training  disallowed?  2\n" in done.out
         assert "  __usage_ai-training: crawlers that know this policy token do not" in done.out
         assert "policy tokens" not in rep("agents", robots, "/b").out
 
-    def test_a_file_that_names_none(self, robots: Path) -> None:
+    def test_unnamed_token_is_hidden(self, robots: Path) -> None:
         assert "__usage_" not in rep("agents", robots).out
         assert "__usage_" in rep("agents", robots, "--all").out
 
-    def test_assertions_about_crawlers(self, robots: Path) -> None:
+    def test_purpose_does_not_include_tokens(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: *\nDisallow: /\n")
         assert rep("agents", robots, "--assert-disallowed", "training").status == 0
         token = ["--assert-disallowed", "__usage_ai-training"]
@@ -198,7 +198,7 @@ class TestPolicyTokens:
 
 
 class TestWriting:
-    def test_a_new_file(self, robots: Path) -> None:
+    def test_new_file_is_written_once(self, robots: Path) -> None:
         chosen = ["--disallow", "training", "--allow", "bingbot"]
         done = rep("agents", robots, *chosen)
         assert (done.status, robots.read_bytes()) == (0, FILE)
@@ -210,16 +210,16 @@ class TestWriting:
         asserted = ["--assert-disallowed", "training", "--assert-allowed", "bingbot"]
         assert rep("agents", robots, *asserted).status == 0
 
-    def test_from_standard_input(self) -> None:
+    def test_standard_input_is_read_but_not_written(self) -> None:
         done = rep("agents", "-", "--disallow", "GPTBot")
         assert done.out == "User-agent: GPTBot\nDisallow: /\n"
         assert rep("agents", "-", "--disallow", "GPTBot", "--write").status == 2
 
-    def test_who_takes_the_group_of_another(self, robots: Path) -> None:
+    def test_crawler_that_uses_the_group_of_another_is_noted(self, robots: Path) -> None:
         done = rep("agents", robots, "--disallow", "Googlebot")
         assert "note: Google-InspectionTool takes the group of Googlebot" in done.err
 
-    def test_what_cannot_be_proved(self, robots: Path) -> None:
+    def test_unproved_file_is_not_written(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: AI\nDisallow: /a\n")
         done = rep("agents", robots, "--disallow", "AI2Bot", "--write")
         assert (done.status, done.out) == (4, "")

@@ -1,4 +1,4 @@
-"""Where answers are from, the store while it is fresh or the site; and that commands say it."""
+"""Answers come from the store while they are fresh, otherwise from the site."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ NOW = b"User-agent: *\nDisallow: /now\n"
 
 
 class Site:
-    """Stands in for all sites, and counts who asks."""
+    """Stands in for all sites, and counts requests."""
 
     def __init__(self) -> None:
         self.count = 0
@@ -44,7 +44,7 @@ def site(monkeypatch: pytest.MonkeyPatch) -> Site:
 
 
 def kept(path: Path, age_seconds: float) -> dict[str, Any]:
-    """The settings of a project whose store has a copy of this age."""
+    """The settings of a project with a copy of this age in its store."""
     return stored(path, file_entry(usual_key(ORIGIN), body=STORED, at=time.time() - age_seconds))
 
 
@@ -57,33 +57,33 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-class TestDefault:
+class TestSource:
     """One for all commands: what a crawl would use."""
 
-    def test_a_fresh_copy(self, name: str, tmp_path: Path, site: Site) -> None:
+    def test_fresh_copy_is_used(self, name: str, tmp_path: Path, site: Site) -> None:
         done = rep(*COMMANDS[name], settings=kept(tmp_path, 180))
         assert site.count == 0
         assert "from the store, 3 min old" in done.out + done.err
 
-    def test_refresh(self, name: str, tmp_path: Path, site: Site) -> None:
+    def test_refresh_fetches(self, name: str, tmp_path: Path, site: Site) -> None:
         done = rep(*COMMANDS[name], "--refresh", settings=kept(tmp_path, 180))
         assert site.count == 1
         assert "fetched now" in done.out + done.err
         assert "not asked" not in done.out
 
-    def test_an_old_copy(self, name: str, tmp_path: Path, site: Site) -> None:
+    def test_old_copy_is_fetched_again(self, name: str, tmp_path: Path, site: Site) -> None:
         done = rep(*COMMANDS[name], settings=kept(tmp_path, 90_000))
         assert site.count == 1
         assert "fetched now" in done.out + done.err
 
-    def test_no_store(self, name: str, site: Site) -> None:
+    def test_file_is_fetched_without_a_store(self, name: str, site: Site) -> None:
         done = rep(*COMMANDS[name], settings={"REP_STORE": "memory"})
         assert site.count == 1
         assert "fetched now" in done.out + done.err
 
 
 class TestCheck:
-    def test_refresh_is_kept_for_crawls(self, tmp_path: Path, site: Site) -> None:
+    def test_refreshed_answer_is_stored(self, tmp_path: Path, site: Site) -> None:
         settings = kept(tmp_path, 180)
         url = "https://example.com/now"
         before = rep("check", "--cached", url, settings=settings)
@@ -95,12 +95,12 @@ class TestCheck:
         assert after.status == 1
         assert json.loads(after.out)["access"]["source"] == "store"
 
-    def test_in_one_line_too(self, tmp_path: Path) -> None:
+    def test_line_of_a_url_has_the_age(self, tmp_path: Path) -> None:
         settings = kept(tmp_path, 180)
         done = rep("check", "--cached", "-", stdin=URL.encode(), settings=settings)
         assert done.out.endswith(f"{URL}\tfrom the store, 3 min old\n")
 
-    def test_a_site_that_is_down(self, tmp_path: Path, site: Site) -> None:
+    def test_unreachable_site_keeps_its_stale_copy(self, tmp_path: Path, site: Site) -> None:
         site.event = Failure.TIMEOUT
         settings = kept(tmp_path, 180)
         done = rep("check", "--refresh", URL, settings=settings)
@@ -108,7 +108,7 @@ class TestCheck:
         assert "fetched now" in done.out
 
 
-def test_an_outage_is_no_answer(tmp_path: Path, site: Site) -> None:
+def test_outage_is_not_used_as_an_answer(tmp_path: Path, site: Site) -> None:
     rep("lint", URL, settings=stored(tmp_path, outage_entry(usual_key(ORIGIN), at=time.time())))
     assert site.count == 1
 
@@ -117,7 +117,7 @@ def test_an_outage_is_no_answer(tmp_path: Path, site: Site) -> None:
     ("seconds", "words"),
     [(-3, "0 s"), (59, "59 s"), (60, "1 min"), (7200, "2 h"), (86_400 * 3, "3 d")],
 )
-def test_ages(seconds: float, words: str) -> None:
+def test_ages_are_in_words(seconds: float, words: str) -> None:
     assert age_words(seconds) == words
     asked_at = time.time() - seconds - 0.2
     assert str(Freshness(asked_at, is_stored=True)) == f"from the store, {words} old"

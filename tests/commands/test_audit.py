@@ -40,7 +40,7 @@ def made(root: Path, **settings: Any) -> Run:
     return crawl.end()
 
 
-def test_list(run: Run, tmp_path: Path) -> None:
+def test_list_has_a_row_for_each_run(run: Run, tmp_path: Path) -> None:
     done = rep("audit", "list", tmp_path)
     assert done.status == 0
     head, line = done.out.splitlines()
@@ -54,7 +54,7 @@ def test_list(run: Run, tmp_path: Path) -> None:
     assert rep("audit", "list", tmp_path / "empty").status == 1
 
 
-def test_explain(tmp_path: Path) -> None:
+def test_explain_shows_line_hops_and_policy(tmp_path: Path) -> None:
     made(tmp_path)
     done = rep("audit", "explain", tmp_path / "latest", f"https://a.example/private/x?{SECRET}")
     assert done.status == 0
@@ -70,7 +70,7 @@ def test_explain(tmp_path: Path) -> None:
     assert (found["line"], found["policy"]["event"]) == (3, "200")
 
 
-def test_verify(run: Run) -> None:
+def test_verify_finds_changes_and_gaps(run: Run) -> None:
     done = rep("audit", "verify", run.path)
     assert done.status == 0
     assert f"{run.name} is complete: " in done.out
@@ -91,11 +91,11 @@ def test_verify(run: Run) -> None:
 
 
 class TestReplay:
-    def test_all_are_confirmed(self, run: Run) -> None:
+    def test_unchanged_trail_is_confirmed(self, run: Run) -> None:
         done = rep("audit", "replay", run.path)
         assert (done.status, done.out) == (0, f"{run.name}: 4 confirmed\n")
 
-    def test_a_decision_that_the_octets_do_not_bear_out(self, run: Run) -> None:
+    def test_forged_decision_differs(self, run: Run) -> None:
         (path,) = run.path.glob("*.jsonl.gz")
         octets = gzip.decompress(path.read_bytes())
         forged = re.sub(
@@ -114,7 +114,7 @@ class TestReplay:
         assert lines[0]["now"] == {"allowed": False, "reason": "RULE", "line": 3}
         assert lines[1]["counts"] == {"confirmed": 3, "differs": 1}
 
-    def test_what_would_have_been(self, run: Run) -> None:
+    def test_another_policy_or_agent_is_judged(self, run: Run) -> None:
         strict = rep("audit", "replay", run.path, "--policy", "lenient")
         assert strict.status == 1
         assert "https://down.example/z (number 4)" in strict.out
@@ -122,7 +122,7 @@ class TestReplay:
         assert (other.status, other.out) == (0, f"{run.name}: 4 confirmed\n")
         assert rep("audit", "replay", run.path, "--policy", "kind").status == 2
 
-    def test_octets_that_are_missing(self, run: Run) -> None:
+    def test_missing_octets_are_not_settled(self, run: Run) -> None:
         (path,) = run.path.glob("*.jsonl.gz")
         octets = gzip.decompress(path.read_bytes())
         path.write_bytes(gzip.compress(octets.replace(b'"t":"body"', b'"t":"boby"')))
@@ -132,7 +132,7 @@ class TestReplay:
 
 
 class TestManyOrigins:
-    """Each segment repeats the policies that its decisions rest on: no other is kept."""
+    """Each segment repeats only the policies of its decisions."""
 
     ORIGINS, ROUNDS = 30, 3
 
@@ -146,7 +146,7 @@ class TestManyOrigins:
                 crawl.judge([f"https://{host}/private/x"])
         return crawl.end()
 
-    def test_explain_and_export(self, tmp_path: Path) -> None:
+    def test_each_decision_has_its_own_policy(self, tmp_path: Path) -> None:
         run = self.made(tmp_path)
         assert len(run.segments) > self.ROUNDS
         assert rep("audit", "replay", run.path).out == f"{run.name}: 90 confirmed\n"
@@ -159,7 +159,7 @@ class TestManyOrigins:
 
     @pytest.mark.parametrize("is_first_line_damaged", [False, True])
     @pytest.mark.parametrize("is_packed", [False, True])
-    def test_a_policy_of_another_segment_never_counts(
+    def test_policy_of_another_segment_is_not_used(
         self, is_packed: bool, is_first_line_damaged: bool, tmp_path: Path
     ) -> None:
         """Two segments have a policy of one number, and that of the second one is damaged."""
@@ -192,7 +192,7 @@ class TestManyOrigins:
 
 
 class TestSecrets:
-    """Userinfo and fragments are nowhere; queries, as the user says."""
+    """Trails have no userinfo or fragments, and queries only by the setting."""
 
     @staticmethod
     def written(path: Path) -> bytes:
@@ -205,7 +205,7 @@ class TestSecrets:
         return found
 
     @pytest.mark.parametrize("query", ["keep", "hash", "drop"])
-    def test_in_a_trail(self, tmp_path: Path, query: str) -> None:
+    def test_trail_has_no_secrets(self, tmp_path: Path, query: str) -> None:
         secrets = {
             "REP_REDIS_URL": "redis://:passw0rd@localhost",
             "REP_STORE": "memory",
@@ -223,7 +223,7 @@ class TestSecrets:
         if query == "hash":
             assert (run.path / "key").stat().st_mode & 0o777 == 0o600
 
-    def test_a_key_that_is_a_pipe(self, tmp_path: Path) -> None:
+    def test_key_that_is_a_pipe_is_an_error(self, tmp_path: Path) -> None:
         run = made(tmp_path, REP_AUDIT_QUERY="hash")
         (run.path / "key").unlink()
         os.mkfifo(run.path / "key")
@@ -232,7 +232,7 @@ class TestSecrets:
         assert "its key cannot be read: [Errno 22] not a regular file" in done.err
 
     @pytest.mark.parametrize("query", ["hash", "drop"])
-    def test_in_one_that_is_redacted_later(self, run: Run, tmp_path: Path, query: str) -> None:
+    def test_redacted_trail_has_no_secrets(self, run: Run, tmp_path: Path, query: str) -> None:
         target = tmp_path / "new"
         done = rep("audit", "redact", run.path, "--query", query, "-o", target)
         assert done.status == 0
@@ -253,7 +253,7 @@ class TestSecrets:
         assert rep("audit", "redact", run.path, "-o", target).status == 2, "it is there already"
 
 
-def test_export(run: Run, tmp_path: Path) -> None:
+def test_export_writes_each_decision(run: Run, tmp_path: Path) -> None:
     rows = rep("audit", "export", run.path).rows
     assert [row["n"] for row in rows] == [1, 2, 3, 4, 5, 6]
     assert (rows[0]["line"], rows[0]["origin"]) == (3, "https://a.example")
@@ -269,7 +269,7 @@ def test_export(run: Run, tmp_path: Path) -> None:
     assert path.stat().st_mode & 0o777 == 0o644, "the user's choice"
 
 
-def test_a_session_in_a_path_is_left_out(tmp_path: Path) -> None:
+def test_session_in_a_path_is_dropped(tmp_path: Path) -> None:
     """From the beginning, or by `redact`; decisions on such URLs cannot be made again."""
     url = "https://a.example/x;jsessionid=s3cr3t"
     judged(tmp_path / "kept", [url]).end()
@@ -283,7 +283,7 @@ def test_a_session_in_a_path_is_left_out(tmp_path: Path) -> None:
     assert rep("audit", "explain", run.path, url).status == 0
 
 
-def test_verify_compares_the_digest_that_was_kept(tmp_path: Path) -> None:
+def test_verify_compares_the_digest_of_the_manifest(tmp_path: Path) -> None:
     run = judged(tmp_path, ["https://a.example/x"]).end()
     kept = run.manifest_sha256
     assert rep("audit", "verify", run.path, "--manifest", kept.upper()).status == 0

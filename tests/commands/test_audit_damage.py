@@ -1,4 +1,4 @@
-"""``scrapy rep audit`` and ``report`` over trails that somebody changed: words, and no crash."""
+"""``scrapy rep audit`` and ``report`` over changed trails: messages, and no crash."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _VALUES: tuple[Any, ...] = (
 
 
 def _made(root: Path) -> tuple[list[dict[str, Any]], dict[str, Any]]:
-    """The records of a trail with something of everything, and its manifest."""
+    """The records of a trail with every kind of record, and its manifest."""
     crawl = Judged(root)
     crawl.know("a.example")
     crawl.know("b.example", b"User-agent: TestBot\nDisallow: /\xff\n")
@@ -70,7 +70,7 @@ def _change(found: Any, draw: random.Random) -> None:
 
 
 def _all(at: Path, redacted: Path) -> dict[str, Done]:
-    """What every command says of a trail."""
+    """The output of every command for a trail."""
     return {
         **{name: rep("audit", name, at) for name in ("verify", "replay", "export")},
         "list": rep("audit", "list", at.parent),
@@ -82,7 +82,7 @@ def _all(at: Path, redacted: Path) -> dict[str, Done]:
 
 
 @pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
-def test_any_value_at_any_place(seed: int, tmp_path: Path) -> None:
+def test_any_changed_value_is_survived(seed: int, tmp_path: Path) -> None:
     held, manifest = _made(tmp_path / "made")
     draw = random.Random(seed)
     for number in range(12):
@@ -95,15 +95,14 @@ def test_any_value_at_any_place(seed: int, tmp_path: Path) -> None:
             assert "\x1b" not in done.out + done.err, name
 
 
-def test_what_our_own_crawls_write_has_its_shape(tmp_path: Path) -> None:
+def test_records_of_crawls_have_their_shape(tmp_path: Path) -> None:
     held, _ = _made(tmp_path)
     assert {one["t"] for one in held} >= {records.RUN, records.POLICY, records.BODY, records.MARK}
     assert [problem_of(one) for one in held] == [""] * len(held)
 
 
 @pytest.mark.parametrize("kind", SHAPES)
-def test_each_field_of_each_kind(kind: str) -> None:
-    """A value of another type is named; so is what is missing."""
+def test_wrong_or_missing_field_is_named(kind: str) -> None:
     shape = SHAPES[kind]
     for name in shape.checks:
         assert problem_of({"t": kind, name: ...}) == f"{name} cannot be Ellipsis"
@@ -113,8 +112,8 @@ def test_each_field_of_each_kind(kind: str) -> None:
         assert problem_of({"t": kind}) == f"{min(shape.needed)} is missing"
 
 
-class TestOneRecord:
-    """A decision that cannot be so."""
+class TestDamagedDecision:
+    """A decision with an impossible URL."""
 
     @pytest.fixture
     def at(self, tmp_path: Path) -> Path:
@@ -123,7 +122,7 @@ class TestOneRecord:
         decision["url"] = [f"{URL}&token=s3cr3t"]
         return _write(tmp_path / "changed", held, manifest)
 
-    def test_is_no_success(self, at: Path) -> None:
+    def test_damaged_record_is_not_a_success(self, at: Path) -> None:
         done = rep("audit", "replay", at)
         assert done.status == 4
         assert "1 not replayable: damaged records" in done.out
@@ -132,7 +131,7 @@ class TestOneRecord:
             assert done.status == 4, done.out
             assert "1 damaged place: scrapy rep audit verify tells where" in done.err
 
-    def test_is_left_out_where_queries_are(self, at: Path, tmp_path: Path) -> None:
+    def test_damaged_record_is_not_redacted(self, at: Path, tmp_path: Path) -> None:
         rep("audit", "redact", at, "--query", "drop", "-o", tmp_path / "new")
         for path in (tmp_path / "new").rglob("*"):
             octets = path.read_bytes() if path.is_file() else b""
@@ -140,7 +139,7 @@ class TestOneRecord:
             assert b"s3cr3t" not in octets
 
 
-def test_a_file_that_is_a_pipe(tmp_path: Path) -> None:
+def test_segment_that_is_a_pipe_is_a_problem(tmp_path: Path) -> None:
     held, manifest = _made(tmp_path / "made")
     at = _write(tmp_path / "changed", held, manifest)
     os.mkfifo(at / "1-00002.jsonl")

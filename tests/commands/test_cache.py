@@ -66,7 +66,7 @@ def commit(settings: dict[str, Any], *entries: Entry) -> None:
             closing.result()
 
 
-def test_list(settings: dict[str, Any]) -> None:
+def test_list_has_a_row_for_each_entry(settings: dict[str, Any]) -> None:
     done = rep("cache", "list", settings=settings)
     assert done.status == 0
     assert done.out == (
@@ -80,7 +80,7 @@ def test_list(settings: dict[str, Any]) -> None:
     assert early.out.count("  in 1 hour  ") == 3, "the clock was set back since"
 
 
-def test_who_only_looks_writes_nothing(settings: dict[str, Any]) -> None:
+def test_list_and_show_do_not_write(settings: dict[str, Any]) -> None:
     path = Path(settings["REP_STORE_PATH"])
     if not path.exists():
         pytest.skip("this store has no file")
@@ -90,7 +90,7 @@ def test_who_only_looks_writes_nothing(settings: dict[str, Any]) -> None:
     assert (path.read_bytes(), path.stat().st_mtime_ns) == before
 
 
-def test_a_list_that_a_terminal_would_cut(settings: dict[str, Any]) -> None:
+def test_list_is_cut_to_the_terminal(settings: dict[str, Any]) -> None:
     width = {"COLUMNS": "70", "NO_COLOR": "1"}
     whole = rep("cache", "list", settings=settings).out
     assert max(map(len, whole.splitlines())) > 70
@@ -100,7 +100,7 @@ def test_a_list_that_a_terminal_would_cut(settings: dict[str, Any]) -> None:
         assert full.startswith(line.removesuffix("..."))
 
 
-def test_show(settings: dict[str, Any]) -> None:
+def test_show_has_state_file_and_outage(settings: dict[str, Any]) -> None:
     done = rep("cache", "show", "example.com", "http://example.com", settings=settings)
     assert done.status == 0
     assert "state: fresh: the copy holds" in done.out
@@ -110,7 +110,7 @@ def test_show(settings: dict[str, Any]) -> None:
     assert "outage: 503, 1 in a row" in done.out
 
 
-def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
+def test_show_has_each_step_of_a_fetch(tmp_path: Path) -> None:
     uri = ORIGIN.robots_txt_uri
     steps = (
         Step(uri, Failure.TIMEOUT, NOW - 2, 1.5),
@@ -134,7 +134,7 @@ def test_show_tells_what_was_fetched_and_what_was_not(tmp_path: Path) -> None:
     assert "-> https://www.example.com/robots.txt\n" in out
 
 
-def test_purge(settings: dict[str, Any]) -> None:
+def test_purge_deletes_named_origins(settings: dict[str, Any]) -> None:
     done = rep("cache", "purge", "example.com", settings=settings)
     assert (done.status, done.out) == (0, "purged https://example.com (fetched as GoodBot/1.0)\n")
     assert rep("cache", "show", "example.com", settings=settings).status == 1
@@ -144,9 +144,7 @@ def test_purge(settings: dict[str, Any]) -> None:
 
 
 class TestPurgeAll:
-    """It asks; and where nobody is there to be asked, it has to be told."""
-
-    def test_nobody_is_there(self, settings: dict[str, Any]) -> None:
+    def test_purge_all_needs_yes_without_a_terminal(self, settings: dict[str, Any]) -> None:
         done = rep("cache", "purge", "--all", settings=settings)
         assert (done.status, done.out) == (2, "")
         assert "Delete 3 entries from this project's store? Without a terminal" in done.err
@@ -154,28 +152,32 @@ class TestPurgeAll:
         assert rep("cache", "list", settings=settings).out.count("\n") == 4
 
     @pytest.mark.parametrize("answer", [b"\n", b"", b"n\n", b"yesterday\n"])
-    def test_somebody_says_no(self, settings: dict[str, Any], answer: bytes) -> None:
+    def test_purge_all_keeps_entries_unless_confirmed(
+        self, settings: dict[str, Any], answer: bytes
+    ) -> None:
         done = rep("cache", "purge", "--all", settings=settings, stdin=answer, is_terminal=True)
         assert (done.status, done.out) == (2, "")
         assert "Delete 3 entries from this project's store? [y/N]" in done.err
         assert rep("cache", "list", settings=settings).out.count("\n") == 4
 
     @pytest.mark.parametrize("answer", [b"y\n", b"YES\n"])
-    def test_somebody_says_yes(self, settings: dict[str, Any], answer: bytes) -> None:
+    def test_purge_all_deletes_when_confirmed(
+        self, settings: dict[str, Any], answer: bytes
+    ) -> None:
         done = rep("cache", "purge", "--all", settings=settings, stdin=answer, is_terminal=True)
         assert (done.status, done.out.count("purged")) == (0, 3)
         assert rep("cache", "list", settings=settings).status == 1
 
 
-class TestAskers:
-    """What was fetched as different crawlers."""
+class TestIdentities:
+    """Files that were fetched with different User-Agents."""
 
     @pytest.fixture
     def both(self, settings: dict[str, Any]) -> dict[str, Any]:
         commit(settings, file_entry(BAD, body=b"bad"))
         return settings
 
-    def test_list_show_and_export_tell_them_apart(self, both: dict[str, Any]) -> None:
+    def test_list_show_and_export_name_the_identity(self, both: dict[str, Any]) -> None:
         out = rep("cache", "list", "example.com", settings=both).out
         assert [line.split("ago  ")[1] for line in out.splitlines()[1:]] == [
             "BadBot/\\x1b[1m [0123456789ab]",
@@ -191,23 +193,23 @@ class TestAskers:
             ("GoodBot/1.0", ""),
         ]
 
-    def test_without_a_name_both_are_purged(self, both: dict[str, Any]) -> None:
+    def test_purge_deletes_entries_of_all_identities(self, both: dict[str, Any]) -> None:
         assert rep("cache", "purge", "example.com", settings=both).out.count("purged") == 2
 
-    def test_one_of_them_is_named(self, both: dict[str, Any]) -> None:
+    def test_user_agent_selects_entries(self, both: dict[str, Any]) -> None:
         only = ("example.com", "--user-agent", "bad")
         assert rep("cache", "show", *only, "--body", settings=both).out == "bad"
         assert rep("cache", "purge", *only, settings=both).out.count("purged") == 1
         assert rep("cache", "show", *only, settings=both).status == 1
         assert rep("cache", "show", "example.com", settings=both).status == 0
 
-    def test_refresh_is_not_for_others(self, both: dict[str, Any]) -> None:
+    def test_refresh_takes_no_other_identity(self, both: dict[str, Any]) -> None:
         done = rep("cache", "refresh", "--all", "--user-agent", "bad", settings=both)
         assert done.status == 2
         assert "USER_AGENT of this project" in done.err
 
 
-def test_export(settings: dict[str, Any]) -> None:
+def test_export_has_bodies_and_outages(settings: dict[str, Any]) -> None:
     done = rep("cache", "export", settings=settings)
     rows = done.rows
     assert [row["origin"] for row in rows] == ["http://bin.example", str(OTHER), str(ORIGIN)]
@@ -219,10 +221,10 @@ def test_export(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("action", ["list", "export", "show", "purge"])
-def test_a_redis_that_is_not_there(action: str) -> None:
+def test_unreachable_redis_ends_with_3(action: str) -> None:
     settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_PATH": ":memory:"}
     done = rep("cache", action, *["example.com"][: action in ("show", "purge")], settings=settings)
-    assert done.status == 3, "as where a site can't be reached"
+    assert done.status == 3
     assert settings["REP_REDIS_URL"].partition("//")[2] in done.err
     assert "Connect call failed" in done.err
     assert "; start it, or correct the address in REP_REDIS_URL" in done.err
@@ -230,13 +232,13 @@ def test_a_redis_that_is_not_there(action: str) -> None:
 
 
 class OneFile(PlainStore):
-    """A store that has the same answer for everybody."""
+    """A store with one answer for all origins."""
 
     def peek(self, origin: Origin) -> Entry:
         return file_entry(origin)
 
 
-def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need() -> None:
+def test_minimal_store_can_only_show() -> None:
     settings = {"REP_STORE": f"{__name__}.OneFile"}
     assert "state: fresh" in rep("cache", "show", "example.com", settings=settings).out
     for action in ("list", "export"):
@@ -247,8 +249,8 @@ def test_a_store_of_the_user_s_that_can_only_do_what_crawls_need() -> None:
 
 
 @pytest.mark.parametrize("command", [("cache", "list"), ("check", "--cached", "https://h/")])
-def test_a_project_whose_folder_cannot_be_written(command: tuple[str, ...], here: Path) -> None:
-    """Where crawls keep answers in memory, nothing is kept."""
+def test_nothing_is_stored_where_crawls_use_memory(command: tuple[str, ...], here: Path) -> None:
+    """Crawls use memory if the folder cannot be written."""
     (here / "scrapy.cfg").write_text("[settings]\ndefault = no.settings\n")
     (here / ".scrapy").symlink_to("/proc/self/no-such-folder")  # root can't write there either
     done = rep(*command, settings={"ROBOTSTXT_OBEY": True})
@@ -257,7 +259,7 @@ def test_a_project_whose_folder_cannot_be_written(command: tuple[str, ...], here
     assert done.err.count("\n") == 1
 
 
-def test_no_store_yet(tmp_path: Path) -> None:
+def test_missing_store_is_not_created(tmp_path: Path) -> None:
     path = tmp_path / "none.sqlite"
     done = rep("cache", "list", settings={"REP_STORE_PATH": str(path)})
     assert done.status == 2
@@ -265,8 +267,8 @@ def test_no_store_yet(tmp_path: Path) -> None:
     assert not path.exists()
 
 
-def test_tdmrep(settings: dict[str, Any]) -> None:
-    """A second file of an origin is told apart, is never read as rules, and goes with it."""
+def test_tdmrep_is_an_entry_of_its_own(settings: dict[str, Any]) -> None:
+    """It is never read as rules, and is purged with its origin."""
     key = Key.under(ORIGIN, "GoodBot/1.0", path="/.well-known/tdmrep.json")
     commit(settings, file_entry(key, body=b'[{"location": "/", "tdm-reservation": 1}]'))
     shown = rep("cache", "show", "example.com", settings=settings).out

@@ -25,7 +25,7 @@ FILE = b"User-agent: *\nDisallow: /a # no\nAllow: /a/b$\nUser-agent: Foo\nDisall
 
 
 class TestByFile:
-    def test_all_that_is_said(self, robots: Path) -> None:
+    def test_text_has_rule_group_and_lost_rules(self, robots: Path) -> None:
         done = rep("check", "https://h/a/b", "--agent", "bar", "--robots", robots)
         assert done == Done(
             0,
@@ -34,7 +34,7 @@ class TestByFile:
             "",
         )
 
-    def test_json(self, robots: Path) -> None:
+    def test_json_has_a_row_for_each_agent(self, robots: Path) -> None:
         done = rep(
             *["check", "https://h/a", "--agent", "bar", "--agent", "foo", "--agent", "*"],
             *["--robots", robots, "--json"],
@@ -48,7 +48,7 @@ class TestByFile:
         assert done.rows[0]["text"] == "Disallow: /a # no"
         assert done.rows[0]["lost"] == []
 
-    def test_many_from_standard_input(self, robots: Path) -> None:
+    def test_many_urls_are_read_from_standard_input(self, robots: Path) -> None:
         urls = b"".join(b"https://h/%s/%d\n" % (b"ab"[n % 2 : n % 2 + 1], n) for n in range(5000))
         done = rep("check", "-", "--agent", "bar", "--robots", robots, stdin=urls)
         lines = done.out.splitlines()
@@ -58,19 +58,18 @@ class TestByFile:
         assert lines[1] == "allowed\tbar\t-\tno rule of the group matches\thttps://h/b/1"
         assert done.err == ""
 
-    def test_a_header_as_agent(self, robots: Path) -> None:
+    def test_header_names_its_product_token(self, robots: Path) -> None:
         header = "Mozilla/5.0 (compatible; Foo/2.1; +http://foo.example)"
         done = rep("check", "/x", "--agent", header, "--robots", robots, "--json")
         assert done.rows[0]["agent"] == "Foo"
         assert done.rows[0]["group"] == "foo"
 
-    def test_who_the_project_s_crawls_are(self, robots: Path) -> None:
+    def test_agent_is_that_of_the_project(self, robots: Path) -> None:
         settings = {"USER_AGENT": "Foo/1 (+https://foo.example)"}
         done = rep("check", "/x", "--robots", robots, "--json", settings=settings)
         assert done.rows[0]["agent"] == "Foo"
 
     def test_dot_segments_are_judged_as_in_a_crawl(self, robots: Path) -> None:
-        """As written and without: the file's verdict, the command's and a crawl's are one."""
         url = "https://h/x/../a"
         done = rep("check", url, "--agent", "bar", "--robots", robots)
         assert done.status == 1
@@ -81,8 +80,8 @@ class TestByFile:
         assert row["without_dot_segments"] == "https://h/a"
         assert not parse(robots.read_bytes()).verdict(url, "bar").allowed
 
-    def test_markup_is_said(self) -> None:
-        """A page in the place of the file allows everything: that is hardly meant."""
+    def test_markup_is_noted(self) -> None:
+        """A page instead of a file allows everything."""
         page = b"<!doctype html>\n<html><body>Not found</body></html>\n"
         done = rep("check", "/x", "--agent", "bar", "--robots", "-", stdin=page)
         assert done.status == 0
@@ -93,7 +92,7 @@ class TestByFile:
         ]
 
 
-def test_without_a_subcommand_in_80_columns() -> None:
+def test_missing_subcommand_lists_all_in_80_columns() -> None:
     lines = rep().err.splitlines()
     assert lines[0] == "usage: scrapy rep subcommand ..."
     assert max(map(len, lines)) <= 80
@@ -129,7 +128,7 @@ class FailingParser(NothingParser):
 
 
 class TestByStore:
-    def test_what_is_kept(self, tmp_path: Path) -> None:
+    def test_cached_judges_by_the_store(self, tmp_path: Path) -> None:
         now = time.time()
         outage = outage_entry(usual_key(OTHER), at=now)
         settings = stored(tmp_path, file_entry(KEY, at=now), outage)
@@ -142,13 +141,13 @@ class TestByStore:
         assert (unknown["allowed"], unknown["reason"]) == (None, "unknown")
         assert rep("check", "--cached", urls[0], settings=settings).status == 1
 
-    def test_what_another_crawler_was_told_is_not_known(self, tmp_path: Path) -> None:
+    def test_file_of_another_identity_is_not_used(self, tmp_path: Path) -> None:
         settings = stored(tmp_path, file_entry(Key.under(ORIGIN, "BadBot/1.0"), at=time.time()))
         call = ("check", "--cached", "https://example.com/x")
         assert rep(*call, settings=settings).status == 3
         assert rep(*call, settings={**settings, "USER_AGENT": "BadBot/1.0"}).status == 0
 
-    def test_what_is_too_old_is_not_known(self, tmp_path: Path) -> None:
+    def test_expired_file_is_not_used(self, tmp_path: Path) -> None:
         settings = stored(tmp_path, file_entry(KEY, at=1_000_000_000.0))
         done = rep("check", "--cached", "https://example.com/x", settings=settings)
         assert done.status == 3
@@ -173,7 +172,7 @@ class TestByStore:
             (_SLOW, "/x", {"REP_CRAWL_DELAY_EXCESS": "cap"}, True, "no_rule_matches"),
         ],
     )
-    def test_it_is_read_and_judged_as_a_crawl_does(
+    def test_stored_file_is_judged_as_in_a_crawl(
         self, tmp_path: Path, case: tuple[bytes, str, dict[str, Any], bool, str]
     ) -> None:
         body, path, more, is_allowed, reason = case
@@ -182,7 +181,7 @@ class TestByStore:
         (row,) = rep("check", "--cached", "--json", url, settings=settings).rows
         assert (row["allowed"], row["reason"]) == (is_allowed, reason)
 
-    def test_a_grant_is_shown_while_it_is_applied(self, tmp_path: Path) -> None:
+    def test_grant_is_shown_until_it_ends(self, tmp_path: Path) -> None:
         grant = {"policy": "ignore", "until": "2030-01-31", "why": "contract 12"}
         end = datetime(2030, 2, 1, tzinfo=timezone.utc).timestamp()
         entry = file_entry(KEY, body=_WILD, at=end)
@@ -196,27 +195,27 @@ class TestByStore:
         assert (during.status, after.status) == (0, 1)
         assert "REP_OVERRIDES" not in after.out
 
-    def test_a_parser_that_fails_is_no_permission(self, tmp_path: Path) -> None:
+    def test_failing_parser_allows_nothing(self, tmp_path: Path) -> None:
         parser = f"{__name__}.FailingParser"
         settings = stored(tmp_path, file_entry(KEY, at=time.time()), ROBOTSTXT_PARSER=parser)
         done = rep("check", "--cached", "https://example.com/x", settings=settings)
         assert (done.status, done.out) == (2, "")
         assert f"{parser} cannot read the file of https://example.com" in done.err
 
-    def test_memory_keeps_nothing(self) -> None:
+    def test_cached_needs_a_store(self) -> None:
         done = rep("check", "--cached", "https://h/", settings={"REP_STORE": "memory"})
         assert done.status == 2
         assert "keeps answers for one crawl only" in done.err
 
 
-def test_a_mark_before_the_first_url(robots: Path) -> None:
-    """Windows' editors and shells write one."""
+def test_byte_order_mark_is_dropped(robots: Path) -> None:
+    """Editors of Windows write it."""
     done = rep("check", "-", "--robots", robots, "--json", stdin=b"\xef\xbb\xbf/a\r\n/b\r\n")
     assert (done.err, [row["url"] for row in done.rows]) == ("", ["/a", "/b"])
 
 
 class TestCsv:
-    def test_a_row_for_each_url_and_agent(self, robots: Path) -> None:
+    def test_csv_equals_json(self, robots: Path) -> None:
         agents = ["--agent", "foo", "--agent", "x"]
         arguments = ["check", "-", *agents, "--robots", robots]
         urls = b"/a,b\n/=1+1\n"
@@ -230,7 +229,7 @@ class TestCsv:
             for name in ("url", "agent", "reason", "group", "rule", "line", "text"):
                 assert row[name] == ("" if told[name] is None else str(told[name]))
 
-    def test_no_cell_is_a_formula(self, robots: Path) -> None:
+    def test_cell_is_never_a_formula(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: *\n=Disallow: /\nDisallow: /=1\n")
         done = rep("check", "/=1", "--agent", "x", "--robots", robots, "--csv", "--like", "google")
         (row,) = csv.DictReader(io.StringIO(done.out))
@@ -241,11 +240,11 @@ class TestCsv:
 class TestExpected:
     TABLE = b"url,agent,allowed\n/a,bar,false\n/b,bar,TRUE\n/b,foo,false\n/robots.txt,,true\n"
 
-    def test_all_as_expected(self, robots: Path) -> None:
+    def test_status_is_0_if_all_rows_are_as_expected(self, robots: Path) -> None:
         done = rep("check", "--expect", "-", "--robots", robots, stdin=self.TABLE)
         assert done == Done(0, "", "scrapy rep check: 4 rows, 0 not as expected\n")
 
-    def test_the_rows_that_differ(self, robots: Path, tmp_path: Path) -> None:
+    def test_different_rows_are_shown(self, robots: Path, tmp_path: Path) -> None:
         table = tmp_path / "table.csv"
         table.write_bytes(self.TABLE.replace(b"bar,false", b"bar,true"))
         done = rep("check", "--expect", table, "--robots", robots)
@@ -266,7 +265,7 @@ class TestExpected:
         assert [(row["allowed"], row["expected"]) for row in rows] == [("false", "true")]
 
     @pytest.mark.parametrize("form", ["--csv", "--json"])
-    def test_a_table_that_check_wrote(self, robots: Path, form: str) -> None:
+    def test_table_may_come_from_check(self, robots: Path, form: str) -> None:
         agents = ["--agent", "bar", "--agent", "foo", "--agent", "*"]
         table = rep("check", "/a", "/a/b", "/c", *agents, "--robots", robots, form).out.encode()
         done = rep("check", "--expect", "-", "--robots", robots, stdin=table)
@@ -275,7 +274,7 @@ class TestExpected:
         done = rep("check", "--expect", "-", "--robots", robots, "--json", stdin=table)
         assert (done.status, [row["url"] for row in done.rows]) == (1, ["/a", "/a/b"])
 
-    def test_what_the_store_does_not_know_is_not_as_expected(self, tmp_path: Path) -> None:
+    def test_unknown_verdict_is_not_as_expected(self, tmp_path: Path) -> None:
         settings = stored(tmp_path)
         table = b'{"url": "https://h/a", "agent": "bar", "allowed": false}\n'
         done = rep("check", "--expect", "-", "--cached", "--json", stdin=table, settings=settings)
@@ -294,7 +293,7 @@ class TestExpected:
             (b"url,allowed\n-,true\n", "give a URL, or a path"),
         ],
     )
-    def test_a_table_that_cannot_be_read(self, robots: Path, table: bytes, words: str) -> None:
+    def test_unreadable_table_is_an_error(self, robots: Path, table: bytes, words: str) -> None:
         done = rep("check", "--expect", "-", "--robots", robots, stdin=table)
         assert (done.status, done.out) == (2, "")
         assert words in done.err

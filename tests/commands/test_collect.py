@@ -1,4 +1,4 @@
-"""``scrapy rep collect``: which sites a list names, and asking each of them once."""
+"""``scrapy rep collect``: lists, limits and interruptions."""
 
 from __future__ import annotations
 
@@ -25,8 +25,6 @@ from tests.servers.handle import Answer, Site, free_port
 
 
 class TestLists:
-    """Which origins the lines of a list stand for."""
-
     @pytest.mark.parametrize(
         ("line", "wanted", "origins"),
         [
@@ -60,13 +58,15 @@ class TestLists:
             (" ", ListForm(), []),
         ],
     )
-    def test_line(self, line: str, wanted: ListForm, origins: list[str | None]) -> None:
+    def test_line_becomes_origins(
+        self, line: str, wanted: ListForm, origins: list[str | None]
+    ) -> None:
         found = origins_of([line.encode()], wanted)
         assert [None if one is None else str(one) for one in found] == origins
 
 
 class TestProgress:
-    def test_what_is_done_in_any_order(self, tmp_path: Path) -> None:
+    def test_progress_counts_targets_done_in_any_order(self, tmp_path: Path) -> None:
         progress = Progress("x", tmp_path / "p")
         for number in (3, 0, 1):
             progress.finish(number, "successful")
@@ -88,7 +88,7 @@ def _store(folder: Path) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
+def test_each_site_is_fetched_once(loop: str, tmp_path: Path) -> None:
     file = Answer(body="User-agent: *\nDisallow: /a\n")
     hosts = [f"127.0.0.{n}" for n in range(1, 9)]
     with (
@@ -116,8 +116,8 @@ def test_each_is_asked_once(loop: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_connections_do_not_add_up(loop: str, tmp_path: Path) -> None:
-    """Scrapy keeps connections to sites for minutes: a process has no place for many."""
+def test_idle_connections_are_closed(loop: str, tmp_path: Path) -> None:
+    """Scrapy keeps idle connections for minutes, and a process may have only some open files."""
     with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
         urls = [site.url(host=f"127.0.{n // 250}.{1 + n % 250}") for n in range(300)]
         (tmp_path / "list.txt").write_text("\n".join(urls))
@@ -140,8 +140,8 @@ class Hasty(HTTP11DownloadHandler):
 
 
 @pytest.mark.slow
-def test_the_end_is_quiet(tmp_path: Path) -> None:
-    """Connections that close while Scrapy's time for that ends would be an error in Twisted."""
+def test_closing_connections_cause_no_error(tmp_path: Path) -> None:
+    """Twisted would fail if connections closed just as Scrapy stops to wait for them."""
     with Site({"/robots.txt": Answer(body="User-agent: *\n")}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text(
             "\n".join(site.url(host=f"127.0.0.{n}") for n in range(1, 9))
@@ -156,7 +156,7 @@ def test_the_end_is_quiet(tmp_path: Path) -> None:
 
 
 class _Neighbours:
-    """Sites on ports of one address; they know how many answers are under way at a time."""
+    """Sites on ports of one address, and the most answers that were under way at once."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -168,7 +168,7 @@ class _Neighbours:
             self._now += 1
             self.count += 1
             self.most = max(self.most, self._now)
-        time.sleep(0.3)  # so that those meet which may
+        time.sleep(0.3)  # so that concurrent requests overlap
         with self._lock:
             self._now -= 1
         yield
@@ -199,8 +199,9 @@ class _Neighbours:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(("limit", "most"), [(1, {1}), (2, {2}), (0, {4, 5, 6})])
-def test_per_address(limit: int, most: set[int], loop: str, tmp_path: Path) -> None:
-    """So many origins of one address are asked at a time, though their origins differ."""
+def test_per_address_limits_concurrent_origins(
+    limit: int, most: set[int], loop: str, tmp_path: Path
+) -> None:
     neighbours = _Neighbours()
     with neighbours.sites(6) as urls:
         (tmp_path / "list.txt").write_text("\n".join(urls))
@@ -217,7 +218,7 @@ _MANY = [f"127.0.{n // 250}.{1 + n % 250}" for n in range(300)]
 
 
 def _counted(folder: Path) -> int:
-    """How many are noted as done."""
+    """The number of targets that the progress file counts as done."""
     found = json.loads((folder / "list.txt.collect").read_text())
     return int(found["done"]) + len(found["beyond"])
 
@@ -225,8 +226,8 @@ def _counted(folder: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.long
-def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
-    """Stopped twice, by a signal: each is asked once, over all the hops of its file."""
+def test_stopped_run_resumes_without_repeats(loop: str, tmp_path: Path) -> None:
+    """Two signals stop it, and each site is still fetched once, with all hops."""
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
     hop = Answer(status=302, headers=[("Location", "/there")], delay_seconds=0.2)
     with Site({"/robots.txt": hop, "/there": file}, address="0.0.0.0") as site:
@@ -250,15 +251,15 @@ def test_stopped_and_resumed(loop: str, tmp_path: Path) -> None:
         done = rep_process(*arguments)
         assert done.status == 0, done.err
         requests = [(seen.headers["host"], seen.path) for seen in site.requests()]
-    assert len(requests) == len({*requests}) == 2 * 300, "none was asked twice"
+    assert len(requests) == len({*requests}) == 2 * 300, "a site was fetched twice"
     found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
     assert len(found) == 300
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
-    """Who asks three times waits for no site; what was under way is asked again."""
+def test_third_signal_ends_at_once(loop: str, tmp_path: Path) -> None:
+    """Three signals do not wait for a slow site."""
     slow = Answer(body="User-agent: *\n", delay_seconds=60)
     with (
         Site({"/robots.txt": slow}) as site,
@@ -282,8 +283,7 @@ def test_stopped_at_once(loop: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_killed(tmp_path: Path) -> None:
-    """After kill -9 only what was under way is asked again."""
+def test_killed_run_repeats_only_open_fetches(tmp_path: Path) -> None:
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
     with Site({"/robots.txt": file}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))

@@ -31,7 +31,7 @@ _QUICK = ("--every", "0")
 
 @pytest.fixture
 def fleet(redis_server: RedisServer) -> Iterator[Fleet]:
-    """Six origins, each in another place; two workers."""
+    """Six origins in different states, and two workers."""
     fleet = Fleet(redis_server)
     fleet.now = time.time()
     one, two = fleet.worker("box1:17:abcd"), fleet.worker("box2:18:cdef")
@@ -68,14 +68,14 @@ def shown(*arguments: object, settings: dict[str, Any], **fields: Any) -> Done:
 
 
 def facts(done: Done) -> dict[str, str]:
-    """What is counted, by its label."""
+    """The counts in the output, by label."""
     found = re.findall(r"^ +(.*?) {2,}(~?[\d,.]+|-)(?:  .*)?$", done.out, re.MULTILINE)
     return dict(found)
 
 
 @needs_redis
 class TestOneCrawl:
-    def test_what_is_counted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_text_has_all_counts(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert (done.status, done.err) == (0, "")
         assert facts(done) == {
@@ -100,7 +100,7 @@ class TestOneCrawl:
         ] or [row[0] for row in rows] == ["box2:18:cdef", "box1:17:abcd"]
         assert sum(line.endswith("starting") for line in done.out.splitlines()) == 1
 
-    def test_as_json(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_json_has_all_counts(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
         (row,) = done.rows
         assert row["crawl"] == "x"
@@ -132,7 +132,7 @@ class TestOneCrawl:
         assert 0 < first["lease_seconds"] <= 10
         assert abs(row["at"] - time.time()) < 10
 
-    def test_an_origin_whose_policy_is_being_asked_for(
+    def test_origin_waits_while_a_worker_reads_its_file(
         self, fleet: Fleet, settings: dict[str, Any]
     ) -> None:
         fleet.worker("box2:18:cdef").talk(lanes=1)  # a worker that joins again under its name
@@ -145,7 +145,7 @@ class TestOneCrawl:
             "a worker is reading its robots.txt" in shown(A, "--spider", "x", settings=settings).out
         )
 
-    def test_what_is_due_later(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_due_later_shows_the_first_time(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         worker = fleet.worker("box3:1:0")
         worker.settle(A, delay_seconds=50.0, visited_at=fleet.now)
         worker.talk()
@@ -153,8 +153,8 @@ class TestOneCrawl:
         assert facts(done)["due later"] == "1"
         assert re.search(r"due later +1  the first in (4\d\.\d|50\.0) s$", done.out, re.MULTILINE)
 
-    def test_pages_per_second(self, fleet: Fleet, settings: dict[str, Any]) -> None:
-        """Measured between two looks, by Redis's clock."""
+    def test_pages_per_second_are_measured(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+        """They are measured between two readings, by the clock of Redis."""
         with ThreadPoolExecutor(1) as thread:
             arguments = ("--spider", "x", "--json", "--every", "1")
             looking = thread.submit(lambda: rep("fleet", *arguments, settings=settings))
@@ -163,7 +163,7 @@ class TestOneCrawl:
             row = json.loads(looking.result().out)
         assert 1000 / 5 < row["pages_per_second"] < 1000 / 0.9
 
-    def test_workers_whose_lease_is_over(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_late_workers_are_shown(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.zadd(fleet.key("w"), {"box2:18:cdef": 1000 * (time.time() - 5)})
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert re.search(r"workers +1  1 other not heard from: to be taken over", done.out)
@@ -176,7 +176,7 @@ class TestOneCrawl:
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert re.search(r"^box1:17:abcd +taken over +2 ", done.out, re.MULTILINE)
 
-    def test_nobody_crawls(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_missing_workers_are_noted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.delete(fleet.key("w"))
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert re.search(r"workers +0  no worker is running; queued requests are kept", done.out)
@@ -201,7 +201,7 @@ class TestDeadLetters:
             fleet.client.rpush(fleet.key("dead"), msgpack.packb(row, use_bin_type=False))
         fleet.client.rpush(fleet.key("dead"), b"\x00", b"no msgpack", msgpack.packb([1, 2, 3, 4]))
 
-    def test_they_are_shown(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_dead_shows_letters(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown("--spider", "x", *_QUICK, settings=settings)
         assert re.search(r"dead letters +7  --dead shows them$", done.out, re.MULTILINE)
         done = shown("--spider", "x", "--dead", "100", *_QUICK, settings=settings)
@@ -215,8 +215,10 @@ class TestDeadLetters:
         ]
         assert told[-4:-2] == ["2 minutes ago: http://a.example", "  delivered 1 times\\x1b"]
 
-    def test_they_are_put_back(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
-        """After all others, one at a time; what is no whole request stays."""
+    def test_requeue_puts_letters_behind_all_requests(
+        self, dead: None, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
+        """Letters that are not whole requests stay."""
         worker = fleet.worker("box3:1:0")
         worker.ledger.push(Push(B, 0, PushKind.FILTERED, b"bad", b"bad"))
         worker.talk(), worker.talk()
@@ -235,9 +237,7 @@ class TestDeadLetters:
         assert {held.payload for held in again} >= {held.payload for held in got} >= {b"bad"}
         assert fleet.client.llen(fleet.key("dead")) == 7
 
-    def test_they_are_put_back_after_the_end_of_the_crawl(
-        self, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
+    def test_requeue_works_after_the_crawl(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         one = fleet.worker("box3:1:0")
         (held,) = one.talk(1)
         fleet.client.zrem(fleet.key("w"), "box1:17:abcd", "box2:18:cdef")  # they would try, too
@@ -255,7 +255,7 @@ class TestDeadLetters:
             two.settle(lane)
         assert [one.payload for one in drained(two)] == [held.payload]
 
-    def test_alone_only_if_nothing_else_waits(
+    def test_only_letters_needs_an_idle_crawl(
         self, dead: None, fleet: Fleet, settings: dict[str, Any]
     ) -> None:
         done = shown("requeue", "--only-letters", "--spider", "x", settings=settings)
@@ -265,7 +265,7 @@ class TestDeadLetters:
         done = shown("--only-letters", "--spider", "x", settings=settings)
         assert (done.status, "belongs to requeue" in done.err) == (2, True)
 
-    def test_not_of_another_release(
+    def test_orders_refuse_another_release(
         self, dead: None, fleet: Fleet, settings: dict[str, Any]
     ) -> None:
         fleet.client.hset(fleet.key("t"), "version", "0")
@@ -274,15 +274,13 @@ class TestDeadLetters:
         assert "belongs to another release of scrapy-rep" in done.err
         assert shown("requeue", B, "--spider", "x", settings=settings).status == 2
 
-    def test_redis_is_full(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_full_redis_is_noted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.hset(fleet.key("t"), "full", round(1000 * time.time()))
         assert "Redis has no memory left" in shown("--spider", "x", *_QUICK, settings=settings).out
 
 
 @needs_redis
 class TestOrigins:
-    """The lookup by origin."""
-
     @pytest.mark.parametrize(
         ("origin", "place", "words"),
         [
@@ -294,7 +292,7 @@ class TestOrigins:
             (F, "full", "1, of 1 at most"),
         ],
     )
-    def test_each_place(
+    def test_origin_shows_its_state(
         self, fleet: Fleet, settings: dict[str, Any], origin: str, place: str, words: str
     ) -> None:
         done = shown(f"{origin}/some/page", "--spider", "x", settings=settings)
@@ -305,7 +303,9 @@ class TestOrigins:
         assert (row["crawl"], row["origin"], row["state"]) == ("x", origin, place)
         assert row["queued"] == {A: 1, B: 2, C: 2, D: 3, E: 3, F: 2}[origin]
 
-    def test_one_that_rests(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_resting_origin_shows_its_next_try(
+        self, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
         one = fleet.worker("box3:19:abcd")
         one.settle(D, wait_until=fleet.now + 270, reason="resting")
         one.talk()
@@ -313,13 +313,15 @@ class TestOrigins:
         assert "it answered 429 or 503" in words
         assert "one request goes first in 4 minutes" in words
 
-    def test_a_delay_and_who_closes_it(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_closed_origin_names_delay_and_worker(
+        self, fleet: Fleet, settings: dict[str, Any]
+    ) -> None:
         row = json.loads(shown(C, "--spider", "x", "--json", settings=settings).out)
         assert (row["delay_seconds"], row["worker"]) == (30.0, "box1:17:abcd")
         assert row["closed_by"] in map(str, range(1, 4))
         assert row["known_until"] > time.time() + 60
 
-    def test_priorities(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_origin_shows_priorities(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         worker = fleet.worker("box3:1:0")
         worker.push("p", "q", lane=B, priority=7)
         worker.push("r", lane=B, priority=-2)
@@ -334,7 +336,7 @@ class TestOrigins:
             "1 of priority -2",
         ]
 
-    def test_one_of_which_nothing_is_known(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_unknown_origin_is_named(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         done = shown(B, "other.example", "--spider", "x", settings=settings)
         assert done.status == 1
         assert done.out.startswith(f"{B} in x\n")
@@ -343,9 +345,9 @@ class TestOrigins:
 
 @needs_redis
 class TestHostile:
-    """Whoever can write to Redis."""
+    """Values from other software that writes to Redis."""
 
-    def test_what_is_there_is_of_another_kind(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_invalid_values_are_survived(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         client, key = fleet.client, fleet.key
         client.hset(key("lines"), "x", b"\xc1")
         client.hset(key("lines"), "y", b"")
@@ -364,7 +366,7 @@ class TestHostile:
         done = shown(A, "--spider", "x", settings=settings)
         assert (done.status, "written by other software" in done.out) == (0, True)
 
-    def test_a_key_of_another_type(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_key_of_another_type_is_an_error(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         fleet.client.delete(fleet.key("lines"))
         fleet.client.set(fleet.key("lines"), "x")
         done = shown("--spider", "x", *_QUICK, settings=settings)
@@ -375,11 +377,11 @@ class TestHostile:
 
 @needs_redis
 class TestCost:
-    """Looking changes nothing, and goes through little at a time."""
+    """The display changes nothing, and reads little at a time."""
 
     _READERS = "+@read +evalsha +script +time +ping +select +client +hello"
 
-    def test_it_needs_no_right_to_write(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_display_needs_no_right_to_write(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         rights = f"on >secret ~rep:{{test}}:* {self._READERS}".split()
         fleet.client.execute_command("ACL", "SETUSER", "reader", *rights)
         fleet.client.execute_command("ACL", "SETUSER", "reader", "-keys", "-scan")
@@ -403,7 +405,7 @@ class TestCost:
         keys = sorted(fleet.client.keys("*"))
         return {key: (fleet.client.dump(key), fleet.client.ttl(key)) for key in keys}
 
-    def test_many_workers(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_many_workers_are_cut(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         soon = 1000 * (time.time() + 60)
         fleet.client.zadd(fleet.key("w"), {f"w{number}": soon for number in range(1500)})
         done = shown("--spider", "x", *_QUICK, settings=settings)
@@ -412,9 +414,9 @@ class TestCost:
         assert (row["counts"]["workers"], len(row["workers"])) == (1502, 1000)
 
 
-class TestRedisIsNotThere:
+class TestMissingRedis:
     @pytest.mark.slow
-    def test_nobody_listens(self) -> None:
+    def test_unreachable_redis_ends_with_3(self) -> None:
         url = f"redis://:secret@127.0.0.1:{free_port()}/0"
         done = rep_process("rep", "fleet", "--spider", "x", "-s", f"REP_REDIS_URL={url}")
         assert (done.status, done.out) == (3, "")
@@ -424,7 +426,7 @@ class TestRedisIsNotThere:
         assert "secret" not in done.err
 
     @needs_redis
-    def test_it_does_not_answer(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_silent_redis_ends_with_3(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         port = int(settings["REP_REDIS_URL"].rpartition(":")[2].partition("/")[0])
         with SlowLine(port) as line:
             line.swallows = True
@@ -433,7 +435,7 @@ class TestRedisIsNotThere:
             assert (done.status, done.out) == (3, "")
             assert "no reply in" in done.err
 
-    def test_it_is_not_named(self) -> None:
+    def test_missing_address_is_explained(self) -> None:
         done = rep("fleet", "--spider", "x")
         assert (done.status, done.out) == (2, "")
         assert (
@@ -442,7 +444,7 @@ class TestRedisIsNotThere:
         )
 
     @needs_redis
-    def test_the_crawl_is_not_there(self, redis_server: RedisServer) -> None:
+    def test_missing_crawl_is_named(self, redis_server: RedisServer) -> None:
         done = shown("--spider", "x\x1b", settings={"REP_REDIS_URL": redis_server.url})
         assert (done.status, done.out) == (1, "")
         assert re.fullmatch(r"Redis at 127\.0\.0\.1:\d+/0 has no crawl of x\\x1b\n", done.err), (
@@ -468,7 +470,7 @@ def test_wrong_usage(arguments: list[str], words: str) -> None:
     assert words in done.err
 
 
-def test_a_wrong_key() -> None:
+def test_wrong_queue_key_is_named() -> None:
     settings = {"REP_REDIS_URL": "redis://h", "SCHEDULER_QUEUE_KEY": "%(crawl)s"}
     done = rep("fleet", "--spider", "x", settings=settings)
     assert done.status == 2
@@ -502,19 +504,19 @@ class TestProject:
 
     @pytest.fixture
     def both(self, fleet: Fleet) -> None:
-        """What is there is there of two spiders."""
+        """The crawl, copied for two spiders."""
         for key in fleet.client.keys(f"{PREFIX}*"):
             for prefix in (b"rep:{one:requests}:", b"rep:{own:two}:"):
                 fleet.client.copy(key, key.replace(PREFIX.encode(), prefix))
 
-    def test_a_line_for_each(self, both: None, project: dict[str, Any]) -> None:
+    def test_each_crawl_gets_a_line(self, both: None, project: dict[str, Any]) -> None:
         done = shown(*_QUICK, settings=project)
         assert (done.status, done.err) == (0, "")
         head, *rows = (line.split() for line in done.out.splitlines())
         assert head[:2] == ["crawl", "workers"]
         assert rows == [[name, "2", "13", "2", "1", "-", "6", "1", "0"] for name in ("one", "two")]
 
-    def test_one_of_them(self, both: None, project: dict[str, Any]) -> None:
+    def test_spider_selects_a_crawl(self, both: None, project: dict[str, Any]) -> None:
         done = shown("--spider", "two", *_QUICK, settings=project)
         assert facts(done)["queued"] == "13"
         assert done.out.startswith("two at ")
@@ -524,9 +526,7 @@ class TestProject:
 @needs_redis
 class TestWatch:
     @pytest.mark.slow
-    def test_it_looks_again_until_it_is_interrupted(
-        self, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
+    def test_watch_repeats_until_ctrl_c(self, fleet: Fleet, settings: dict[str, Any]) -> None:
         with self._watching(settings, "--json") as process:
             assert process.stdout
             rows = [json.loads(process.stdout.readline()) for _ in range(2)]
@@ -543,7 +543,7 @@ class TestWatch:
             assert process.stderr.read() == ""
 
     @pytest.mark.slow
-    def test_redis_goes_and_comes(self, settings: dict[str, Any]) -> None:
+    def test_watch_survives_a_restart_of_redis(self, settings: dict[str, Any]) -> None:
         with RedisServer() as server:
             own = {**settings, "REP_REDIS_URL": server.url}
             with self._watching(own) as process:
@@ -580,14 +580,16 @@ class TestWatch:
     ("variables", "is_terminal", "lines", "written"),
     [
         ({"TERM": "xterm", "LINES": "24"}, True, "ab", "\x1b[Ha\x1b[K\nb\x1b[K\n\x1b[J"),
-        # No longer than the terminal: else its first line would scroll away.
+        # No longer than the terminal, so that its first line does not scroll away.
         ({"TERM": "xterm", "LINES": "3"}, True, "abc", "\x1b[Ha\x1b[K\n...\x1b[K\n\x1b[J"),
         ({"TERM": "xterm"}, False, "ab", "a\nb\n"),
         ({"TERM": "dumb"}, True, "ab", "a\nb\n"),
     ],
 )
-def test_a_screen(variables: dict[str, str], is_terminal: bool, lines: str, written: str) -> None:
-    """What --watch writes in the place of what it wrote before."""
+def test_screen_replaces_the_last_one(
+    variables: dict[str, str], is_terminal: bool, lines: str, written: str
+) -> None:
+    """--watch writes at the top of the terminal."""
     stream = Stream(is_terminal=is_terminal)
     with pytest.MonkeyPatch.context() as patch:
         for name, value in variables.items():
@@ -607,14 +609,14 @@ def test_a_screen(variables: dict[str, str], is_terminal: bool, lines: str, writ
         ("e\u0301" * 7, 6, "e\u0301" * 3 + "..."),
     ],
 )
-def test_a_text_is_cut(text: str, cells: int, expected: str) -> None:
+def test_text_is_cut_to_cells(text: str, cells: int, expected: str) -> None:
     assert cut(text, cells) == expected
 
 
 @needs_redis
 @pytest.mark.slow
-def test_a_real_crawl(redis_server: RedisServer) -> None:
-    """The scheduler and the command agree on the names of the keys, and on what they hold."""
+def test_crawl_of_workers_is_shown(redis_server: RedisServer) -> None:
+    """The scheduler and the command agree on the keys and their values."""
     robots = Answer(body="User-agent: *\nCrawl-delay: 1\n")
     with Site({"/robots.txt": robots}) as site:
         roots = [site.url("/")]
@@ -638,4 +640,4 @@ def test_a_real_crawl(redis_server: RedisServer) -> None:
             assert row["counts"]["queued"] > 0
             crew.wait()
         done = shown("--spider", "flat", settings=settings)
-        assert done.status == 1, "nothing is left of it"
+        assert done.status == 1, "the crawl is over"

@@ -17,15 +17,15 @@ NEW = "User-agent: *\nDisallow: /a\nDisallow: /a/b\n"
 
 
 class TestFormat:
-    def test_to_standard_output(self, robots: Path) -> None:
+    def test_file_is_written_to_standard_output(self, robots: Path) -> None:
         assert rep("format", robots) == Done(0, NEW, "")
         assert rep("format", "-", stdin=OLD) == Done(0, NEW, "")
 
-    def test_modes(self, robots: Path) -> None:
+    def test_compact_drops_rules_without_effect(self, robots: Path) -> None:
         compact = rep("format", robots, "--mode", "compact")
         assert compact == Done(0, "User-agent: *\nDisallow: /a\n", "")
 
-    def test_a_crawler_that_falls_into_the_next_group_is_an_error(self) -> None:
+    def test_file_with_hidden_errors_is_not_written(self) -> None:
         body = b"User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
         done = rep("format", "-", stdin=body)
         assert (done.status, done.out) == (1, "")
@@ -40,25 +40,25 @@ class TestFormat:
         assert "and 3 more: correct them" in err
         assert len(err.splitlines()) == 6
 
-    def test_names_behind_the_first_are_kept_as_a_comment(self) -> None:
+    def test_further_names_are_kept_as_a_comment(self) -> None:
         line = "User-agent: GPTBot, CCBot"
         done = rep("format", "-", stdin=f"{line}\nDisallow: /\n".encode())
         assert (done.status, done.out) == (0, f"# {line}\nUser-agent: GPTBot\nDisallow: /\n")
         assert "only the first name counts in the user-agent lines 1; the others are" in done.err
 
-    def test_check(self, robots: Path) -> None:
+    def test_check_reports_without_writing(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")
         robots.write_text(NEW)
         assert rep("format", robots, "--check") == Done(0, f"{robots}: already in this form\n", "")
 
-    def test_diff(self, robots: Path) -> None:
+    def test_diff_shows_changes_without_writing(self, robots: Path) -> None:
         done = rep("format", robots, "--diff")
         assert done.status == 1
         assert "-useragent: *\n" in done.out
         assert "+User-agent: *\n" in done.out
         assert robots.read_bytes() == OLD
 
-    def test_write(self, robots: Path) -> None:
+    def test_write_keeps_the_mode_of_the_file(self, robots: Path) -> None:
         robots.chmod(0o640)
         done = rep("format", robots, "--write")
         assert done == Done(0, f"{robots}: rewritten, 40 octets before and 42 now\n", "")
@@ -68,13 +68,13 @@ class TestFormat:
         assert rep("format", robots, "--write").out == f"{robots}: already in this form\n"
 
     @pytest.mark.parametrize("mode", ["normal", "compact", "compatible"])
-    def test_a_contradiction_is_not_settled(self, robots: Path, mode: str) -> None:
-        """A content delivery network opens a site, and its owner closes it: only they can tell."""
+    def test_contradicting_groups_are_merged_with_both_rules(self, robots: Path, mode: str) -> None:
+        """A content delivery network may allow a site that its owner disallows."""
         robots.write_bytes(b"User-agent: *\nAllow: /\n\nUser-agent: *\nDisallow: /\n")
         assert rep("format", robots, "--mode", mode, "--write").status == 0
         assert robots.read_bytes() == b"User-agent: *\nAllow: /\nDisallow: /\n"
 
-    def test_a_contradiction_may_stay(self, robots: Path) -> None:
+    def test_contradicting_rules_both_stay(self, robots: Path) -> None:
         robots.write_bytes(b"user-agent: *\nAllow: /\nDisallow: /\n")
         assert rep("format", robots, "--write").status == 0
         assert robots.read_bytes() == b"User-agent: *\nAllow: /\nDisallow: /\n"
@@ -84,10 +84,10 @@ class TestFormat:
         assert done.out == "Sitemap: https://h/s\n"
 
     @pytest.mark.parametrize("option", ["--write", "--check", "--diff", None])
-    def test_what_is_not_proved_is_never_written(
+    def test_unproved_file_is_never_written(
         self, robots: Path, option: str | None, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A proof that takes too much work; and another meaning, an error of ours."""
+        """The proof takes too much work, or a bug changes the meaning."""
         call = ("format", robots, *([option] if option else []))
         monkeypatch.setattr(differences, "MOST_STEPS", 10)
         done = rep(*call)
@@ -99,7 +99,7 @@ class TestFormat:
         assert (done.status, done.out, robots.read_bytes()) == (70, "", OLD)
         assert "internal error, nothing is written: /a" in done.err
 
-    def test_what_is_not_rewritten_needs_no_proof(
+    def test_unchanged_file_needs_no_proof(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(differences, "MOST_STEPS", 0)
@@ -114,7 +114,7 @@ class TestSeveral:
             path.write_text("user-agent: *\ndisallow: /a%c3%a9\n")
         return paths
 
-    def test_all_are_written(self, files: list[Path]) -> None:
+    def test_write_rewrites_several_files(self, files: list[Path]) -> None:
         done = rep("format", *files, "--write")
         assert done.status == 0
         assert done.out.count("rewritten") == 3
@@ -122,27 +122,27 @@ class TestSeveral:
         again = rep("format", *files, "--check")
         assert (again.status, again.out.count("already in this form")) == (0, 3)
 
-    def test_one_that_cannot_be_read_does_not_hold_up_the_others(self, files: list[Path]) -> None:
+    def test_unreadable_file_does_not_stop_others(self, files: list[Path]) -> None:
         done = rep("format", files[0], files[0].parent / "none", files[1], "--check")
         assert done.status == 2
         assert done.out.count("would be rewritten") == 2
         assert "No such file" in done.err
 
-    def test_they_are_not_written_one_after_the_other(self, files: list[Path]) -> None:
+    def test_several_files_need_an_option(self, files: list[Path]) -> None:
         done = rep("format", *files)
         assert (done.status, done.out) == (2, "")
         assert "give --write, --check or --diff" in done.err
 
 
 def compared(folder: Path, old: str, new: str, *options: str) -> Done:
-    """What is said of the difference of two files."""
+    """The output of diff for two files."""
     for name, text in (("old", old), ("new", new)):
         (folder / name).write_text(text)
     return rep("diff", folder / "old", folder / "new", *options)
 
 
 class TestDiff:
-    def test_because_of_which_lines(self, tmp_path: Path) -> None:
+    def test_diff_names_agents_paths_and_lines(self, tmp_path: Path) -> None:
         old = "User-agent: a\nUser-agent: b\nDisallow: /x\n"
         new = "User-agent: b\nUser-agent: a\nDisallow: /x\nAllow: /x/y\nSitemap: https://h/s\n"
         done = compared(tmp_path, old, new)
@@ -156,7 +156,7 @@ class TestDiff:
             "+ Sitemap: https://h/s\n"
         )
 
-    def test_use_of_content(self, tmp_path: Path) -> None:
+    def test_diff_shows_changed_preferences(self, tmp_path: Path) -> None:
         old = "User-agent: a\nUser-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n"
         new = (
             "License: https://h/terms\n"
@@ -179,8 +179,9 @@ class TestDiff:
         ]
 
     @pytest.mark.parametrize(("record", "status"), [("License", 1), ("Sitemap", 0)])
-    def test_records_outside_of_groups(self, tmp_path: Path, record: str, status: int) -> None:
-        """A licence is a difference; that of sitemaps is told, and nothing more."""
+    def test_changed_licences_count_and_sitemaps_do_not(
+        self, tmp_path: Path, record: str, status: int
+    ) -> None:
         before, after = (f"{record}: https://h/{name}" for name in ("it's", "its"))
         files = [f"{line}\nUser-agent: *\nDisallow: /x\n" for line in (before, after)]
         done = compared(tmp_path, *files)
@@ -190,19 +191,18 @@ class TestDiff:
             {"record": record, "uri": "https://h/its", "before": False, "after": True},
         ]
 
-    def test_verdicts_and_uses_are_told_apart(self, tmp_path: Path) -> None:
-        """What becomes disallowed is told once: nothing is said of its use any more."""
+    def test_disallowed_paths_have_no_changed_preference(self, tmp_path: Path) -> None:
         old = "User-agent: *\nContent-Usage: search=y\nAllow: /\n"
         assert "search" not in compared(tmp_path, old, old.replace("Allow", "Disallow")).out
 
-    def test_too_many_uses_are_not_settled(self, tmp_path: Path) -> None:
+    def test_too_many_preferences_are_not_settled(self, tmp_path: Path) -> None:
         uses = "".join(f"Content-Usage: /{number}*x*y train-ai=n\n" for number in range(3000))
         new = "User-agent: *\nDisallow: /x\n"
         done = compared(tmp_path, new + uses, new)
         assert done.status == 4
         assert "not settled" in done.err
 
-    def test_other_words_are_no_difference(self, robots: Path, tmp_path: Path) -> None:
+    def test_comments_do_not_differ(self, robots: Path, tmp_path: Path) -> None:
         other = tmp_path / "other.txt"
         other.write_text("# new\nUser-agent: *\nDisallow: /a\n")
         assert rep("diff", robots, other) == Done(0, "no probe URL changes its verdict\n", "")
@@ -216,7 +216,9 @@ class TestDiff:
             ("/a", "/a*", "disallowed -> allowed, only like 1994"),
         ],
     )
-    def test_other_readers(self, tmp_path: Path, old: str, new: str, words: str) -> None:
+    def test_changes_for_some_readers_are_marked(
+        self, tmp_path: Path, old: str, new: str, words: str
+    ) -> None:
         files = [f"User-agent: *\nDisallow: {path}\n" for path in (old, new)]
         done = compared(tmp_path, *files)
         assert done.status == 1
@@ -239,10 +241,10 @@ class TestDiff:
             pytest.param("/{0}/abcdef?b={0}", "abc", "abx", 4, marks=pytest.mark.slow),
         ],
     )
-    def test_a_file_of_a_megabyte(
+    def test_large_files_are_compared_in_time(
         self, tmp_path: Path, form: str, old: str, new: str, status: int
     ) -> None:
-        """Not even if all rules are others: then the command says what it did not compare."""
+        """If too many rules differ, the command names the part that it compared."""
         rules = "".join(f"Disallow: {form.format(number)}\n" for number in range(45_000))
         body = f"User-agent: *\n{rules}"
         started = time.process_time()
@@ -262,7 +264,7 @@ class TestDiff:
         assert (done.status, time.process_time() - started < busy_seconds) == (1, True)
         assert "Disallow: /*125/" in done.out
 
-    def test_what_is_too_much_is_not_settled(
+    def test_too_large_comparison_is_not_settled(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         new = b"User-agent: *\n" + b"".join(b"Disallow: /a/%d\n" % number for number in range(40))
@@ -278,12 +280,12 @@ class TestDiff:
         assert last["probe_urls"] > 0
         assert len(rows) == 3
 
-    def test_names_are_spelled_as_in_the_file(self, robots: Path) -> None:
+    def test_agents_are_spelled_as_in_the_file(self, robots: Path) -> None:
         robots.write_text("User-agent: GPTBot\nDisallow: /\n")
         done = rep("diff", robots, "-", stdin=b"User-agent: gptbot\nUser-agent: CCBot\nAllow: /\n")
         assert done.out.startswith("GPTBot\n  disallowed -> allowed")
 
-    def test_agents(self, robots: Path) -> None:
+    def test_agent_option_selects_agents(self, robots: Path) -> None:
         done = rep("diff", robots, "-", "--agent", "foo", "--json", stdin=b"")
         assert done.status == 1
         rows = done.rows

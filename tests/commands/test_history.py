@@ -38,7 +38,7 @@ def settings(tmp_path: Path) -> dict[str, Any]:
 
 
 class TestLog:
-    def test_the_versions_of_each_asker(self, settings: dict[str, Any]) -> None:
+    def test_log_lists_versions_of_each_identity(self, settings: dict[str, Any]) -> None:
         done = rep("cache", "log", "example.com", "--user-agent", "Scrapy", settings=settings)
         new, old = (hashlib.sha256(body).hexdigest()[:12] for body in (NEW, OLD))
         assert done == Done(
@@ -55,14 +55,14 @@ class TestLog:
         assert everything.out.count("from (UTC)") == 2
         assert "\x1b" not in everything.out
 
-    def test_without_history(self, settings: dict[str, Any]) -> None:
+    def test_log_explains_missing_versions(self, settings: dict[str, Any]) -> None:
         done = rep("cache", "log", "example.com", settings={**settings, "REP_STORE_VERSIONS": 0})
         assert done.status == 0
         assert "REP_STORE_VERSIONS is 0, so new versions replace the old ones" in done.err
         assert rep("cache", "log", "other.example", settings=settings).status == 1
         assert rep("cache", "log", settings=settings).status == 2
 
-    def test_redis_says_that_it_keeps_none(
+    def test_log_of_an_empty_redis_ends_with_1(
         self, redis_server: RedisServer, settings: dict[str, Any]
     ) -> None:
         in_redis = {**settings, "REP_REDIS_URL": redis_server.url, "REP_STORE_PATH": ":memory:"}
@@ -83,7 +83,7 @@ class TestDate:
         ],
     )
     @pytest.mark.parametrize("origin", ["https://example.com", "example.com"])
-    def test_what_was_there(
+    def test_date_names_the_version_of_that_time(
         self, settings: dict[str, Any], date: str, body: bytes, origin: str, tmp_path: Path
     ) -> None:
         file = tmp_path / "body.txt"
@@ -93,14 +93,14 @@ class TestDate:
         assert f"https://example.com/robots.txt@{date}: from the store, " in done.err
         assert "--refresh" not in done.err
 
-    def test_two_dates(self, settings: dict[str, Any]) -> None:
+    def test_two_dates_are_compared(self, settings: dict[str, Any]) -> None:
         dates = ("https://example.com@2026-10-20", "https://example.com@2026-11-20")
         done = rep("diff", *dates, settings=settings)
         assert done.status == 1
         assert "- 2 | Disallow: /a" in done.out
         assert "+ 2 | Disallow: /b" in done.out
 
-    def test_other_commands_take_it_too(self, settings: dict[str, Any]) -> None:
+    def test_check_and_format_take_a_date(self, settings: dict[str, Any]) -> None:
         name = "example.com@2026-10-20"
         done = rep("check", "/a", "--robots", name, "--agent", "x", settings=settings)
         assert done.status == 1
@@ -115,14 +115,14 @@ class TestDate:
             ("example.com@2026-11-01T25:00", 2, "not a date"),
         ],
     )
-    def test_what_is_not_known(
+    def test_unknown_version_is_an_error(
         self, settings: dict[str, Any], name: str, status: int, words: str
     ) -> None:
         done = rep("diff", name, "-", stdin=b"", settings=settings)
         assert (done.status, done.out) == (status, "")
         assert words in done.err
 
-    def test_a_file_of_such_a_name(self, here: Path) -> None:
+    def test_file_with_such_a_name_is_read(self, here: Path) -> None:
         (here / "h@2026-11-01").write_bytes(OLD)
         assert rep("diff", "h@2026-11-01", "-", stdin=OLD).status == 0
 
@@ -140,7 +140,7 @@ class TestWatch:
         quick = "REP_QUICK_RETRY_SECONDS="
         return rep_process("rep", "watch", *arguments, "-s", store, "-s", quick)
 
-    def test_silence_until_something_changes(self, site: Site, tmp_path: Path) -> None:
+    def test_watch_is_silent_until_a_change(self, site: Site, tmp_path: Path) -> None:
         first = self.watch(tmp_path, site.url())
         assert (first.status, first.out, "seen for the first time" in first.err) == (0, "", True)
         again = self.watch(tmp_path, site.url("/x"), "--verbose")
@@ -159,25 +159,25 @@ class TestWatch:
         assert (gone.status, head["before"]["answer"], head["now"]["answer"]) == (1, "200", "404")
         assert rows[0]["after"]["allowed"]
 
-    def test_a_change_that_another_command_has_seen(self, site: Site, tmp_path: Path) -> None:
-        """The entry in the store is new; the watcher has not told of it yet."""
+    def test_change_stored_by_a_crawl_is_reported(self, site: Site, tmp_path: Path) -> None:
+        """The store has the new file, but `watch` has not reported it."""
         assert self.watch(tmp_path, site.url()).status == 0
         site.change({"/robots.txt": Answer(body=NEW, etag='"2"')})
         store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]
         assert rep_process("rep", "cache", "refresh", site.url(), *store).status == 0
         assert self.watch(tmp_path, site.url()).status == 1
         done = rep("cache", "log", "--all", settings={"REP_STORE_PATH": store[1][15:]})
-        assert done.out.count("from (UTC)") == 1, "what the watcher keeps is no crawl's"
+        assert done.out.count("from (UTC)") == 1, "the log has no entries of watch"
 
-    def test_a_store_that_is_damaged_is_told(self, site: Site, tmp_path: Path) -> None:
-        """What changed since the last look cannot be told then, and silence would say: nothing."""
+    def test_lost_store_is_reported(self, site: Site, tmp_path: Path) -> None:
+        """Silence would mean that nothing has changed."""
         assert self.watch(tmp_path, site.url()).status == 0
         (tmp_path / "store.sqlite").write_bytes(b"damaged" * 1000)
         site.change({"/robots.txt": Answer(body=NEW, etag='"2"')})
         done = self.watch(tmp_path, site.url())
         assert (done.status, "seen for the first time" in done.err) == (0, True)
 
-    def test_a_change_without_effect(self, site: Site, tmp_path: Path) -> None:
+    def test_effect_ignores_comments(self, site: Site, tmp_path: Path) -> None:
         assert self.watch(tmp_path, site.url()).status == 0
         site.change({"/robots.txt": Answer(body=OLD + b"# new\n")})
         effect = self.watch(tmp_path, site.url(), "--effect")
@@ -193,7 +193,7 @@ class TestWatch:
         *_, row = done.rows
         assert (done.status, row["uri"]) == (1, "https://h/terms")
 
-    def test_an_outage_is_no_change(self, site: Site, tmp_path: Path) -> None:
+    def test_outage_is_not_a_change(self, site: Site, tmp_path: Path) -> None:
         assert self.watch(tmp_path, site.url()).status == 0
         site.change({"/robots.txt": Answer(status=503)})
         down = f"http://127.0.0.1:{free_port()}/"
@@ -204,7 +204,7 @@ class TestWatch:
         site.change({"/robots.txt": Answer(body=NEW)})
         assert self.watch(tmp_path, site.url()).status == 1
 
-    def test_history_is_kept_on_the_way(self, site: Site, tmp_path: Path) -> None:
+    def test_watch_keeps_versions(self, site: Site, tmp_path: Path) -> None:
         versions = ["-s", "REP_STORE_VERSIONS=5"]
         assert self.watch(tmp_path, site.url(), *versions).status == 0
         site.change({"/robots.txt": Answer(body=NEW)})
@@ -213,7 +213,7 @@ class TestWatch:
         done = rep("cache", "log", site.url(), settings=settings)
         assert done.out.count(" 200 ") == 2
 
-    def test_memory_keeps_nothing(self) -> None:
+    def test_watch_needs_a_store(self) -> None:
         done = rep("watch", "http://h/", settings={"REP_STORE": "memory"})
         assert (done.status, done.out) == (2, "")
         assert "keeps answers for one crawl only" in done.err

@@ -18,7 +18,7 @@ FILE = b"User-agent: *\nDisallow: private/\nDisallow: /a b\n"
 
 
 class TestText:
-    def test_source_line_and_caret(self, robots: Path) -> None:
+    def test_all_shows_line_caret_and_help(self, robots: Path) -> None:
         done = rep("lint", robots, "--select", "REP4", "--all")
         assert done.status == 1
         assert done.out == (
@@ -39,7 +39,7 @@ class TestText:
             "--fix --unsafe-fixes fixes 1 of them\n"
         )
 
-    def test_a_line_for_each_code_and_file(self, robots: Path) -> None:
+    def test_each_code_gets_a_line(self, robots: Path) -> None:
         robots.write_bytes(FILE + b"Disallow: c\x1b[1m/d\n" * 3)
         done = rep("lint", robots)
         assert done.out == (
@@ -71,11 +71,11 @@ class TestText:
         )
         assert max(map(len, full.out.splitlines())) <= 80
 
-    def test_nothing_found(self) -> None:
+    def test_clean_file_has_one_line(self) -> None:
         body = b"User-agent: *\nDisallow: /a\nSitemap: https://h/s.xml\n"
         assert rep("lint", "-", stdin=body) == Done(0, "1 file: nothing found\n", "")
 
-    def test_a_mark_is_shown_once_and_on_one_line(self, here: Path) -> None:
+    def test_mark_stays_on_one_line(self, here: Path) -> None:
         letters = "\u0412" * 30  # any width before the mark
         for count in range(30):
             name = f"GPT{letters[:1]}ot{'x' * count}"
@@ -84,7 +84,7 @@ class TestText:
             out = rep("lint", "robots.txt", is_terminal=True, environment=narrow).out
             assert out.count("[unsafe fix]") == 1, out
 
-    def test_no_mark_of_format_in_a_file_that_it_refuses(self, here: Path) -> None:
+    def test_refused_file_has_no_mark_of_format(self, here: Path) -> None:
         twice = "User-agent: *\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
         (here / "good.txt").write_text(twice)
         (here / "bad.txt").write_text(f"{twice}User-agent: c Disallow: /c\n")
@@ -110,7 +110,7 @@ class TestText:
         plain = rep("lint", robots, is_terminal=True, environment={"NO_COLOR": "1"})
         assert "\x1b" not in plain.out
 
-    def test_a_long_line_is_cut_around_the_place(self) -> None:
+    def test_long_line_is_cut_around_the_place(self) -> None:
         body = b"User-agent: *\nDisallow: /" + b"a" * 300 + b" " + b"b" * 300 + b"\n"
         done = rep("lint", "-", "--select", "REP403", "--all", stdin=body)
         source, caret = done.out.splitlines()[1:3]
@@ -118,7 +118,7 @@ class TestText:
         assert source[caret.index("^")] == " "
 
     @pytest.mark.parametrize("text", ["é", "漢字", "\t", "\x1b"])
-    def test_the_caret_stands_below(self, text: str) -> None:
+    def test_caret_is_below_the_place(self, text: str) -> None:
         from scrapy_rep.commands.terminal import width_of
 
         body = f"User-agent: *\nDisallow: /{text}%zz\n".encode()
@@ -140,13 +140,13 @@ class TestStatus:
             (b"User-agent: *\nDisallow: a\n", False, 1),
         ],
     )
-    def test_by_severity(self, body: bytes, strict: bool, status: int) -> None:
+    def test_status_depends_on_severity(self, body: bytes, strict: bool, status: int) -> None:
         options = ["--strict"] if strict else []
         assert rep("lint", "-", *options, stdin=body).status == status
 
 
 class TestSeveral:
-    def test_an_unreadable_one_does_not_hold_up_the_others(self, robots: Path) -> None:
+    def test_unreadable_file_does_not_stop_others(self, robots: Path) -> None:
         done = rep("lint", robots.parent / "none", "https://[", robots)
         assert done.status == 2
         assert "REP401 error" in done.out
@@ -156,9 +156,9 @@ class TestSeveral:
 
 
 class TestSites:
-    """What a site answers, by a stand-in for it; real ones are asked in test_process.py."""
+    """Answers of sites, without a network; `test_process.py` has real sites."""
 
-    def test_both_schemes(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_both_schemes_are_compared(self, monkeypatch: pytest.MonkeyPatch) -> None:
         bodies = {"http": b"User-agent: *\nDisallow: /\n", "https": b"User-agent: *\nDisallow:\n"}
 
         def ask(_: object, origins: list[Origin]) -> dict[Origin, Answer]:
@@ -183,7 +183,7 @@ class TestSites:
 
 
 class TestMachines:
-    def test_json(self, robots: Path) -> None:
+    def test_json_has_a_row_for_each_finding(self, robots: Path) -> None:
         found = rep("lint", robots, "--json").rows
         whole = json.loads(rep("lint", robots, "--json", "--select", "REP605").out)
         assert whole["line"] is None
@@ -203,7 +203,7 @@ class TestMachines:
             "mended_by": None,
         }
 
-    def test_a_fingerprint_stays_as_lines_come_and_go(self, robots: Path) -> None:
+    def test_fingerprint_survives_other_changes(self, robots: Path) -> None:
         def prints(body: bytes) -> list[str]:
             robots.write_bytes(body)
             log = json.loads(
@@ -219,12 +219,12 @@ class TestMachines:
 
 
 class TestFix:
-    """Advice that keeps every verdict, followed."""
+    """Fixes that keep every verdict."""
 
     BODY = b"User-agent: *\r\nDisalow: /a #b\r\nDisallow: /c//../\r\nDisallow: /a #b\r\n"
     NEW = b"User-agent: *\r\nDisallow: /a #b\r\nDisallow: /c//../\r\n#b\r\n"
 
-    def test_written_and_what_is_left_is_told(self, robots: Path) -> None:
+    def test_fix_writes_and_reports_the_rest(self, robots: Path) -> None:
         robots.write_bytes(self.BODY)
         done = rep("lint", robots, "--fix", "--select", "REP2,REP4", "--strict")
         assert robots.read_bytes() == self.NEW
@@ -236,7 +236,7 @@ class TestFix:
         assert "already in this form" in again.out
         assert robots.read_bytes() == self.NEW
 
-    def test_shown_first(self, robots: Path) -> None:
+    def test_diff_shows_fixes(self, robots: Path) -> None:
         robots.write_bytes(self.BODY)
         done = rep("lint", robots, "--diff", "--select", "REP2,REP4")
         assert done.status == 1
@@ -245,7 +245,7 @@ class TestFix:
         done = rep("lint", "-", "--diff", "--select", "REP2,REP4", stdin=self.NEW)
         assert (done.status, done.out) == (0, "")
 
-    def test_what_is_not_proved_is_not_written(
+    def test_unproved_file_is_not_written(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         wrong = b"User-agent: *\nDisallow: /\n"
@@ -257,7 +257,7 @@ class TestFix:
 
 
 class TestUnsafeFixes:
-    """What was probably meant, with its effect."""
+    """Fixes that change verdicts."""
 
     BODY = b"User-agent: * Disallow: /a\r\nSitemap: https://h/s.xml\r\n"
     NEW = b"User-agent: *\r\nDisallow: /a\r\nSitemap: https://h/s.xml\r\n"
@@ -268,7 +268,7 @@ class TestUnsafeFixes:
         robots.write_bytes(self.BODY)
         return robots
 
-    def test_told(self, damaged: Path) -> None:
+    def test_unsafe_fixes_are_marked(self, damaged: Path) -> None:
         out = rep("lint", damaged).out
         assert f"{damaged}:1:15: REP211 error: " in out
         assert "[unsafe fix]" in out
@@ -276,33 +276,33 @@ class TestUnsafeFixes:
         assert "--fix --unsafe-fixes fixes 1 of them" in out
         assert rep("lint", damaged, "--json").rows[0]["mended_by"] == "unsafe fix"
 
-    def test_not_made_by_themselves(self, damaged: Path) -> None:
+    def test_unsafe_fixes_need_their_option(self, damaged: Path) -> None:
         done = rep("lint", damaged, "--fix")
         assert (done.status, damaged.read_bytes()) == (1, self.BODY)
         done = rep("lint", damaged, "--diff")
         assert (done.status, done.out) == (1, "1 file: 1 error, 0 warnings, 0 notes\n")
         assert "--unsafe-fixes also fixes 1 finding" in done.err
 
-    def test_shown(self, damaged: Path) -> None:
+    def test_unsafe_diff_shows_the_effect(self, damaged: Path) -> None:
         done = rep("lint", damaged, "--diff", "--unsafe-fixes")
         assert (done.status, damaged.read_bytes()) == (1, self.BODY)
         assert "-User-agent: * Disallow: /a" in done.out
         assert "+Disallow: /a" in done.out
         assert self.EFFECT in done.out
 
-    def test_made(self, damaged: Path) -> None:
+    def test_unsafe_fix_writes_and_shows_the_effect(self, damaged: Path) -> None:
         done = rep("lint", damaged, "--fix", "--unsafe-fixes")
         assert (done.status, damaged.read_bytes()) == (0, self.NEW)
         assert self.EFFECT in done.out
         assert "1 finding fixed" in done.out
 
-    def test_without_an_effect_that_could_be_shown(
+    def test_unsettled_effect_writes_nothing(
         self, damaged: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr(differences, "MOST_STEPS", 1)
         done = rep("lint", damaged, "--fix", "--unsafe-fixes")
         assert (done.status, damaged.read_bytes()) == (4, self.BODY)
 
-    def test_for_programs(self, damaged: Path) -> None:
+    def test_json_shows_no_effect(self, damaged: Path) -> None:
         done = rep("lint", damaged, "--fix", "--unsafe-fixes", "--json")
         assert (done.status, done.out, damaged.read_bytes()) == (0, "", self.NEW)

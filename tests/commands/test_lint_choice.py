@@ -1,4 +1,4 @@
-"""``scrapy rep lint``: what is reported by default, by options, by comments and by settings."""
+"""``scrapy rep lint``: the choice of findings by options, comments and settings."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ def _codes(*arguments: object, body: bytes = BODY) -> set[str]:
 
 
 class TestGroups:
-    def test_each_code_is_in_one(self) -> None:
+    def test_each_code_is_in_one_group(self) -> None:
         groups = [codes for name, codes in GROUPS.items() if name != "all"]
         assert all(groups)
         assert sum(map(len, groups)) == len(GROUPS["all"]) == len(Code)
         assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
 
-    def test_no_error_is_pedantic(self) -> None:
+    def test_pedantic_groups_have_no_errors(self) -> None:
         from scrapy_rep.analysis.checks.codes import Severity
 
         for group in PEDANTIC:
@@ -59,20 +59,20 @@ class TestOptions:
             (["--level", "error"], {"REP401"}),
         ],
     )
-    def test_what_is_reported(self, arguments: list[str], codes: set[str]) -> None:
+    def test_options_choose_codes(self, arguments: list[str], codes: set[str]) -> None:
         assert _codes(*arguments) == codes
 
-    def test_that_more_are_left_out_is_said_of_chosen_codes(self) -> None:
+    def test_cut_lists_are_reported_for_chosen_codes(self) -> None:
         body = b"User-agent: *\n" + b"Disallow: /c/*\n" * 1002
         assert "REP112" not in _codes(body=body)
         assert "REP112" in _codes("--select", "needless,REP112", body=body)
 
-    def test_what_is_not_reported_does_not_fail(self) -> None:
+    def test_ignored_findings_do_not_fail(self) -> None:
         assert rep("lint", "-", "--ignore", "REP401", stdin=BODY).status == 0
         assert rep("lint", "-", "--ignore", "REP401", "--strict", stdin=BODY).status == 1
         assert rep("lint", "-", "--level", "error", "--ignore", "REP401", stdin=BODY).status == 0
 
-    def test_only_what_is_chosen_is_fixed(self, here: Path) -> None:
+    def test_fix_is_limited_to_chosen_codes(self, here: Path) -> None:
         path = here / "robots.txt"
         body = BODY.replace(b"private/", b"/private")
         path.write_bytes(body)
@@ -82,9 +82,9 @@ class TestOptions:
         assert path.read_bytes().endswith(b"Disallow: /e\n")
 
 
-class TestFilesThatAreNotReplaced:
+class TestReplacing:
     @pytest.mark.parametrize("call", [["lint", "--fix"], ["format", "--write"]], ids=" ".join)
-    def test_what_is_no_text(self, here: Path, call: list[str]) -> None:
+    def test_binary_file_is_not_written(self, here: Path, call: list[str]) -> None:
         body = BODY.decode().encode("utf-16-le")
         (here / "robots.txt").write_bytes(body)
         done = rep(*call, "robots.txt")
@@ -92,20 +92,20 @@ class TestFilesThatAreNotReplaced:
         assert "is not written: much of the file is NUL" in done.err
 
     @pytest.mark.parametrize("body", [gzip.compress(BODY, mtime=0), BODY.decode().encode("utf-32")])
-    def test_what_is_packed(self, here: Path, body: bytes) -> None:
+    def test_packed_file_is_not_written(self, here: Path, body: bytes) -> None:
         (here / "robots.txt").write_bytes(body)
         for call in ["lint", "--fix", "--unsafe-fixes"], ["format", "--write", "--keep-errors"]:
             done = rep(*call, "robots.txt")
             assert (done.status, (here / "robots.txt").read_bytes()) == (1, body)
             assert "is not written: the file is" in done.err
 
-    def test_text_with_a_mark_or_a_nul_is(self, here: Path) -> None:
+    def test_text_with_a_mark_or_a_nul_is_written(self, here: Path) -> None:
         path = here / "robots.txt"
         for body in (BODY.decode().encode("utf-16"), BODY + b"# a\0b\0\n"):
             path.write_bytes(body)
             assert "rewritten" in rep("lint", path, "--fix").out
 
-    def test_pipes(self, here: Path) -> None:
+    def test_pipe_is_not_replaced(self, here: Path) -> None:
         os.mkfifo(here / "pipe")
         with ThreadPoolExecutor(1) as writing:
             writing.submit((here / "pipe").write_bytes, BODY)
@@ -114,18 +114,20 @@ class TestFilesThatAreNotReplaced:
         assert "not a regular file" in done.err
         assert (here / "pipe").is_fifo()
 
-    def test_read_only(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_read_only_file_is_not_replaced(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         path = here / "robots.txt"
         path.write_bytes(BODY)
         path.chmod(0o444)
-        if os.geteuid() == 0:  # who may write everything
+        if os.geteuid() == 0:  # root may write every file
             monkeypatch.setattr(os, "access", lambda *_: False)
         done = rep("lint", path, "--fix")
         assert (done.status, path.read_bytes()) == (2, BODY)
         assert "read-only" in done.err
 
     @pytest.mark.skipif(os.geteuid() != 0, reason="only root can give files away")
-    def test_the_owner_stays(self, here: Path) -> None:
+    def test_owner_and_mode_stay(self, here: Path) -> None:
         path = here / "robots.txt"
         path.write_bytes(BODY)
         path.chmod(0o640)
@@ -135,15 +137,13 @@ class TestFilesThatAreNotReplaced:
         assert (found.st_uid, found.st_gid, found.st_mode & 0o777) == (12345, 12346, 0o640)
 
 
-class TestFixForPrograms:
-    """What is left of all files is one document, alone on standard output."""
-
+class TestFixAsJson:
     @pytest.mark.parametrize(
         "options",
         [["--json"], ["--output-format", "sarif"], ["--json", "--statistics"]],
         ids=" ".join,
     )
-    def test_output(self, here: Path, options: list[str]) -> None:
+    def test_output_is_one_document(self, here: Path, options: list[str]) -> None:
         for name in "ab":
             (here / name).write_bytes(BODY)
         done = rep("lint", "a", "b", "--fix", *options)
@@ -156,7 +156,7 @@ class TestFixForPrograms:
             assert {row["code"] for row in rows} == {"REP401"}
 
     @pytest.mark.parametrize("uri", ["nonsense", "http://[bad/", "mailto:x"])
-    def test_a_wrong_uri(self, uri: str) -> None:
+    def test_wrong_uri_is_an_error(self, uri: str) -> None:
         for command in ("lint", "format"):
             done = rep(command, "-", "--uri", uri, stdin=BODY)
             assert (done.status, done.out) == (2, "")
@@ -164,7 +164,7 @@ class TestFixForPrograms:
 
 
 class TestStatistics:
-    def test_counts(self, here: Path) -> None:
+    def test_statistics_count_codes_and_files(self, here: Path) -> None:
         (here / "a").write_bytes(BODY)
         (here / "b").write_bytes(BODY + b"Disallow: x\n" * 2)
         done = rep("lint", "a", "b", "--statistics", "--select", "all")
@@ -175,7 +175,7 @@ class TestStatistics:
         assert any(line.split()[2:6] == ["REP205", "warning", "2", "fix"] for line in lines)
         assert lines[-2] == "2 files: 4 errors, 2 warnings, 7 notes"
 
-    def test_for_programs(self) -> None:
+    def test_statistics_as_json(self) -> None:
         done = rep("lint", "-", "--statistics", "--json", stdin=BODY)
         assert json.loads(done.out.splitlines()[1]) == {
             "code": "REP401",
@@ -204,10 +204,10 @@ class TestComments:
             (b"User-agent: *\r\n# rep: ignore REP401\r\nDisallow: x\r\n", set()),
         ],
     )
-    def test_what_is_suppressed(self, body: bytes, codes: set[str]) -> None:
+    def test_comments_suppress_findings(self, body: bytes, codes: set[str]) -> None:
         assert _codes("--level", "error", body=body) == codes
 
-    def test_it_is_told(self) -> None:
+    def test_suppressed_findings_are_counted(self) -> None:
         body = BODY.replace(b"private/", b"private/ # rep: ignore")
         done = rep("lint", "-", stdin=body)
         assert done.status == 0
@@ -220,8 +220,7 @@ class TestComments:
         "reason",
         ["all of these are old", "weak crawlers, all of them", ": all, REP4", "rep, all", "; tie"],
     )
-    def test_words_of_a_reason_are_no_codes(self, reason: str) -> None:
-        """What hides an error names it."""
+    def test_words_of_a_reason_are_not_codes(self, reason: str) -> None:
         line = BODY.splitlines()[2].decode()
         assert "REP401" in _codes(
             body=f"User-agent: *\n{line} # rep: ignore REP509 {reason}\n".encode()
@@ -229,11 +228,11 @@ class TestComments:
         file = f"# rep: ignore-file REP509 {reason}\nUser-agent: *\n{line}\n"
         assert "REP401" in _codes(body=file.encode())
 
-    def test_a_word_that_names_no_code_is_told(self) -> None:
+    def test_unknown_code_in_a_comment_is_noted(self) -> None:
         done = rep("lint", "-", stdin=BODY + b"# rep: ignore E501\n")
         assert "<stdin>:7: 'rep: ignore' does not name a code: 'E501'" in done.err
 
-    def test_it_is_not_fixed(self, here: Path) -> None:
+    def test_suppressed_finding_is_not_fixed(self, here: Path) -> None:
         path = here / "robots.txt"
         body = b"User-agent: *\n# rep: ignore REP205\nDissallow: /a\nDisalow: /c\n"
         path.write_bytes(body)
@@ -255,25 +254,25 @@ SETUP = "[metadata]\nname = x\n[scrapy-rep.lint]\nignore = REP401, REP205\nlevel
 
 
 class TestSettings:
-    def test_pyproject(self, here: Path) -> None:
+    def test_pyproject_is_read(self, here: Path) -> None:
         (here / "pyproject.toml").write_text(PYPROJECT)
         assert _codes() == {"REP205", "REP605"}
         assert rep("lint", "-", stdin=BODY).status == 1  # strict
         assert _codes("--select", "REP2") == {"REP205", "REP605"}
         assert _codes("--isolated") == {"REP401", "REP205"}
 
-    def test_setup_cfg(self, here: Path) -> None:
+    def test_setup_cfg_is_read(self, here: Path) -> None:
         (here / "setup.cfg").write_text(SETUP)
         assert _codes() == set()
         assert _codes("--level", "info", "--extend-select", "context") == {"REP605"}
 
-    def test_a_file_of_its_own_comes_first(self, here: Path) -> None:
+    def test_own_file_comes_first(self, here: Path) -> None:
         (here / "pyproject.toml").write_text(PYPROJECT)
         (here / "scrapy-rep.toml").write_text('[lint]\nselect = ["REP401"]\n')
         assert _codes() == {"REP401"}
         assert _codes("--config", "pyproject.toml") == {"REP205", "REP605"}
 
-    def test_the_next_folder_above(self, here: Path, tmp_path: Path) -> None:
+    def test_nearest_folder_with_settings_counts(self, here: Path, tmp_path: Path) -> None:
         (tmp_path / "setup.cfg").write_text(SETUP)
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
         assert _codes() == set()
@@ -303,20 +302,19 @@ class TestSettings:
             ("setup.cfg", "[scrapy-rep.lint]\nlint\n= ", "setup.cfg: "),
         ],
     )
-    def test_a_wrong_one(self, here: Path, name: str, text: str, words: str) -> None:
+    def test_wrong_setting_is_an_error(self, here: Path, name: str, text: str, words: str) -> None:
         (here / name).write_text(text)
         done = rep("lint", "-", stdin=BODY)
         assert (done.status, done.out) == (2, "")
         assert words in done.err
 
-    def test_a_file_of_its_own_that_is_unreadable(self, here: Path) -> None:
-        """It is nobody else's, so it is not passed over in silence."""
+    def test_unreadable_own_file_is_an_error(self, here: Path) -> None:
         (here / "scrapy-rep.toml").write_bytes("[lint]\nstrict = true\n".encode("utf-16"))
         done = rep("lint", "-", stdin=BODY)
         assert (done.status, done.out) == (2, "")
         assert "scrapy-rep.toml: 'utf-8' codec" in done.err
 
-    def test_somebody_elses_files_are_left_alone(self, here: Path) -> None:
+    def test_files_of_other_software_are_ignored(self, here: Path) -> None:
         (here / "pyproject.toml").write_bytes(b"\xff\xfe no TOML")
         (here / "setup.cfg").write_text("no = section\n")
         assert _codes() == {"REP401", "REP205"}
@@ -324,7 +322,9 @@ class TestSettings:
         done = rep("lint", "-", "--config", "setup.cfg", stdin=BODY)
         assert (done.status, "it has no settings of scrapy rep lint" in done.err) == (2, True)
 
-    def test_without_a_reader_of_toml(self, here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_toml_reader_is_explained(
+        self, here: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         """As on Python 3.10, without tomli."""
         monkeypatch.setattr(lint_choice, "_TOML_MODULES", ())
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")

@@ -1,4 +1,4 @@
-"""``scrapy rep lint`` in CI: what code hosts read, and the files that cannot be read."""
+"""``scrapy rep lint`` in CI: formats of code hosts, and unreadable files."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ SARIF_LEVELS = {"none", "note", "warning", "error"}
 
 @pytest.fixture
 def files(here: Path) -> list[str]:
-    """A bad file, a clean one, an odd one, and one that does not exist."""
+    """Files with findings, without any, with odd characters, and a missing one."""
     (here / "a b").mkdir()
     (here / "a b/robots.txt").write_bytes(BAD)
     (here / "clean.txt").write_bytes(CLEAN)
@@ -33,8 +33,8 @@ def _found(files: list[str], *options: str) -> list[dict[str, Any]]:
     return rep("lint", *files, "--json", *options).rows
 
 
-def test_sarif(files: list[str]) -> None:
-    """The required properties and the enumerations of SARIF 2.1.0, for what is written."""
+def test_sarif_has_each_finding_and_failure(files: list[str]) -> None:
+    """The output has the required properties and the enumerations of SARIF 2.1.0."""
     done = rep("lint", *files, "--output-format", "sarif", "--select", "all")
     assert done.status == 2
     log = json.loads(done.out)
@@ -75,7 +75,7 @@ def test_sarif(files: list[str]) -> None:
 _COMMAND = re.compile(r"::(error|warning|notice) ((?:\w+=[^,:\n]*,?)+)::([^\n]+)")
 
 
-def test_github(files: list[str]) -> None:
+def test_github_has_an_annotation_for_each_finding(files: list[str]) -> None:
     """``::level name=value,...::message``, as the toolkit of GitHub Actions escapes them."""
     done = rep("lint", *files, "--output-format", "github", "--select", "all")
     rows = _found(files, "--select", "all")
@@ -102,7 +102,7 @@ def test_github(files: list[str]) -> None:
     assert lines[-1] == "::error title=scrapy rep lint::none.txt: No such file or directory"
 
 
-def test_gitlab(files: list[str]) -> None:
+def test_gitlab_has_an_issue_for_each_finding(files: list[str]) -> None:
     """The properties that GitLab's Code Quality needs, with fingerprints of their own."""
     done = rep("lint", *files, "--output-format", "gitlab", "--select", "all")
     issues = json.loads(done.out)
@@ -119,8 +119,8 @@ def test_gitlab(files: list[str]) -> None:
 
 
 @pytest.mark.parametrize("options", [[], ["--strict"]])
-def test_junit(files: list[str], options: list[str]) -> None:
-    """Only what makes the call fail is a failure; a clean file is a case that passes."""
+def test_junit_has_a_case_for_each_finding(files: list[str], options: list[str]) -> None:
+    """Only findings that make the call fail are failures; a clean file is a passed case."""
     done = rep("lint", *files, "--output-format", "junit", *options)
     root = ET.fromstring(done.out)
     assert root.tag == "testsuites"
@@ -144,7 +144,7 @@ def test_junit(files: list[str], options: list[str]) -> None:
     ("form", "empty"),
     [("sarif", []), ("gitlab", []), ("github", ""), ("junit", ["no findings"])],
 )
-def test_nothing_found(here: Path, form: str, empty: object) -> None:
+def test_clean_file_has_no_findings(here: Path, form: str, empty: object) -> None:
     (here / "clean.txt").write_bytes(CLEAN)
     done = rep("lint", here / "clean.txt", "--output-format", form)
     assert (done.status, done.err) == (0, "")
@@ -156,7 +156,7 @@ def test_nothing_found(here: Path, form: str, empty: object) -> None:
 
 
 @pytest.mark.parametrize("form", ["sarif", "gitlab", "github", "junit"])
-def test_paths_are_below_the_current_folder(here: Path, form: str) -> None:
+def test_paths_are_relative_to_the_current_folder(here: Path, form: str) -> None:
     """A code host knows paths of the repository only; standard input is taken for its file."""
     (here / "robots.txt").write_bytes(BAD)
     by_path = rep("lint", here / "robots.txt", "--output-format", form).out
@@ -165,7 +165,7 @@ def test_paths_are_below_the_current_folder(here: Path, form: str) -> None:
 
 
 @pytest.mark.parametrize("form", ["sarif", "github", "gitlab", "junit"])
-def test_statistics_are_for_people_and_json(form: str) -> None:
+def test_statistics_are_only_text_or_json(form: str) -> None:
     done = rep("lint", "-", "--statistics", "--output-format", form, stdin=BAD)
     assert (done.status, done.out) == (2, "")
 
@@ -173,7 +173,7 @@ def test_statistics_are_for_people_and_json(form: str) -> None:
 class TestEndlessInput:
     """At most 16 MiB of a file are read, and one line more than a list may have."""
 
-    def test_a_large_file(self, here: Path) -> None:
+    def test_large_file_is_cut(self, here: Path) -> None:
         with (here / "robots.txt").open("wb") as file:
             file.write(BAD)
             file.truncate(3 << 30)
@@ -198,7 +198,7 @@ class TestEndlessInput:
             ("survey . --strata /dev/zero", 2),
         ],
     )
-    def test_one_without_end(self, here: Path, call: str, status: int) -> None:
+    def test_endless_file_is_survived(self, here: Path, call: str, status: int) -> None:
         (here / "clean.txt").write_bytes(CLEAN)
         done = rep(*call.split(), stdin=bytes(2 << 20))
         assert done.status == status
@@ -224,13 +224,13 @@ class TestArguments:
         ],
     )
     @pytest.mark.usefixtures("here")
-    def test_what_to_type_instead(self, argument: str, advice: str) -> None:
+    def test_error_names_the_right_argument(self, argument: str, advice: str) -> None:
         for call in (["lint", argument], ["check", "/", "--robots", argument, "--agent", "x"]):
             done = rep(*call)
             assert done.status == 2
             assert done.err.endswith(advice)
 
-    def test_wildcards_that_no_shell_expands(self, here: Path) -> None:
+    def test_wildcards_are_expanded(self, here: Path) -> None:
         for name in ("a", "b", "b/c"):
             (here / name).mkdir()
             (here / name / "robots.txt").write_bytes(CLEAN)
@@ -245,7 +245,7 @@ class TestArguments:
         assert "*/none.txt: No such file" in done.err
 
 
-def test_a_bug_is_no_finding(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_internal_error_ends_with_70(monkeypatch: pytest.MonkeyPatch) -> None:
     """Python ends with 1 after a traceback, which is the status of findings."""
 
     def fail(*_: object) -> None:

@@ -1,4 +1,4 @@
-"""``scrapy rep`` on terminals, in pipes, and where it cannot write: what people see of it."""
+"""``scrapy rep`` on terminals, in pipes, and with outputs that cannot be written."""
 
 from __future__ import annotations
 
@@ -48,13 +48,13 @@ def silent() -> Iterator[str]:
 
 
 class TestWaiting:
-    def test_something_is_on_the_screen(self, silent: str) -> None:
+    def test_terminal_shows_the_wait(self, silent: str) -> None:
         with on_terminal("check", silent, "-s", "REP_STORE=memory") as screen:
             assert f"fetching {silent}robots.txt: 1 s" in screen.read(until=": 1 s")
             assert f"fetching {silent}robots.txt: 3 s" in screen.read(until=": 3 s")
 
     @pytest.mark.slow
-    def test_several(self, silent: str) -> None:
+    def test_terminal_counts_finished_fetches(self, silent: str) -> None:
         with (
             Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site,
             on_terminal("lint", silent, site.url(), "-s", "REP_STORE=memory") as screen,
@@ -62,7 +62,7 @@ class TestWaiting:
             assert "fetching robots.txt, 1 of 2 done" in screen.read(until="1 of 2 done")
 
     @pytest.mark.slow
-    def test_nothing_in_a_pipe(self) -> None:
+    def test_pipe_gets_no_progress(self) -> None:
         with Site({"/robots.txt": Answer(body="", delay_seconds=1.2)}) as site:
             done = _process("check", site.url(), "-s", "REP_STORE=memory")
         assert (done.returncode, done.stderr) == (0, b"")
@@ -76,7 +76,9 @@ class TestWaiting:
             *(pytest.param("check", loop, marks=pytest.mark.slow) for loop in LOOPS),
         ],
     )
-    def test_ctrl_c_ends_it_within_a_second(self, silent: str, subcommand: str, loop: str) -> None:
+    def test_ctrl_c_ends_a_fetch_within_a_second(
+        self, silent: str, subcommand: str, loop: str
+    ) -> None:
         options = ["-s", "REP_STORE=memory", *LOOPS[loop]]
         with on_terminal(subcommand, silent, *options) as screen:
             screen.read(until=": 1 s")
@@ -87,7 +89,7 @@ class TestWaiting:
             assert "Traceback" not in screen.text
 
     @pytest.mark.slow
-    def test_ctrl_c_while_urls_are_read(self) -> None:
+    def test_ctrl_c_ends_the_reading_of_urls(self) -> None:
         with on_terminal("check", "-", "--agent", "x", "-s", "REP_STORE=memory") as screen:
             time.sleep(3)
             screen.type("\x03")
@@ -96,11 +98,11 @@ class TestWaiting:
 
 
 class TestLineByLine:
-    """``check -`` answers as it reads."""
+    """``check -`` judges each URL as soon as it is read."""
 
     @pytest.mark.slow
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_from_sites(self, loop: str, tmp_path: Path) -> None:
+    def test_sites_are_judged_line_by_line(self, loop: str, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
             options = ["--agent", "x", "-s", f"REP_STORE_PATH={tmp_path / 's'}", *LOOPS[loop]]
             with _interactive("check", "-", *options) as process:
@@ -114,7 +116,9 @@ class TestLineByLine:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("options", [["--robots", "robots.txt"], ["--cached"]])
-    def test_without_fetching(self, robots: Path, options: list[str]) -> None:
+    def test_files_and_store_are_judged_line_by_line(
+        self, robots: Path, options: list[str]
+    ) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
             store = ["-s", f"REP_STORE_PATH={robots.parent / 'store'}"]
             assert _process("check", site.url(), *store).returncode == 0
@@ -124,7 +128,7 @@ class TestLineByLine:
                 assert _answer(process, site.url("/a%20b")).startswith("disallowed")
 
     @pytest.mark.slow
-    def test_a_slow_site_does_not_change_the_order(self, tmp_path: Path) -> None:
+    def test_slow_site_does_not_change_the_order(self, tmp_path: Path) -> None:
         file = "User-agent: *\nDisallow: /a\n"
         with (
             Site({"/robots.txt": Answer(body=file, delay_seconds=1.5)}) as slow,
@@ -141,7 +145,7 @@ class TestLineByLine:
         assert done.returncode == 1
 
     @pytest.mark.slow
-    def test_many(self, tmp_path: Path) -> None:
+    def test_many_urls_need_one_fetch(self, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
             urls = [site.url(f"/{n}") for n in range(3000)]
             done = _process(
@@ -154,8 +158,7 @@ class TestLineByLine:
 
 
 class TestBar:
-    def test_it_stays_while_output_goes_to_a_file(self, robots: Path, tmp_path: Path) -> None:
-        """It is written again after each line, so that between any two the last thing is a bar."""
+    def test_bar_stays_while_output_goes_to_a_file(self, robots: Path, tmp_path: Path) -> None:
         paths = [f"/{n}" for n in range(80_000)]
         arguments = ["check", "--agent", "x", "--no-explain", "--robots", robots, *paths]
         with on_terminal(*arguments, stdout=tmp_path / "out") as screen:
@@ -168,28 +171,27 @@ class TestBar:
 
 class TestHelp:
     @pytest.mark.parametrize("subcommand", SUBCOMMANDS)
-    def test_it_wraps_at_the_terminals_width(self, subcommand: str) -> None:
+    def test_help_wraps_at_the_width_of_the_terminal(self, subcommand: str) -> None:
         for columns in (72, 80, 120):
             text = _help(subcommand, columns)
-            # What users copy stays on its line.
+            # Examples are not wrapped, so that users can copy them.
             lines = [line for line in text.split("\n") if "scrapy rep" not in line]
             assert max(map(len, lines)) <= columns
             number = next(n for n, line in enumerate(lines) if line.startswith("exit status:"))
             is_over = not lines[number + 1].strip()
             assert is_over or len(lines[number]) > columns * 0.7
 
-    def test_names_stay_in_one_piece(self) -> None:
+    def test_names_are_not_split(self) -> None:
         assert "[tool.scrapy-rep.lint]" in _help("lint", 80)
         assert "ai-search" in _help("agents", 80)
 
-    def test_examples_stay_as_they_are(self) -> None:
+    def test_examples_are_not_wrapped(self) -> None:
         examples = _help("lint", 80).partition("Examples:\n")[2].partition("\n\n")[0]
         assert examples.count("scrapy rep lint") == 8
         assert "\n  scrapy rep lint robots.txt\n  scrapy rep lint https" in _help("lint", 60)
 
 
-def test_a_url_stays_in_one_piece() -> None:
-    """What users copy from a terminal has no blanks within."""
+def test_url_is_not_split() -> None:
     url = f"https://example.com/{'a' * 200}"
     stream = Stream(is_terminal=True)
     lines = Terminal(stream, stream).wrapped(f"the sitemap is of another host: {url}").split("\n")
@@ -217,7 +219,7 @@ class TestOutput:
             ("check - --robots robots.txt --agent x </dev/zero", ">&-"),
         ],
     )
-    def test_one_that_cannot_be_written(self, robots: Path, call: str, how: str) -> None:
+    def test_unwritable_output_ends_with_74(self, robots: Path, call: str, how: str) -> None:
         (robots.parent / "other.txt").write_text("User-agent: *\nDisallow: /\n")
         if "/dev/zero" in call:
             (robots.parent / "urls").write_text("/a\n/b\n")
@@ -228,27 +230,27 @@ class TestOutput:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("how", ["2>&-", "2>/dev/full", "<&-"])
-    def test_other_streams_that_are_closed(self, robots: Path, how: str) -> None:
+    def test_closed_standard_error_is_ignored(self, robots: Path, how: str) -> None:
         done = _shell(f"lint robots.txt none {how}", robots.parent)
         assert done.returncode == 2
         assert b"REP401 error" in done.stdout
         assert b"Traceback" not in done.stderr
 
     @pytest.mark.slow
-    def test_standard_input_that_is_closed(self, robots: Path) -> None:
+    def test_closed_standard_input_is_an_error(self, robots: Path) -> None:
         for call in ("lint -", "format -", "check -", "check - --robots robots.txt"):
             done = _shell(f"{call} <&-", robots.parent)
             assert done.returncode == 2, call
             assert b"standard input ('-') is closed" in done.stderr
             assert b"Traceback" not in done.stderr
 
-    def test_a_pidfile_that_cannot_be_written(self, robots: Path) -> None:
+    def test_unwritable_pidfile_is_an_error(self, robots: Path) -> None:
         done = _shell("lint robots.txt --pidfile none/pid", robots.parent)
         assert done.returncode == 2
         assert b"error: none/pid: No such file or directory" in done.stderr
         assert b"Traceback" not in done.stderr
 
-    def test_a_reader_that_stops(self, robots: Path) -> None:
+    def test_closed_pipe_is_not_an_error(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: *\n" + b"Disallow: c\n" * 900)
         done = _shell("lint robots.txt --all --select REP401 | head -1", robots.parent)
         assert done.stdout.count(b"\n") == 1
@@ -256,8 +258,6 @@ class TestOutput:
 
 
 class TestTerminal:
-    """What a file holds never reaches a terminal raw."""
-
     @pytest.mark.parametrize(
         "call",
         [
@@ -277,7 +277,7 @@ class TestTerminal:
         ids=" ".join,
     )
     @pytest.mark.usefixtures("here")
-    def test_by_each_command(self, call: list[str]) -> None:
+    def test_commands_escape_control_characters(self, call: list[str]) -> None:
         Path("robots.txt").write_bytes(HOSTILE_FILE)
         Path("other.txt").write_bytes(b"User-agent: *\nDisallow: /z\n")
         done = rep(*call, is_terminal=True)
@@ -301,7 +301,7 @@ class TestTerminal:
         ids=" ".join,
     )
     @pytest.mark.usefixtures("here")
-    def test_colours_of_a_file_and_of_its_name(self, call: list[str]) -> None:
+    def test_colours_in_files_and_names_are_escaped(self, call: list[str]) -> None:
         name = "\x1b[8mrobots.txt"  # conceals what follows
         Path(name).write_bytes(HIDING_FILE)
         Path("other.txt").write_bytes(b"User-agent: *\nDisallow: /z\n")
@@ -309,13 +309,13 @@ class TestTerminal:
         assert "\\x1b[8m" in done.out + done.err
         assert "\x1b[8m" not in done.out + done.err
 
-    def test_octets_stay_as_they_are_in_a_file(self, tmp_path: Path) -> None:
+    def test_octets_are_unchanged_in_a_pipe(self, tmp_path: Path) -> None:
         text = b"# Most of the file is text.\n" * 40
         (tmp_path / "robots.txt").write_bytes(text + HOSTILE_FILE)
         done = _process("format", "robots.txt", "--keep-errors", folder=tmp_path)
         assert HOSTILE in done.stdout
 
-    def test_harmless(self) -> None:
+    def test_harmless_escapes_control_characters(self) -> None:
         assert harmless("a\tb\n\x1b[1;31mc é 漢") == "a\tb\n\\x1b[1;31mc é 漢"
         assert harmless("\x1b[2J\x1b]0;\x07\r\x9b\u202e") == "\\x1b[2J\\x1b]0;\\x07\\r\\x9b\\u202e"
 

@@ -1,4 +1,4 @@
-"""``scrapy rep check --page`` and ``--usage``: what pages ask of crawlers."""
+"""``scrapy rep check --page`` and ``--usage``."""
 
 from __future__ import annotations
 
@@ -54,14 +54,14 @@ def ask(*arguments: object, loop: str = "asyncio") -> Done:
 
 
 def rows(done: Done) -> list[dict[str, Any]]:
-    """Those of page rules and of uses."""
+    """The rows of page rules and of uses."""
     found = done.rows
     return [row for row in found if row.get("section") in ("rules", "usage")]
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_rules_of_a_page(site: Site, loop: str) -> None:
+def test_page_shows_rules_for_each_agent(site: Site, loop: str) -> None:
     agents = ["--agent", "FooBot", "--agent", "OtherBot"]
     options = [*agents, "-s", "REP_PAGE_OBEY=noindex"]
     done = ask("--page", site.url("/moved"), *options, loop=loop)
@@ -81,7 +81,7 @@ def test_rules_of_a_page(site: Site, loop: str) -> None:
 
 
 @pytest.mark.slow
-def test_rules_as_json(site: Site) -> None:
+def test_page_rules_as_json(site: Site) -> None:
     done = ask("--page", site.url("/a"), "--page", site.url("/plain"), "--json")
     assert done.status == 1, done.err
     first, second = rows(done)
@@ -93,7 +93,7 @@ def test_rules_as_json(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
+def test_disallowed_page_is_not_fetched(site: Site) -> None:
     done = ask("--usage", site.url("/private"), "--json")
     assert done.status == 1
     assert site.paths() == ["/robots.txt"]
@@ -107,7 +107,7 @@ def test_a_page_that_robots_txt_disallows_is_not_fetched(site: Site) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_use_of_a_page(site: Site, loop: str) -> None:
+def test_usage_shows_deciding_statements(site: Site, loop: str) -> None:
     options = ["-s", "REP_TDMREP=1", "--agent", "FooBot"]
     done = ask("--usage", site.url("/a"), *options, loop=loop)
     assert done.status == 1, done.err
@@ -122,7 +122,7 @@ def test_use_of_a_page(site: Site, loop: str) -> None:
 
 
 @pytest.mark.slow
-def test_use_as_json(site: Site) -> None:
+def test_usage_as_json(site: Site) -> None:
     site.change({"/open": Answer(body="x", headers=[("Content-Usage", "train-ai=n")])})
     done = ask("--usage", site.url("/open"), "--json")
     assert done.status == 1, done.err
@@ -137,7 +137,7 @@ def test_use_as_json(site: Site) -> None:
 
 
 @pytest.mark.slow
-def test_what_cannot_be_asked_is_not_complete(site: Site) -> None:
+def test_missing_file_makes_usage_incomplete(site: Site) -> None:
     site.change({"/.well-known/tdmrep.json": Answer(status=503)})
     done = ask("--usage", site.url("/plain"), "-s", "REP_TDMREP=1")
     assert done.status == 3, done.err
@@ -151,7 +151,7 @@ def test_what_cannot_be_asked_is_not_complete(site: Site) -> None:
 class TestWithoutPages:
     """By a file, or by the store: nothing is fetched."""
 
-    def test_a_file(self, tmp_path: Path) -> None:
+    def test_usage_by_a_file(self, tmp_path: Path) -> None:
         file = tmp_path / "robots.txt"
         file.write_text(_ROBOTS)
         done = rep("check", "--usage", "/open/a", "--robots", file, "--agent", "x", "--json")
@@ -160,7 +160,7 @@ class TestWithoutPages:
         assert row["preferences"]["search"] == "y"
         assert row["preferences"]["ai-input"] == "n"
 
-    def test_groups_that_a_network_joined(self, tmp_path: Path) -> None:
+    def test_contradicting_statements_are_noted(self, tmp_path: Path) -> None:
         file = tmp_path / "robots.txt"
         signals = "ai-train=no, use=reference", "search=yes, ai-train=yes, use=full"
         file.write_text("".join(f"User-agent: *\nContent-Signal: {one}\n" for one in signals))
@@ -172,7 +172,7 @@ class TestWithoutPages:
         assert "note: train-ai: the statements differ, and a no counts more" in done.out
         assert done.out.count("note:") == 1
 
-    def test_the_store(self, tmp_path: Path) -> None:
+    def test_usage_by_the_store(self, tmp_path: Path) -> None:
         settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
         url = "https://example.com/open"
         done = rep("check", "--cached", "--usage", url, settings=settings, at=4e9)

@@ -1,4 +1,4 @@
-"""``scrapy rep`` as a process: what every call of ``scrapy`` pays for it, and asking real sites."""
+"""``scrapy rep`` as a process: its start, completion, and real sites."""
 
 from __future__ import annotations
 
@@ -29,8 +29,8 @@ _LIGHT = {
 class TestStart:
     """The command costs other commands nothing, and does not break them."""
 
-    def test_the_command_loads_nothing_but_itself(self) -> None:
-        """As ``-X importtime`` tells it: after Scrapy's own modules come four light ones."""
+    def test_command_module_is_light(self) -> None:
+        """After the modules of Scrapy, ``-X importtime`` shows four light ones."""
         done = subprocess.run(
             [
                 sys.executable,
@@ -47,8 +47,8 @@ class TestStart:
         loaded = re.findall(r"\| +([\w.]+)$", done.stderr, re.MULTILINE)
         assert set(loaded[loaded.index("scrapy.cmdline") + 1 :]) == _LIGHT
 
-    def test_other_commands_load_nothing_else_of_ours(self) -> None:
-        """What ``scrapy version`` loads by the entry point."""
+    def test_other_commands_load_only_light_modules(self) -> None:
+        """``scrapy version`` loads them by the entry point."""
         code = (
             "import sys; from scrapy.cmdline import execute\n"
             "try: execute(['scrapy', 'version'])\n"
@@ -61,7 +61,7 @@ class TestStart:
         version, status, loaded = done.stdout.splitlines()
         assert (version.split()[0], status, set(loaded.split())) == ("Scrapy", "0", _LIGHT)
 
-    def test_the_help_of_fleet_needs_no_extra(self, tmp_path: Path) -> None:
+    def test_help_of_fleet_needs_no_extra(self, tmp_path: Path) -> None:
         (tmp_path / "msgpack.py").write_text("raise ImportError('no msgpack')", encoding="utf-8")
         environment = {**without_proxies(), "PYTHONPATH": f"{tmp_path}:{REPOSITORY}"}
         code = "from scrapy_rep.commands.subcommands import main; main()"
@@ -94,10 +94,7 @@ class TestStart:
         ],
     )
     def test_files_are_read_without_scrapy(self, here: Path, call: str) -> None:
-        """``scrapy-rep`` does the same as ``scrapy rep``, in a fraction of the time.
-
-        Messages name the one that was typed.
-        """
+        """``scrapy-rep`` does the same as ``scrapy rep``, in a fraction of the time."""
         (here / "robots.txt").write_bytes(b"User-agent: *\nDisallow: private/\n")
         short, loaded = _script(call, here)
         is_handed_on = "--no-such-option" in call  # it may be one of Scrapy's
@@ -110,7 +107,7 @@ class TestStart:
         assert is_usage or short.stderr == whole.stderr.replace(b"scrapy rep", b"scrapy-rep")
 
     @pytest.mark.slow
-    def test_the_script_loads_scrapy_for_the_rest(self, here: Path) -> None:
+    def test_urls_and_stores_load_scrapy(self, here: Path) -> None:
         (here / "robots.txt").write_bytes(b"User-agent: *\nDisallow: /a\n")
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: b\n")}) as site:
             for call, status in (
@@ -127,7 +124,7 @@ class TestStart:
                 assert b"Traceback" not in done.stderr
 
     @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-    def test_completion_by_bash(self, here: Path) -> None:
+    def test_bash_completes(self, here: Path) -> None:
         pytest.importorskip("shtab")
         (here / "new.txt").touch()
         done, _ = _script("--print-completion bash", here)
@@ -150,7 +147,7 @@ class TestStart:
             )
             assert found.stdout == f"{completed}\n"
 
-    def test_completion_by_zsh(self, here: Path) -> None:
+    def test_zsh_completes(self, here: Path) -> None:
         pytest.importorskip("shtab")
         done, _ = _script("--print-completion zsh", here)
         assert done.stdout.startswith(b"#compdef scrapy-rep\n")
@@ -163,15 +160,14 @@ class TestStart:
         assert (done.returncode, done.stderr) == (0, b"")
         assert b"--output-format" in done.stdout
 
-    def test_a_subcommand_without_its_package(self, here: Path) -> None:
+    def test_missing_package_is_named(self, here: Path) -> None:
         done, _ = _script("fleet", here, missing="redis")
         assert done.returncode == 2
         assert b"Traceback" not in done.stderr
         assert b'pip install "scrapy-rep[redis]"' in done.stderr
 
     @pytest.mark.slow
-    def test_help(self) -> None:
-        """That of the subcommands is in test_manners.py."""
+    def test_help_lists_the_command(self) -> None:
         listed = rep_process("-h")
         assert listed.status == 0
         assert "  rep           Test, lint, rewrite and compare robots.txt files" in listed.out
@@ -207,7 +203,7 @@ def site() -> Iterator[Site]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
+def test_check_fetches_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
         urls = [site.url("/a/1"), site.url("/b"), f"http://127.0.0.1:{free_port()}/"]
         options = ["--json", *LOOPS[loop], *_store(tmp_path), "-s", "REP_QUICK_RETRY_SECONDS="]
@@ -225,12 +221,11 @@ def test_check_asks_as_a_crawl_would(loop: str, tmp_path: Path) -> None:
         assert [row["access"]["source"] for row in rows] == ["site"] * 3
         stored = rep_process("rep", "check", "--cached", *urls, *options).out
         assert stored.replace('"source": "store"', '"source": "site"') == done.out
-        assert site.paths() == ["/robots.txt"], "no page is asked for, and the store is asked first"
+        assert site.paths() == ["/robots.txt"], "no page is fetched, and the store is used first"
 
 
 @pytest.mark.slow
-def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
-    """Each follows the redirect, which lint has something to say about."""
+def test_other_subcommands_follow_redirects(site: Site, tmp_path: Path) -> None:
     file = tmp_path / "new.txt"
     file.write_text("User-agent: *\nDisallow: /\n")
     lint = rep_process("rep", "lint", site.url("/x"), "--select", "REP0,REP206")
@@ -249,7 +244,7 @@ def test_other_subcommands_ask_too(site: Site, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-def test_refreshing_what_is_in_redis(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_refresh_uses_the_copy_in_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     store = [*_store(tmp_path), "-s", f"REP_REDIS_URL={redis_server.url}"]
     file = Answer(body="User-agent: *\nDisallow: /a\n", etag='"1"')
     with Site({"/robots.txt": file}) as site:
@@ -264,7 +259,7 @@ def test_refreshing_what_is_in_redis(redis_server: RedisServer, tmp_path: Path) 
 
 
 @pytest.mark.slow
-def test_what_is_unreachable() -> None:
+def test_unreachable_site_ends_with_3() -> None:
     url = f"http://127.0.0.1:{free_port()}/"
     lint = rep_process("rep", "lint", url, "--json")
     assert (lint.status, json.loads(lint.out)["code"]) == (3, "REP006")
@@ -276,7 +271,7 @@ def test_what_is_unreachable() -> None:
 
 
 class _Slow(BaseHTTPRequestHandler):
-    """Answers after longer than most crawlers like to wait."""
+    """Answers after 5.2 seconds."""
 
     def do_GET(self) -> None:
         time.sleep(5.2)
@@ -287,7 +282,7 @@ class _Slow(BaseHTTPRequestHandler):
 
 
 @pytest.mark.slow
-def test_lint_tells_of_a_slow_answer() -> None:
+def test_lint_reports_a_slow_answer() -> None:
     with ThreadingHTTPServer(("127.0.0.1", 0), _Slow) as server:
         threading.Thread(target=server.serve_forever, daemon=True).start()
         url = f"http://127.0.0.1:{server.server_port}/"
@@ -306,7 +301,7 @@ def test_lint_tells_of_a_slow_answer() -> None:
         ("ROBOTSTXT_USER_AGENT=a b", "'a b' is not a product token"),
     ],
 )
-def test_a_wrong_setting_is_said_in_words(setting: str, words: str) -> None:
+def test_wrong_setting_is_explained(setting: str, words: str) -> None:
     done = rep_process("rep", "check", "http://127.0.0.1:1/", "--agent", "x", "-s", setting)
     assert done.status == 2
     assert words in done.err

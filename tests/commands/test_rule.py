@@ -9,7 +9,7 @@ from tests.commands.calling import rep
 
 
 @pytest.mark.parametrize("code", Code)
-def test_each_code(code: Code) -> None:
+def test_each_code_is_explained(code: Code) -> None:
     done = rep("rule", code.value)
     assert (done.status, done.err) == (0, "")
     assert done.out.startswith(f"{code.value} {code.slug}\n  severity: {code.severity.value}")
@@ -18,7 +18,7 @@ def test_each_code(code: Code) -> None:
     assert rep("rule", code.slug).out == done.out
 
 
-def test_several() -> None:
+def test_beginnings_and_groups_select_codes() -> None:
     done = rep("rule", "REP6", "full-url", "--json")
     assert [row["code"] for row in done.rows] == [
         code.value for code in Code if code.value.startswith("REP6") or code is Code.FULL_URL
@@ -26,7 +26,7 @@ def test_several() -> None:
     assert len(rep("rule", "weak", "--json").rows) == len(GROUPS["weak"])
 
 
-def test_all() -> None:
+def test_all_codes_are_listed() -> None:
     lines = rep("rule").out.splitlines()
     assert lines[0].split() == ["code", "severity", "group", "name"]
     assert [line.split()[0] for line in lines[1:]] == [code.value for code in Code]

@@ -38,7 +38,7 @@ Allow: /x
 
 
 class TestRules:
-    def test_in_order_of_decision(self, robots: Path) -> None:
+    def test_rules_are_in_order_of_decision(self, robots: Path) -> None:
         done = rep("check", "--rules", "--robots", robots, "--agent", "bar")
         assert (done.status, done.err) == (0, "")
         assert done.out == (
@@ -53,7 +53,7 @@ class TestRules:
             "      | all other URLs are allowed, and so is /robots.txt itself\n"
         )
 
-    def test_merged_groups(self, robots: Path) -> None:
+    def test_groups_are_merged(self, robots: Path) -> None:
         done = rep("check", "--rules", "--robots", robots, "--agent", "foo", "--json")
         (row,) = done.rows
         assert (row["group"], row["group_lines"]) == ("foo", [9, 13])
@@ -64,7 +64,7 @@ class TestRules:
         ]
         assert row["other_records"] == [{"line": 10, "key": "Crawl-delay", "value": "3"}]
 
-    def test_beside_verdicts_once_for_each_agent(self, robots: Path) -> None:
+    def test_group_is_shown_once_for_each_agent(self, robots: Path) -> None:
         done = rep(
             *["check", "/x", "/private/", "--rules", "--robots", robots],
             *["--agent", "foo", "--agent", "bar"],
@@ -73,7 +73,7 @@ class TestRules:
         assert done.out.count("rules for foo") == done.out.count("rules for bar") == 1
         assert "allowed for foo: line 15" in done.out
 
-    def test_without_a_group(self) -> None:
+    def test_missing_group_is_explained(self) -> None:
         file = b"User-agent: foo\nDisallow: /\n"
         done = rep("check", "--rules", "--robots", "-", "--agent", "bar", stdin=file)
         assert done.out == (
@@ -81,8 +81,8 @@ class TestRules:
         )
 
     @needs_shared
-    def test_the_first_that_matches_decides(self) -> None:
-        """Against the verdict, over real files: both are one order."""
+    def test_first_matching_rule_decides(self) -> None:
+        """The order agrees with verdicts over real files."""
         from scrapy_rep.analysis.effect.rule_patterns import matches
         from scrapy_rep.protocol.paths import normal_path
 
@@ -109,7 +109,7 @@ class TestRules:
 
 
 class TestLike:
-    def test_where_they_differ(self, robots: Path) -> None:
+    def test_other_parsers_answer(self, robots: Path) -> None:
         done = rep(
             *["check", "/private/", "/aXb", "--agent", "bar", "--robots", robots],
             *["--like", "urllib, protego", "--no-explain"],
@@ -126,11 +126,11 @@ class TestLike:
     def _a_busy_machine_starts_a_process_late(self, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr(opinions, "_SECONDS", 60.0)
 
-    def test_for_people(self, robots: Path) -> None:
+    def test_different_answer_is_marked(self, robots: Path) -> None:
         done = rep("check", "/aXb", "--agent", "*", "--robots", robots, "--like", "urllib,protego")
         assert "  like urllib: allowed, which differs\n  like protego: disallowed\n" in done.out
 
-    def test_json_and_a_class(self, robots: Path) -> None:
+    def test_class_of_a_parser_answers(self, robots: Path) -> None:
         name = "scrapy.robotstxt.PythonRobotParser"
         done = rep("check", "/aXb", "--robots", robots, "--like", f"{name},protego", "--json")
         (row,) = done.rows
@@ -149,7 +149,7 @@ class TestLike:
             ("no.such.Parser", "or the import path of a class"),
         ],
     )
-    def test_what_is_not_there(
+    def test_missing_parser_is_an_error(
         self, robots: Path, names: str, words: str, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         found: Callable[[str], Any] = importlib.util.find_spec
@@ -160,7 +160,7 @@ class TestLike:
         assert (done.status, done.out) == (2, "")
         assert words in done.err
 
-    def test_a_class_that_fails(self, robots: Path) -> None:
+    def test_failing_parser_has_no_answer(self, robots: Path) -> None:
         name = "tests.commands.test_second_looks.Bad"
         done = rep("check", "/x", "--robots", robots, "--like", name, "--json")
         (row,) = done.rows
@@ -169,7 +169,7 @@ class TestLike:
         assert "\x1b" not in rep("check", "/x", "--robots", robots, "--like", name).out
 
     @pytest.mark.parametrize("package", ["robotexclusionrulesparser", "robots", "reppy"])
-    def test_others_if_they_are_installed(self, package: str) -> None:
+    def test_installed_parser_answers(self, package: str) -> None:
         pytest.importorskip(package)
         name = {"robotexclusionrulesparser": "rerp", "robots": "robotspy"}.get(package, package)
         several = Opinions([name])
@@ -178,8 +178,8 @@ class TestLike:
         assert found == (Opinion(name, allowed=False),)
 
     @pytest.mark.slow
-    def test_one_that_takes_too_long_or_dies(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """It is killed once for a file, and not asked of that again."""
+    def test_slow_or_dead_parser_has_no_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """It is killed once for a file, and gets no other question about it."""
         monkeypatch.setattr(opinions, "_SECONDS", 3.0)
         several = Opinions(["tests.commands.test_second_looks.Bad"])
         began = time.monotonic()
@@ -195,8 +195,8 @@ class TestLike:
         several.close()
 
     @pytest.mark.slow
-    def test_a_site_s_file_as_it_was_sent(self, tmp_path: Path) -> None:
-        """Python's parser knows no byte order mark: the octets must not be cleaned before."""
+    def test_parsers_get_the_octets_of_the_site(self, tmp_path: Path) -> None:
+        """Python's parser does not know byte order marks."""
         body = b"\xef\xbb\xbfUser-agent: *\nDisallow: /\n"
         store = ["-s", f"REP_STORE_PATH={tmp_path / 'store.sqlite'}"]
         with Site({"/robots.txt": Answer(body=body)}) as site:

@@ -56,7 +56,7 @@ def check(*arguments: object, **more: Any) -> Done:
 
 
 def rows(done: Done) -> list[dict[str, Any]]:
-    """All rows of URLs and resources, without the last, which tells how fresh the files are."""
+    """The rows of URLs and resources, without the last one about the age of files."""
     found = done.rows
     return [row for row in found if "files" not in row and row.get("section") != "rules"]
 
@@ -64,8 +64,8 @@ def rows(done: Done) -> list[dict[str, Any]]:
 @pytest.mark.slow
 class TestSitemap:
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_all_of_a_site(self, loop: str, site: Site) -> None:
-        """An index file, a redirect, text; what is missing, disallowed, or no page is told."""
+    def test_all_sitemaps_of_a_site_are_judged(self, loop: str, site: Site) -> None:
+        """Index files, redirects and text are read; missing and disallowed ones are reported."""
         agents = ["--agent", "bar", "--agent", "foo"]
         done = check("--sitemap", site.url(), "--json", *agents, *LOOPS[loop])
         assert done.status == 1, done.err
@@ -91,9 +91,9 @@ class TestSitemap:
         )
         assert sorted(site.paths()) == sorted(
             ["/robots.txt", "/i.xml", "/1.xml", "/moved.xml", "/2.txt", "/gone.xml"]
-        ), "no page is fetched, and nothing that is disallowed"
+        ), "pages and disallowed sitemaps are not fetched"
 
-    def test_for_people(self, site: Site) -> None:
+    def test_text_has_a_summary(self, site: Site) -> None:
         done = check("--sitemap", site.url("/i.xml"), "--agent", "bar")
         lines = done.out.replace(site.url(""), "").splitlines()
         assert lines[0] == "disallowed\tbar\t4\tline 4, Disallow: /a\t/a/0"
@@ -102,14 +102,14 @@ class TestSitemap:
         assert "  not judged: 2 entries without an http or https URL" in lines
         assert "/i.xml: 3 sitemaps (1 of them index files), 8 URLs" in lines
 
-    def test_how_fresh_the_file_is_that_judges(self, site: Site, tmp_path: Path) -> None:
+    def test_age_of_the_judging_file_is_shown(self, site: Site, tmp_path: Path) -> None:
         store = ["-s", f"REP_STORE_PATH={tmp_path / 's.sqlite'}", "--agent", "x"]
         first = rep_process("rep", "check", "--sitemap", site.url("/1.xml"), *store)
         assert first.err == f"scrapy rep check: {site.url('/robots.txt')}: fetched now\n"
         again = rep_process("rep", "check", "--page", site.url("/page"), *store)
         assert f"{site.url('/robots.txt')}: from the store, " in again.err
         assert "--refresh fetches it now" in again.err
-        anew = rep_process(
+        later = rep_process(
             "rep",
             "check",
             "--page",
@@ -120,11 +120,11 @@ class TestSitemap:
             "--json",
             *store,
         )
-        (file,) = json.loads(anew.out.splitlines()[-1])["files"]
+        (file,) = json.loads(later.out.splitlines()[-1])["files"]
         assert (file["robots_txt"], file["source"]) == (site.url("/robots.txt"), "site")
         assert site.paths().count("/robots.txt") == 2
 
-    def test_by_a_new_file_and_of_a_local_sitemap(self, site: Site, tmp_path: Path) -> None:
+    def test_local_files_judge_and_are_judged(self, site: Site, tmp_path: Path) -> None:
         new = tmp_path / "new.txt"
         new.write_text("User-agent: *\nDisallow: /b\n")
         done = check("--sitemap", site.url("/1.xml"), "--robots", new, "--json", "--agent", "x")
@@ -137,13 +137,13 @@ class TestSitemap:
         assert done.status == 1
         assert "https://shop.example/b" in done.out
 
-    def test_by_the_file_of_another_site(self, site: Site) -> None:
+    def test_file_of_another_site_judges(self, site: Site) -> None:
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as other:
             done = check("--sitemap", site.url("/1.xml"), "--robots", other.url(), "--json")
         (row, _) = rows(done)
         assert (row["url"], row["line"]) == (site.url("/b"), 2)
 
-    def test_a_site_without_sitemaps(self) -> None:
+    def test_site_without_sitemaps_ends_with_3(self) -> None:
         with Site() as site:
             site.change({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")})
             done = check("--sitemap", site.url("/robots.txt"), "--agent", "x")
@@ -151,14 +151,14 @@ class TestSitemap:
             assert "its robots.txt names no sitemap" in done.out
             assert site.paths() == ["/robots.txt"]
 
-    def test_bounds_are_those_of_crawls(self, site: Site) -> None:
+    def test_limits_are_those_of_crawls(self, site: Site) -> None:
         done = check("--sitemap", site.url("/i.xml"), "--json", "-s", "REP_SITEMAP_MAX=2")
         summary = rows(done)[-1]
         assert summary["problem_count"] == 2
         assert summary["problems"][0]["problem"] == "not fetched (too-many)"
 
-    def test_pages_of_too_many_sites(self) -> None:
-        """A hostile sitemap cannot make us ask thousands of hosts."""
+    def test_too_many_sites_are_not_fetched(self) -> None:
+        """A hostile sitemap cannot cause requests to thousands of hosts."""
         ports = [free_port() for _ in range(12)]
         with Site() as site:
             urls = [f"http://127.0.0.1:{port}/" for port in ports]
@@ -167,7 +167,7 @@ class TestSitemap:
         assert done.status == 3
         assert rows(done)[-1]["of_too_many_origins"] == len(set(ports)) - 8
 
-    def test_what_is_unreachable(self, site: Site) -> None:
+    def test_unreachable_sitemap_ends_with_3(self, site: Site) -> None:
         for url in (
             f"http://127.0.0.1:{free_port()}/",
             site.url("/nothing.xml"),
@@ -178,7 +178,7 @@ class TestSitemap:
             assert "  note: " in done.out
             assert "Traceback" not in done.err
 
-    def test_what_a_terminal_would_obey_is_not_written(self, tmp_path: Path) -> None:
+    def test_control_characters_are_escaped(self, tmp_path: Path) -> None:
         sitemap, robots = tmp_path / "\x1b[31m.txt", tmp_path / "r.txt"
         sitemap.write_bytes(b"http://h.example/\x1b[31m\nhttp://h.example/a\x07\n")
         robots.write_bytes(b"User-agent: *\nDisallow: /\x1b\nDisallow: /*\x1b[1m\nDisallow: /\n")
@@ -190,7 +190,7 @@ class TestSitemap:
 @pytest.mark.slow
 class TestPage:
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_what_is_blocked(self, loop: str, site: Site) -> None:
+    def test_blocked_resources_are_shown(self, loop: str, site: Site) -> None:
         agents = ["--agent", "bar", "--agent", "foo"]
         done = check("--page", site.url("/to-page"), "--json", *agents, *LOOPS[loop])
         assert done.status == 1, done.err
@@ -205,7 +205,7 @@ class TestPage:
         assert summary["blocked"] == {"bar": 1, "foo": 1}
         assert site.paths() == ["/robots.txt", "/to-page", "/page"]
 
-    def test_for_people(self, site: Site) -> None:
+    def test_text_has_a_summary(self, site: Site) -> None:
         done = check("--page", site.url("/page"), "--agent", "bar")
         assert done.out.replace(site.url(""), "") == (
             "/page\n"
@@ -226,14 +226,14 @@ class TestPage:
             (row, _) = rows(check("--page", site.url("/other"), "--json", "--agent", "bar"))
         assert (row["url"], row["line"]) == (other.url("/x.png"), 2)
 
-    def test_a_page_that_a_crawl_may_not_fetch(self, site: Site) -> None:
+    def test_disallowed_page_is_not_fetched(self, site: Site) -> None:
         done = check("--page", site.url("/a"), "--page", site.url("/page"), "--agent", "foo")
         assert done.status == 1
         assert "/a: a crawl may not fetch this: disallowed by line 4" in done.err
         assert "blocked for foo: 1" in done.out
         assert "/a" not in site.paths()
 
-    def test_what_cannot_be_read(self, site: Site) -> None:
+    def test_unreadable_page_is_noted(self, site: Site) -> None:
         done = check("--page", site.url("/text"), "--agent", "foo")
         assert done.status == 0
         assert "note: not an" in done.out
@@ -242,8 +242,8 @@ class TestPage:
             assert (done.status, done.out) == (3, "")
             assert "Traceback" not in done.err
 
-    def test_a_hostile_page(self, site: Site) -> None:
-        """Many resources of many sites; addresses that a terminal would obey."""
+    def test_hostile_page_is_bounded(self, site: Site) -> None:
+        """It has many resources of many sites, and control characters in URLs."""
         images = "".join(f'<img src="//127.0.0.1:{n}/\x1b[31m{n}">' for n in range(1, 60))
         images += "".join(f'<img src="/a/{n}">' for n in range(11_000))
         site.change({"/hostile": Answer(headers=_HTML, body=images)})
@@ -256,7 +256,7 @@ class TestPage:
 
 
 @pytest.mark.slow
-def test_files_that_are_not_there(tmp_path: Path) -> None:
+def test_missing_files_are_errors(tmp_path: Path) -> None:
     for arguments in (
         ["--sitemap", tmp_path / "no.xml"],
         ["--sitemap", "pyproject.toml", "--robots", tmp_path / "no.txt"],

@@ -46,7 +46,7 @@ def _json(*arguments: object) -> Any:
 
 
 class TestText:
-    def test_tables(self, folder: Path) -> None:
+    def test_text_has_all_tables(self, folder: Path) -> None:
         done = rep("survey", folder, "--jobs", 1, "--lint")
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith("9 captures of 9 hosts; 9 robots.txt files, 8 different ones\n")
@@ -66,7 +66,7 @@ class TestText:
 
 
 class TestJson:
-    def test_definitions_and_statistics(self, folder: Path) -> None:
+    def test_json_has_definitions_and_statistics(self, folder: Path) -> None:
         found = _json(folder, "--lint")
         assert found["definitions"].keys() == found["statistics"].keys()
         assert {*FACTS} <= {*found["statistics"]}
@@ -76,17 +76,17 @@ class TestJson:
         assert found["is_partial"] is False
         assert found["inputs"] == [str(folder)]
 
-    def test_agents(self, folder: Path) -> None:
+    def test_agents_select_crawlers(self, folder: Path) -> None:
         agents = _json(folder, "--agents", "ai-training,foobot")["statistics"]["agents"]
         assert {"gptbot", "ccbot", "foobot", "google-extended"} <= {*agents}
         assert "googlebot" not in agents
 
-    def test_strata(self, folder: Path, tmp_path: Path) -> None:
+    def test_strata_are_read(self, folder: Path, tmp_path: Path) -> None:
         (tmp_path / "s.csv").write_text("host,stratum\nAI.example,top:1k\nopen.example,rest\n")
         found = _json(folder, "--strata", tmp_path / "s.csv")["statistics"]["stratum"]
         assert {*found} == {"top 1k", "rest"}
 
-    def test_several_inputs_of_any_kind(self, folder: Path, tmp_path: Path) -> None:
+    def test_inputs_of_all_kinds_agree(self, folder: Path, tmp_path: Path) -> None:
         one = _json(folder)["statistics"]
         two = _json(folder, inputs.warc(SMALL.items(), tmp_path))["statistics"]
         assert two["files"]["files_with"] == 2 * one["files"]["files_with"]
@@ -94,7 +94,7 @@ class TestJson:
 
 
 class TestFiles:
-    def test_merging_parts_makes_the_whole(self, tmp_path: Path) -> None:
+    def test_merged_parts_equal_the_whole(self, tmp_path: Path) -> None:
         halves = [*SMALL.items()][:4], [*SMALL.items()][4:]
         names = []
         for number, half in enumerate(halves):
@@ -112,7 +112,7 @@ class TestFiles:
         assert rep("survey", "merge", *reversed(names), "-o", tmp_path / "m.json").status == 0
         assert json.loads((tmp_path / "m.json").read_text())["sums"] == expected["sums"]
 
-    def test_diff(self, tmp_path: Path) -> None:
+    def test_diff_shows_clear_changes(self, tmp_path: Path) -> None:
         names = []
         for year, body in (("2025", b"User-agent: *\nDisallow:\n"), ("2026", SMALL["ai.example"])):
             (tmp_path / year).mkdir()
@@ -129,7 +129,7 @@ class TestFiles:
         same = rep("survey", "diff", names[0], names[0])
         assert same.out.startswith("0 shares changed")
 
-    def test_parquet(self, folder: Path, tmp_path: Path) -> None:
+    def test_facts_are_written_to_parquet(self, folder: Path, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
         from pyarrow import parquet
 
@@ -145,18 +145,20 @@ class TestFiles:
         assert len(rows["open.example"]["sha256"]) == 32
         assert not [*tmp_path.glob(".*")]
 
-    def test_no_half_file_is_left(self, tmp_path: Path) -> None:
+    def test_failed_survey_leaves_no_file(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
         assert rep("survey", tmp_path / "nowhere", "--facts", tmp_path / "f.parquet").status == 2
         assert not [*tmp_path.iterdir()]
 
 
 class TestDamage:
-    """A part of an input that cannot be read is told, and the survey is a partial one."""
+    """Damaged parts of inputs are reported, and the survey is partial."""
 
     @pytest.mark.parametrize("jobs", [1, 2])
     @pytest.mark.parametrize("kind", [inputs.warc, inputs.resources])
-    def test_the_rest_of_a_file(self, kind: Any, jobs: int, tmp_path: Path) -> None:
+    def test_damaged_file_is_read_as_far_as_possible(
+        self, kind: Any, jobs: int, tmp_path: Path
+    ) -> None:
         files = [(f"h{n}.example", random.Random(n).randbytes(500)) for n in range(500)]
         path = kind(files, tmp_path)
         octets = bytearray(path.read_bytes())
@@ -181,7 +183,7 @@ class TestInterrupts:
         ("error", "words"),
         [(KeyboardInterrupt, "interrupted"), (BrokenProcessPool, "a process was killed")],
     )
-    def test_what_there_is_is_shown(
+    def test_interrupted_survey_shows_its_part(
         self,
         folder: Path,
         error: type[BaseException],
@@ -200,10 +202,9 @@ class TestInterrupts:
         assert (done.status, found["is_partial"], words in done.err) == (130, True, True)
         assert found["statistics"]["captures"]["sum"] == len(SMALL)
 
-    def test_amid_an_addition(
+    def test_interrupt_does_not_split_a_part(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """A part is added as a whole, and its rows are written, or it is not."""
         pq = pytest.importorskip("pyarrow.parquet")
         monkeypatch.setattr(tasks, "_AT_ONCE", 3)
         update = Aggregate.update
@@ -220,7 +221,7 @@ class TestInterrupts:
         assert pq.read_table(rows).num_rows == 3
 
     @pytest.mark.slow
-    def test_a_real_process_that_is_killed(self, tmp_path: Path) -> None:
+    def test_killed_process_ends_the_survey(self, tmp_path: Path) -> None:
         with _survey_of_many(tmp_path) as process:
             os.kill(_workers_at_work(process)[0], signal.SIGKILL)
             out, err = process.communicate(timeout=60)
@@ -231,7 +232,7 @@ class TestInterrupts:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("seconds", [0.0, 0.2, None])  # while they begin, and at work
-    def test_of_processes(self, tmp_path: Path, seconds: float | None) -> None:
+    def test_ctrl_c_ends_all_processes(self, tmp_path: Path, seconds: float | None) -> None:
         with _survey_of_many(tmp_path) as process:
             children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
             while children.exists() and len(children.read_text().split()) < 2:
@@ -251,7 +252,7 @@ class TestInterrupts:
 
 
 def _survey_of_many(folder: Path) -> subprocess.Popen[bytes]:
-    """A survey by two processes that takes minutes, if nobody ends it."""
+    """A survey by two processes that takes minutes."""
     files = ((f"{n}.example", b"User-agent: *\nDisallow: /%d\n" % n) for n in range(_MANY))
     path = str(inputs.lines(files, folder))
     arguments = ["rep", "survey", path, "--jobs", "2", "--lint", "--json"]
@@ -264,7 +265,7 @@ def _survey_of_many(folder: Path) -> subprocess.Popen[bytes]:
 
 
 def _workers_at_work(process: subprocess.Popen[bytes]) -> list[int]:
-    """The two workers of a survey, once each has taken the time of more than its imports."""
+    """The two workers of a survey, once each has used more time than its imports take."""
     children = Path(f"/proc/{process.pid}/task/{process.pid}/children")
     while True:
         assert process.poll() is None

@@ -1,4 +1,4 @@
-"""Wrong usage of each subcommand is told in words."""
+"""Wrong usage of each subcommand is explained."""
 
 from __future__ import annotations
 
@@ -95,7 +95,7 @@ from tests.commands.calling import rep
         ("cache list 'a b'", "names no origin"),
     ],
 )
-def test_in_words(call: str, words: str) -> None:
+def test_wrong_usage_is_explained(call: str, words: str) -> None:
     done = rep(*shlex.split(call))
     assert (done.status, done.out) == (2, "")
     assert words in done.err

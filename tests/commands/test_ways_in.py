@@ -1,4 +1,4 @@
-"""The hooks of pre-commit and the steps of the GitHub Action, as they are run."""
+"""The hooks of pre-commit and the steps of the GitHub Action."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[
     return run(["bash", "-c", found["run"]], folder, **given)
 
 
-def test_the_action_lints(project: Path) -> None:
+def test_action_lints(project: Path) -> None:
     done = step("Lint", project)
     assert (done.returncode, "::error" in done.stdout) == (0, False), done.stderr
     (project / "robots.txt").write_text(BROKEN, encoding="utf-8")
@@ -72,7 +72,7 @@ def test_the_action_lints(project: Path) -> None:
     assert step("Lint", project, FILES="none.txt").returncode == 2
 
 
-def test_the_action_writes_sarif(project: Path) -> None:
+def test_action_writes_sarif(project: Path) -> None:
     (project / "robots.txt").write_text(BROKEN, encoding="utf-8")
     done = step("Write SARIF", project, SARIF="found.sarif")
     assert done.returncode == 0, done.stderr
@@ -80,8 +80,8 @@ def test_the_action_writes_sarif(project: Path) -> None:
     assert step("Write SARIF", project, SARIF="found.sarif", FILES="none.txt").returncode == 1
 
 
-def test_the_action_compares(project: Path) -> None:
-    """By effect: comments do not count, and a new file is compared with none."""
+def test_action_compares(project: Path) -> None:
+    """Comments do not count, and a new file is compared with an empty one."""
     (project / "robots.txt").write_text(f"# a comment\n{OPEN}", encoding="utf-8")
     (project / "new.txt").write_text(SHUT, encoding="utf-8")
     assert step("Compare", project, BASE="HEAD").returncode == 0
@@ -92,8 +92,8 @@ def test_the_action_compares(project: Path) -> None:
     assert "disallowed" in done.stdout
 
 
-def test_the_action_fails_without_the_revision(project: Path) -> None:
-    """As after actions/checkout by its defaults, which fetches one commit."""
+def test_action_fails_without_the_revision(project: Path) -> None:
+    """actions/checkout fetches one commit by default."""
     (project / "robots.txt").write_text(SHUT, encoding="utf-8")
     done = step("Compare", project, BASE="origin/main")
     assert done.returncode == 2
@@ -101,7 +101,7 @@ def test_the_action_fails_without_the_revision(project: Path) -> None:
     assert "fetch-depth: 0" in done.stdout
 
 
-def test_what_the_hooks_run(project: Path) -> None:
+def test_hooks_lint_and_format(project: Path) -> None:
     import yaml
 
     hooks = yaml.safe_load((REPOSITORY / ".pre-commit-hooks.yaml").read_text(encoding="utf-8"))
@@ -116,8 +116,8 @@ def test_what_the_hooks_run(project: Path) -> None:
 
 @pytest.mark.at_length
 @pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
-def test_the_hooks_of_pre_commit(project: Path, tmp_path: Path) -> None:
-    """Installed from a clone, into an environment of their own."""
+def test_hooks_work_in_pre_commit(project: Path, tmp_path: Path) -> None:
+    """They are installed from a clone, into an environment of their own."""
     clone = tmp_path / "clone"
     clone.mkdir()
     for name in SOURCES:
