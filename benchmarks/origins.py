@@ -31,8 +31,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scrapy import Spider
 from scrapy.crawler import AsyncCrawlerProcess
 
+from scrapy_rep import policy_for
 from scrapy_rep.fetch.file_fetch import FileFetch
-from scrapy_rep.middleware import policy_for
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
 

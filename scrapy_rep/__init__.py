@@ -17,12 +17,12 @@ if TYPE_CHECKING:
     from .analysis.rewrite.normal import normalise as normalise
     from .cache.base import Store as Store
     from .middleware import RepMiddleware as RepMiddleware
-    from .middleware import policy_for as policy_for
     from .pages.browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
     from .pages.readings import page_rules as page_rules
     from .pages.readings import usage as usage
     from .pages.readings import usage_of as usage_of
+    from .pages.reservations import policy_for as policy_for
     from .policy import Policy as Policy
     from .protocol.access.events import AccessResult as AccessResult
     from .protocol.access.events import Meaning as Meaning
@@ -72,10 +72,11 @@ _NAMES = {
     "analysis.lint.linter": "lint",
     "analysis.rewrite.normal": "Mode normalise",
     "cache.base": "Store",
-    "middleware": "RepMiddleware policy_for",
+    "middleware": "RepMiddleware",
     "pages.browsers.browser_pages": "playwright_abort_request",
     "pages.page_middleware": "RepPageMiddleware",
     "pages.readings": "page_rules usage usage_of",
+    "pages.reservations": "policy_for",
     "policy": "Policy",
     "protocol.access.events": "AccessResult Meaning",
     "protocol.access.knowledge": "Step",

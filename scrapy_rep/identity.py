@@ -17,7 +17,8 @@ from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
+
+    from scrapy_rep.crawl import Crawl
 
 
 class Identity:
@@ -27,13 +28,13 @@ class Identity:
         tokens: the tokens for a request without a User-Agent of its own.
     """
 
-    def __init__(self, crawler: Crawler) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         """Read the settings.
 
         Raises:
             ConfigurationError: a value of `ROBOTSTXT_USER_AGENT` cannot name a crawler.
         """
-        self._crawler = crawler
+        self._crawler = crawler = crawl.crawler
         self._journal = Journal(crawler, __name__)
         self._setting = chosen = crawler.settings.get("ROBOTSTXT_USER_AGENT")
         self._chosen = None if chosen in (None, "") else _chosen_tokens(chosen)

@@ -15,6 +15,7 @@ from scrapy.exceptions import IgnoreRequest, NotConfigured
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
@@ -32,7 +33,7 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
-from scrapy_rep.settings import RepSettings, log_refusals_in_one_line
+from scrapy_rep.settings import log_refusals_in_one_line
 from scrapy_rep.signals import (
     EXEMPT,
     PUT_BACK,
@@ -64,10 +65,10 @@ _WAITED_SECONDS = 30.0
 class RepMiddleware:
     """Judges requests, and drops those that are not allowed with `RobotsTxtDisallowed`.
 
-    Spiders get policies with `policy_for`.
+    Spiders get policies with `scrapy_rep.policy_for`.
     """
 
-    # The queue and `policy_for` read `policies` (of this crawl, by origin), `settings` (checked),
+    # The queue reads `policies` (of this crawl, by origin), `settings` (checked),
     # `pacing` (the paces of origins) and `waits` (what requests wait for). They are not public.
 
     def __init__(self, crawler: Crawler) -> None:
@@ -85,27 +86,28 @@ class RepMiddleware:
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
         self._journal = Journal(crawler, __name__)
-        self._identity = Identity(crawler)
-        self.settings = settings = RepSettings.of(crawler.settings)
+        crawl = Crawl.of(crawler)
+        self.settings = settings = crawl.settings
+        self._identity = crawl.part(Identity)
         self._has_job = bool(crawler.settings["JOBDIR"])
-        self._decisions = exits = Decisions.of(crawler, settings)
-        exits.enter()
-        self._judged_by = exits.judged_by
+        self._decisions = crawl.part(Decisions)
+        self._decisions.enter()
+        self._judged_by = self._decisions.judged_by
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
         # Requests that came again after they were put back: True if the crawl was closing then.
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
-        self.policies = Policies(crawler, settings, self._identity, exits)
-        self.drops = Drops(crawler, exits)
-        self.pacing = Pacing(crawler, settings, exits)
-        self.waits = Waits(crawler, settings, self.policies, self.pacing)
-        self._standstill = Standstill(crawler, self.waits, self.pacing)  # signals need it alive
+        self.policies = crawl.part(Policies)
+        self.drops = crawl.part(Drops)
+        self.pacing = crawl.part(Pacing)
+        self.waits = crawl.part(Waits)
+        crawl.part(Standstill)
         self._reservations: Reservations | None = None
         if settings.tdmrep:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it
 
-            self._reservations = Reservations(crawler, settings, self.policies, self.pacing)
+            self._reservations = crawl.part(Reservations)
         self._pages = _pages_of(crawler, self)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -252,13 +254,6 @@ class RepMiddleware:
         reservations = self._reservations
         is_reserving = reservations is not None and reservations.is_awaited(origin)
         return is_reserving or self.policies.is_awaited(origin)
-
-    async def policy_for(self, origin: Origin) -> Policy:
-        """The policy of an origin, with the content of its tdmrep.json if `REP_TDMREP` is set."""
-        policy = await self.policies.get(origin)
-        if self._reservations is not None:
-            await self._reservations.add_to(policy)
-        return policy
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
         """Judge a request again if its User-Agent has changed; then wait for its turn."""
@@ -539,26 +534,8 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages 
 
     judge = None
     if middleware is not None:
-        judge = BrowserJudge(crawler, middleware.settings, middleware.policies, middleware.judge)
+        judge = BrowserJudge(Crawl.of(crawler), middleware.judge)
     return CrawlPages(crawler, judge)
-
-
-async def policy_for(crawler: Crawler, url: str) -> Policy:
-    """The policy of a URL's origin, from the crawl's cache or from one fetch.
-
-    Await it in callbacks, in `start` and in pipelines. Do not await it in handlers of
-    `robots_parsed` or in `process_request` of middlewares: the fetch would wait for your code, and
-    your code for the fetch.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
-        InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
-    """
-    middleware = middleware_of(crawler, "policy_for")
-    origin = Origin.of(url)
-    if origin is None:
-        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    return await middleware.policy_for(origin)
 
 
 def middleware_if_any(crawler: Crawler) -> RepMiddleware | None:
@@ -568,17 +545,8 @@ def middleware_if_any(crawler: Crawler) -> RepMiddleware | None:
     return None
 
 
-def policies_of(crawler: Crawler, asker: str) -> Policies:
-    """The policies of a crawl that has begun; `asker` is named in the error.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
-    """
-    return middleware_of(crawler, asker).policies
-
-
-def middleware_of(crawler: Crawler, asker: str) -> RepMiddleware:
-    """The middleware of a crawl that has begun; `asker` is named in the error.
+def middleware_of(crawler: Crawler, caller: str) -> RepMiddleware:
+    """The middleware of a crawl that has begun; the error names the `caller`.
 
     Raises:
         ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
@@ -586,7 +554,7 @@ def middleware_of(crawler: Crawler, asker: str) -> RepMiddleware:
     middleware = crawler.get_downloader_middleware(RepMiddleware)
     if middleware is None:
         raise ConfigurationError(
-            f"{asker} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
+            f"{caller} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
             'ADDONS = {"scrapy_rep.Addon": 500}'
         )
     return middleware

@@ -28,6 +28,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.checks import Override
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Places
@@ -36,6 +37,7 @@ from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
+from scrapy_rep.identity import Identity
 from scrapy_rep.policy import (
     GAVE_UP,
     NETWORK,
@@ -51,14 +53,13 @@ from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin, known_origin
 from scrapy_rep.protocol.access.states import PolicyOptions, learn, standing
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.identity import Identity
-    from scrapy_rep.settings import RepSettings
 
 _SKEW_SECONDS = 300.0  # setting the clock back by up to this much has no effect
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
@@ -71,19 +72,13 @@ class Policies:
         fetching: the objects that the fetches share, such as the store.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        identity: Identity,
-        decisions: Decisions,
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._identity = identity
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawler = crawl.crawler
+        self._settings = crawl.settings
+        self._identity = crawl.part(Identity)
         self._parser = ParserChoice(crawler)
-        self.fetching = FetchContext.of(crawler, settings, identity)
-        self._kept: Lru[Origin, Policy] = Lru(settings.memory_octets)
+        self.fetching = FetchContext(crawl)
+        self._kept: Lru[Origin, Policy] = Lru(crawl.settings.memory_octets)
         self._kept_at = 0.0
         self._work: SharedWork[Origin, Policy] = SharedWork()
         self._journal = Journal(crawler, __name__)
@@ -92,7 +87,7 @@ class Policies:
             self._journal.info(
                 "robots.txt files are parsed by %s (ROBOTSTXT_PARSER)", self._parser.name
             )
-        self._decisions = decisions
+        self._decisions = decisions = crawl.part(Decisions)
         self._downloader = Downloader(crawler)
         self._notices = decisions.notices
         self._thread = Places(1)  # more threads would take processor time from the event loop
@@ -429,3 +424,18 @@ class Policies:
         """Count the memory of a policy that has grown; others are evicted for it."""
         if self._kept.get(policy.origin) is policy:
             self._keep(policy)
+
+
+def policies_of(crawler: Crawler, caller: str) -> Policies:
+    """The policies of a crawl that has begun; the error names the `caller`.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+    """
+    policies = Crawl.of(crawler).find(Policies)
+    if policies is None:
+        raise ConfigurationError(
+            f"{caller} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
+            'ADDONS = {"scrapy_rep.Addon": 500}'
+        )
+    return policies

@@ -14,11 +14,10 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.fetch.askers import Asker
-from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
-from scrapy_rep.settings import RepSettings
 from tests.cache.samples import file_entry
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
@@ -39,7 +38,7 @@ def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settin
     crawler = Crawler(Asking, Settings(settings))
     if spider is not None:
         crawler.spider = Asking(**spider)
-    asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
+    asker = Asker(Crawl.of(crawler))
     return asker.key(origin, meta)
 
 
@@ -85,7 +84,7 @@ class TestKeys:
     def test_credentials_count_from_when_the_spider_has_them(self) -> None:
         crawler = Crawler(Asking, Settings({"REP_FETCH_META": {"a": 1}}))
         crawler.spider = spider = Asking()
-        asker = Asker(crawler, RepSettings.of(crawler.settings), Identity(crawler))
+        asker = Asker(Crawl.of(crawler))
         usual, of_ftp = asker.key(_ORIGIN), asker.key(_FTP, {"ftp_user": "u"})
         assert usual.variant != of_ftp.variant
         spider.http_user = "u"  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from scrapy import Request, signals
 from scrapy.exceptions import NotSupported
 from scrapy.http import Response
 
+from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import context as context_module
@@ -29,7 +30,6 @@ from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import learn
-from scrapy_rep.settings import RepSettings
 from tests.played import in_a_loop, played_crawler
 
 ORIGIN = Origin("https", "example.com", 443)
@@ -62,10 +62,10 @@ class Crawl:
         self.crawler = crawler = played_crawler(
             {**usual, **settings}, download_async=self._download
         )
-        self.settings = RepSettings.of(crawler.settings)
-        identity = Identity(crawler)
-        identity.open()
-        self.context = FetchContext.of(crawler, self.settings, identity)
+        crawl = crawls.Crawl.of(crawler)
+        self.settings = crawl.settings
+        crawl.part(Identity).open()
+        self.context = FetchContext(crawl)
         self.keeper = self.context.keeper
         self.store: Any = self.keeper._store
         self.given = [*given] or [answer(**HOLDS)]

@@ -8,6 +8,7 @@ import pytest
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.errors import ConfigurationError
 
@@ -25,7 +26,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 )
 def test_the_token_that_is_matched_is_sent(settings: dict[str, Any], expected: str | None) -> None:
     """RFC 9309, 2.2.1, without regard to letter case."""
-    assert Identity(get_crawler(settings_dict=settings)).fetch_header == expected
+    assert Identity(Crawl.of(get_crawler(settings_dict=settings))).fetch_header == expected
 
 
 @pytest.mark.parametrize(
@@ -42,7 +43,7 @@ def test_the_token_that_is_matched_is_sent(settings: dict[str, Any], expected: s
 def test_a_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
     """It is read as one that is sent, whatever is sent."""
     settings = {"ROBOTSTXT_USER_AGENT": chosen, "USER_AGENT": "BarBot/1.0"}
-    identity = Identity(get_crawler(settings_dict=settings))
+    identity = Identity(Crawl.of(get_crawler(settings_dict=settings)))
     identity.settle()
     assert identity.tokens == tokens
     request = Request("http://a.example/", headers={"User-Agent": "BazBot/1.0"})
@@ -52,7 +53,7 @@ def test_a_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
 def test_the_log_says_that_a_chosen_header_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
     header = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
     settings = {"ROBOTSTXT_USER_AGENT": header, "USER_AGENT": "BarBot/1.0"}
-    Identity(get_crawler(settings_dict=settings)).open()
+    Identity(Crawl.of(get_crawler(settings_dict=settings))).open()
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert f"{header!r} names no crawler" in warning.getMessage()
 
@@ -61,7 +62,7 @@ def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:
     """Handlers of `spider_opened` that are called before ours may ask for pages."""
     crawler = get_crawler(settings_dict={"USER_AGENT": "FooBot/1.0"})
     crawler.spider = crawler._create_spider("test")
-    identity = Identity(crawler)
+    identity = Identity(Crawl.of(crawler))
     assert identity.tokens == ("FooBot",)
     crawler.spider.user_agent = "BarBot/1.0"  # type: ignore[attr-defined]
     identity.open()
@@ -70,4 +71,6 @@ def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:
 
 def test_a_policy_token_is_no_crawler() -> None:
     with pytest.raises(ConfigurationError, match="stands for a use, not for a crawler"):
-        Identity(get_crawler(settings_dict={"ROBOTSTXT_USER_AGENT": "__Usage_AI-training"}))
+        Identity(
+            Crawl.of(get_crawler(settings_dict={"ROBOTSTXT_USER_AGENT": "__Usage_AI-training"}))
+        )

@@ -15,13 +15,13 @@ from typing import Any
 import pytest
 from scrapy.utils.defer import maybe_deferred_to_future
 
+from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.fetch import keeper
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Held, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.settings import RepSettings
 from tests.cache.samples import ORIGIN, OTHER, file_entry, usual_key
 from tests.cache.test_contract import PlainStore
 from tests.played import in_a_loop, played_crawler
@@ -79,7 +79,7 @@ class Crawl:
         self.store = Directed()
         monkeypatch.setattr(keeper, "opener_of", lambda *_: opener or (lambda: self.store))
         self.crawler = crawler = played_crawler()
-        self.keeper = Keeper(crawler, RepSettings.of(crawler.settings))
+        self.keeper = Keeper(crawls.Crawl.of(crawler))
 
     def is_from_memory(self) -> bool:
         return self.keeper._store is self.keeper._memory

@@ -14,7 +14,7 @@ from scrapy import Request
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep import crawl as crawls
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import NotNeededError
 from scrapy_rep.identity import Identity
@@ -70,10 +70,9 @@ class Crawl:
 
     def __init__(self, settings: dict[str, Any]) -> None:
         self.crawler = crawler = played_crawler(settings)
-        identity = Identity(crawler)
-        identity.open()
-        rep = RepSettings.of(crawler.settings)
-        self.policies = Policies(crawler, rep, identity, Decisions(crawler, rep))
+        crawl = crawls.Crawl.of(crawler)
+        crawl.part(Identity).open()
+        self.policies = crawl.part(Policies)
         self.fetches = Directed()
         self.heard: list[Origin] = []
         self.policies.listen(self.heard.append)

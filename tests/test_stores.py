@@ -19,6 +19,7 @@ from scrapy.crawler import Crawler
 from scrapy.settings import Settings
 from scrapy.utils.test import get_crawler
 
+from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Lease, StoreError
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
@@ -170,7 +171,7 @@ def test_a_class_that_cannot_be_closed() -> None:
 def test_a_class_that_cannot_be_had_is_refused(name: str, words: str) -> None:
     """Also one of an older interface."""
     with pytest.raises(ConfigurationError, match=r"^REP_STORE = ") as refused:
-        chosen_store.opener_of(get_crawler(), RepSettings.of(Settings({"REP_STORE": name})))
+        chosen_store.opener_of(crawls.Crawl.of(get_crawler(settings_dict={"REP_STORE": name})))
     assert words in str(refused.value)
 
 

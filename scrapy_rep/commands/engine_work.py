@@ -26,7 +26,8 @@ from scrapy.utils.misc import load_object
 from scrapy_rep.addon import Addon
 from scrapy_rep.engine.loops import as_they_come, within
 from scrapy_rep.fetch.file_fetch import FileFetch
-from scrapy_rep.middleware import RepMiddleware, policies_of
+from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
 from scrapy_rep.protocol.access.origin import Origin

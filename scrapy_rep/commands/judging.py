@@ -19,7 +19,8 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.effect.rule_patterns import Matcher
 from scrapy_rep.checks import Override
 from scrapy_rep.engine.loops import as_they_come, sleep
-from scrapy_rep.middleware import policies_of, policy_for
+from scrapy_rep.pages.reservations import policy_for
+from scrapy_rep.policies import policies_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, status_of

@@ -29,9 +29,10 @@ def agents_of(call: Call) -> list[Agent]:
         from scrapy import Spider  # commands that read only files do not load Scrapy
         from scrapy.crawler import Crawler
 
+        from scrapy_rep.crawl import Crawl
         from scrapy_rep.identity import Identity
 
-        identity = Identity(Crawler(Spider, call.settings))
+        identity = Identity(Crawl.of(Crawler(Spider, call.settings)))
         identity.settle()
         return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
     return list(map(agent_named, call.options.agent))

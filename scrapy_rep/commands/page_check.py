@@ -16,9 +16,10 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.middleware import RepMiddleware, policy_for
+from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pages import page_html, readings
 from scrapy_rep.pages.readings import usage_of
+from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.pages.subresources import resources_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse

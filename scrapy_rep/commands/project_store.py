@@ -18,6 +18,7 @@ from scrapy.settings import Settings
 
 from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.fetch.askers import Asker
 from scrapy_rep.fetch.chosen_store import (
     IN_MEMORY,
@@ -28,7 +29,6 @@ from scrapy_rep.fetch.chosen_store import (
     sqlite_store,
 )
 from scrapy_rep.fetch.reading import Reading, digest_of
-from scrapy_rep.identity import Identity
 from scrapy_rep.pages.reservations import rules_of as tdmrep_rules
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
@@ -61,7 +61,7 @@ class ProjectStore:
         self._ours = RepSettings.of(settings)
         self._settings = settings
         crawler = Crawler(Spider, settings)
-        self._asker = Asker(crawler, self._ours, Identity(crawler))
+        self._asker = Asker(Crawl.of(crawler))
         self._parser = ParserChoice(crawler)
 
     def key(self, origin: Origin) -> Key:

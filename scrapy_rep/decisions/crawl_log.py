@@ -13,7 +13,6 @@ from typing import TYPE_CHECKING, TypeVar
 from scrapy import Request
 
 from scrapy_rep import stats
-from scrapy_rep.engine.state import run_of
 from scrapy_rep.policy import OVERRIDE, STORE, Policy
 from scrapy_rep.protocol.access.events import Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
@@ -24,9 +23,7 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
 Named = TypeVar("Named")
 
@@ -73,12 +70,13 @@ class CrawlLog:
         has_passed: whether a request passed.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         self.has_passed = False
         self.rate_limited_count = self.challenged_count = 0
-        self._crawler = crawler
-        self._settings = settings
-        self._journal = Journal(crawler, __name__)
+        self._run = crawl.run
+        self._crawler = crawl.crawler
+        self._settings = crawl.settings
+        self._journal = Journal(crawl.crawler, __name__)
         self._told: dict[bool, set[Origin]] = {False: set(), True: set()}  # by a Crawl-delay
         self._drops: dict[Reason, _Drops] = {}
         self._dropped_starts = 0
@@ -258,7 +256,7 @@ class CrawlLog:
 
     def _where_to_look(self) -> str:
         if self._settings.report:
-            path = self._settings.report.replace("%(run)s", run_of(self._crawler))
+            path = self._settings.report.replace("%(run)s", self._run)
             return f"For more, see the report: {path}"
         if self._settings.audit_dir:
             return (

@@ -13,13 +13,12 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary, WeakSet, WeakValueDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.state import run_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -61,12 +60,11 @@ from .witness import (
 )
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
+    from scrapy_rep.crawl import Crawl
     from scrapy_rep.policy import Policy
     from scrapy_rep.protocol.usage.licences import PaymentRequired
-    from scrapy_rep.settings import RepSettings
 
 _DRY_RUN_LINES = 20
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
@@ -88,28 +86,20 @@ class Decisions:
             robots.txt does not apply.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
-        self.witness = _witness(crawler, settings)
-        self.is_dry_run = settings.dry_run
-        self.log = CrawlLog(crawler, settings)
-        self.notices = Notices(crawler)
+    def __init__(self, crawl: Crawl) -> None:
+        self.witness = _witness(crawl)
+        self.is_dry_run = crawl.settings.dry_run
+        self.log = CrawlLog(crawl)
+        self.notices = Notices(crawl.crawler)
         self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
         self.judged_by = WeakKeyDictionary()
-        self._run = run_of(crawler)
+        self._run = crawl.run
         self._came_back: WeakSet[Request] = WeakSet()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
         self._announced: Lru[Origin, int] = Lru(_KEPT_OCTETS)
-        self._journal = Journal(crawler, __name__)
-
-    @classmethod
-    def of(cls, crawler: Crawler, settings: RepSettings) -> Decisions:
-        """The `Decisions` of a crawl, which its components share."""
-        found = _EXITS.get(id(crawler))
-        if found is None:
-            found = _EXITS[id(crawler)] = cls(crawler, settings)
-        return found
+        self._journal = Journal(crawl.crawler, __name__)
 
     # Each component that decides calls `enter` first, and `leave` when it stops deciding.
 
@@ -373,13 +363,13 @@ class Decisions:
         raise RobotsTxtDisallowed(verdict)
 
 
-def _witness(crawler: Crawler, settings: RepSettings) -> Witness:
+def _witness(crawl: Crawl) -> Witness:
     """The audit trail of a crawl, or a witness that does nothing."""
-    if not settings.audit_dir:
+    if not crawl.settings.audit_dir:
         return _NO_WITNESS
     from .trail import Trail  # few crawls need it
 
-    return Trail(crawler, settings)
+    return Trail(crawl)
 
 
 class _Why(NamedTuple):
@@ -391,7 +381,3 @@ class _Why(NamedTuple):
     def __str__(self) -> str:
         note = "" if self.policy is None else self.policy.note_on(self.verdict)
         return f"{self.verdict}; {note}" if note else str(self.verdict)
-
-
-# By the id of the crawler. Each value keeps its crawler alive, so no other crawler gets that id.
-_EXITS: WeakValueDictionary[int, Decisions] = WeakValueDictionary()

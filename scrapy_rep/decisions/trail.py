@@ -26,9 +26,7 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
 from scrapy_rep.checks import mapping
-from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of
-from scrapy_rep.engine.state import run_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.spool import OWNER_ONLY
@@ -48,6 +46,7 @@ from .witness import OFF, REQUEST, Decision, Witness
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.crawl import Crawl
     from scrapy_rep.policy import Policy
     from scrapy_rep.protocol.usage.licences import PaymentRequired
     from scrapy_rep.settings import RepSettings
@@ -82,12 +81,13 @@ class _Kept:
 class Trail(Witness):
     """Records the decisions of one crawl in a trail."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         """Take the settings; the trail begins when the spider opens."""
-        self._crawler = crawler
-        self._settings = settings
-        self._identity = Identity(crawler)
-        self._journal = Journal(crawler)
+        self._crawler = crawl.crawler
+        self._settings = settings = crawl.settings
+        self._identity = crawl.part(Identity)
+        self._journal = Journal(crawl.crawler)
+        self._clock = crawl.clock
         self._opened: TrailWriter | None = None
         self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
         self._n = 0
@@ -102,7 +102,7 @@ class Trail(Witness):
         self._previous: str | None = None
         # Absolute, because the working directory may change during the crawl.
         self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
-        self.run = run_of(crawler)
+        self.run = crawl.run
         report = settings.report.replace("%(run)s", self.run)
         self._report = str(Path(report).absolute()) if report else ""
 
@@ -115,13 +115,13 @@ class Trail(Witness):
                     self._sent_unjudged, signal=signals.request_reached_downloader
                 )
             self._previous = self._exchange_previous()
-            CLOCK.keep()
+            self._clock.keep()
             self._opened = TrailWriter(
                 self._folder,
                 self._head,
                 segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
-                clock=CLOCK.now,
+                clock=self._clock.now,
             )
             self._write_key()
             self._opened.link_latest()
@@ -152,7 +152,6 @@ class Trail(Witness):
         writer = self._opened
         self._ready()
         done = writer.close(reason)
-        CLOCK.leave()
         self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
         digest = await result_of(done)
@@ -265,8 +264,8 @@ class Trail(Witness):
         if segment is not None:
             held = {
                 "t": records.SENT,
-                "at": rounded(CLOCK.at(sent_at)),
-                "left_by": rounded(CLOCK.at(left_by)),
+                "at": rounded(self._clock.at(sent_at)),
+                "left_by": rounded(self._clock.at(left_by)),
                 "origin": str(origin),
                 "kept_seconds": rounded(seconds),
             }
@@ -276,7 +275,7 @@ class Trail(Witness):
         """Write that an origin rests, and until when."""
         until_at = rest.given_up_until or rest.until_at
         held = {
-            "until": rounded(CLOCK.at(until_at)),
+            "until": rounded(self._clock.at(until_at)),
             "status": status,
             "asked_seconds": rounded(rest.retry_after_seconds),
             "is_given_up": True if rest.given_up_until else None,
@@ -302,7 +301,7 @@ class Trail(Witness):
         First writes whether the wall clock was set since the last record.
         """
         writer = self._writer  # may open the trail, and so keep the clock
-        at = CLOCK.now()
+        at = self._clock.now()
         step_seconds = time.time() - at - self._off_seconds  # a slow disk is no step
         segment = writer.ready(at)
         if segment is not None and abs(step_seconds) > _STEP_SECONDS:
@@ -347,7 +346,7 @@ class Trail(Witness):
         kept: _Kept | None = policy.audit
         if kept is None:
             self._p += 1
-            policy.audit = kept = _Kept(self._p, CLOCK.now(), self._off_seconds)
+            policy.audit = kept = _Kept(self._p, self._clock.now(), self._off_seconds)
         if kept.segment == segment:
             return ""
         kept.segment = segment
@@ -418,7 +417,7 @@ class Trail(Witness):
             "t": records.RUN,
             "v": records.VERSION,
             "run": self.run,
-            "at": rounded(CLOCK.now()),
+            "at": rounded(self._clock.now()),
             "segment": segment,
             "software": {
                 "scrapy_rep": version("scrapy-rep"),

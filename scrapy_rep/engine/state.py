@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-import secrets
-import time
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-
-_RUNS: WeakKeyDictionary[Crawler, str] = WeakKeyDictionary()
 
 
 def is_closing(crawler: Crawler) -> bool:
@@ -103,12 +98,3 @@ def wake(crawler: Crawler) -> None:
 def has_listeners(crawler: Crawler, signal: object) -> bool:
     """Whether anything is connected to a signal of the crawl, or to all signals."""
     return any(True for _ in liveReceivers(getAllReceivers(crawler.signals.sender, signal)))
-
-
-def run_of(crawler: Crawler) -> str:
-    """The name of a crawl's run: the UTC second of the first call, and six random characters."""
-    name = _RUNS.get(crawler)
-    if name is None:
-        now = time.strftime("%Y%m%dT%H%M%SZ", time.gmtime())
-        name = _RUNS[crawler] = f"{now}-{secrets.token_hex(3)}"
-    return name

@@ -23,9 +23,8 @@ from scrapy import signals
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
-from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.loops import result_of, within
-from scrapy_rep.engine.state import run_of
+from scrapy_rep.identity import Identity
 from scrapy_rep.proof.warc_exchanges import (
     Archived,
     Exchange,
@@ -48,11 +47,9 @@ from scrapy_rep.stats import Journal
 from .transfer import Transfer, headers_of
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.identity import Identity
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
     from .fetch_state import FetchState
 
@@ -68,28 +65,30 @@ _CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 class Archive:
     """The archive of one crawl."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         """Take the settings; the archive is opened with the spider.
 
         Raises:
             ConfigurationError: warcio is not installed.
         """
+        settings = crawl.settings
         if find_spec("warcio") is None:
             raise ConfigurationError(
                 f"REP_WARC_DIR = {settings.warc_dir!r} needs warcio: install it with "
                 "pip install 'scrapy-rep[warc]', or remove the setting"
             )
-        self._crawler = crawler
+        self._crawler = crawl.crawler
         self._settings = settings
-        self._identity = identity
-        self._journal = Journal(crawler, __name__)
+        self._identity = crawl.part(Identity)
+        self._journal = Journal(crawl.crawler, __name__)
+        self._clock = crawl.clock
         self._opened: ArchiveWriter | None = None
         self._is_closed = self._has_failed = False
         # Absolute: the working directory may change while the crawl runs.
-        self._folder = Path(settings.warc_dir).absolute() / run_of(crawler)
+        self._folder = Path(settings.warc_dir).absolute() / crawl.run
         # The answers archived in this run, so that reading them from the store adds no record.
         self._known: Lru[tuple[Origin, str], float] = Lru(_KNOWN_OCTETS)
-        crawler.signals.connect(self._open, signal=signals.spider_opened)
+        crawl.crawler.signals.connect(self._open, signal=signals.spider_opened)
 
     def _open(self) -> None:
         if self._opened is None and not self._is_closed:
@@ -98,7 +97,7 @@ class Archive:
                 self._facts(),
                 segment_octets=SEGMENT_OCTETS,
                 failed=self._failed,
-                clock=CLOCK.now,
+                clock=self._clock.now,
             )
 
     def _put(self, archived: Archived, outcome: FileOutcome | None = None) -> None:
@@ -185,7 +184,7 @@ class Archive:
             id=new_id(),
             uri=step.uri,
             purpose=purpose,
-            at=step.sent_at or CLOCK.now(),
+            at=step.sent_at or self._clock.now(),
             seconds=step.seconds,
             event=name_of(step.event) if step.event is not None else "",
             asked=None if request is None else SentRequest(request.method, _pairs(request.headers)),

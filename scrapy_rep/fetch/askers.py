@@ -13,14 +13,12 @@ from scrapy.http import Headers
 from scrapy.settings.default_settings import DEFAULT_REQUEST_HEADERS
 
 from scrapy_rep.cache.entry import Key
+from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.identity import Identity
+    from scrapy_rep.crawl import Crawl
     from scrapy_rep.protocol.access.origin import Origin
-    from scrapy_rep.settings import RepSettings
 
 CREDENTIALS = ("ftp_user", "ftp_password")
 """The meta keys of a request that log in to an FTP server, for its robots.txt too."""
@@ -37,10 +35,10 @@ _BLANKS = (None, "")
 class Asker:
     """Builds the store's keys for one crawl: the origin plus the identity that fetches the file."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, identity: Identity) -> None:
-        self._crawler = crawler
-        self._fetch_meta = settings.fetch_meta
-        self._identity = identity
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawl.crawler
+        self._fetch_meta = crawl.settings.fetch_meta
+        self._identity = crawl.part(Identity)
         self._sent: str | None = None
 
     def key(

@@ -10,7 +10,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
-from weakref import ReferenceType, WeakKeyDictionary, ref
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import is_asyncio_available
@@ -27,6 +26,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
     from scrapy_rep.cache.link import Link
+    from scrapy_rep.crawl import Crawl
     from scrapy_rep.settings import RepSettings
 
 logger = logging.getLogger(__name__)
@@ -40,24 +40,20 @@ STORE_OCTETS = 4 << 30
 _NAME = "scrapy-rep"
 _FILE = Path("rep", "robots.sqlite")
 
-# The link of each crawl. Both references are weak, because a link refers back to its crawler.
-_links: WeakKeyDictionary[Crawler, ReferenceType[Link]] = WeakKeyDictionary()
 
-
-def opener_of(crawler: Crawler, settings: RepSettings) -> Callable[[], Store]:
+def opener_of(crawl: Crawl) -> Callable[[], Store]:
     """A function that opens the store of `REP_STORE`, and raises `StoreError` if it cannot.
 
     Raises:
         ConfigurationError: the user's class cannot be loaded or built, or Redis cannot be used.
     """
+    settings = crawl.settings
     kind = kind_of(settings)
     if kind == "memory":
         return lambda: MemoryStore(settings.memory_octets)
     if kind == "sqlite":
         return lambda: sqlite_store(settings)
-    store = (
-        _redis_store(crawler, settings) if kind == "redis" else own_store(crawler, settings.store)
-    )
+    store = _redis_store(crawl) if kind == "redis" else own_store(crawl.crawler, settings.store)
     return lambda: store
 
 
@@ -71,24 +67,24 @@ def kind_of(settings: RepSettings) -> str:
     return kind if kind in ("memory", "sqlite", "redis") else "own"
 
 
-def _redis_store(crawler: Crawler, settings: RepSettings) -> Store:
+def _redis_store(crawl: Crawl) -> Store:
     from scrapy_rep.cache.redis import RedisStore
 
     def count(is_up: bool) -> None:
-        crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
+        crawl.crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
 
-    link = link_of(crawler, settings)
+    link, settings = crawl.part(link_of), crawl.settings
     link.listen(count)
     return RedisStore(
         link,
         _local_tier(settings),
         keep_seconds(settings),
-        unreadable=lambda: crawler.stats.inc_value(stats.STORE_UNREADABLE),
+        unreadable=lambda: crawl.crawler.stats.inc_value(stats.STORE_UNREADABLE),
     )
 
 
-def link_of(crawler: Crawler, settings: RepSettings) -> Link:
-    """A crawl's connection to Redis, shared by its store and its queue; each opens and closes it.
+def link_of(crawl: Crawl) -> Link:
+    """The connection to Redis, as a part of the crawl: its store and its queue open and close it.
 
     Raises:
         ConfigurationError: Scrapy does not run on asyncio, redis-py is not installed, or the URL
@@ -101,15 +97,10 @@ def link_of(crawler: Crawler, settings: RepSettings) -> Link:
             "REP_REDIS_URL needs asyncio: remove TWISTED_REACTOR from your settings, or set it to "
             "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
         )
-    known = _links.get(crawler)
-    link = known() if known is not None else None
-    if link is None:
-        extra = {"spider": crawler.spider}
-        spider = getattr(crawler.spider, "name", "")
-        name = f"scrapy-rep:{spider}:{socket.gethostname()}:{os.getpid()}"
-        link = Link(settings.redis_url, settings.redis_timeout_seconds, name=name, extra=extra)
-        _links[crawler] = ref(link)
-    return link
+    spider, settings = crawl.crawler.spider, crawl.settings
+    name = f"scrapy-rep:{getattr(spider, 'name', '')}:{socket.gethostname()}:{os.getpid()}"
+    extra = {"spider": spider}
+    return Link(settings.redis_url, settings.redis_timeout_seconds, name=name, extra=extra)
 
 
 def keep_seconds(settings: RepSettings) -> float:

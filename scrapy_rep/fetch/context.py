@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from scrapy_rep.cache.entry import Key
@@ -20,10 +19,7 @@ from .origin_files import ROBOTS_TXT
 from .sender import Sender
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.identity import Identity
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
     from .archive import Archive
     from .fetch_state import FetchState
@@ -34,7 +30,6 @@ _UP_OCTETS = 1 << 20
 _DATED_OCTETS = 1 << 22  # for about 10,000 files
 
 
-@dataclass(frozen=True, slots=True, eq=False)
 class FetchContext:
     """The objects that the fetches of one crawl share.
 
@@ -53,41 +48,29 @@ class FetchContext:
         began_at: when the crawl began, in seconds of `time.monotonic`.
     """
 
-    crawler: Crawler
-    settings: RepSettings
-    asker: Asker
-    keeper: Keeper
-    sender: Sender
-    archive: Archive | None
-    places: Places
-    looks: Ticks = field(default_factory=lambda: Ticks(_LOOK_SECONDS))
-    heartbeat: Ticks = field(default_factory=lambda: Ticks(LEASE_SECONDS / 3))
-    under_way: dict[tuple[Origin, str], FetchState] = field(default_factory=dict)
-    dated: Lru[Key, bool] = field(default_factory=lambda: Lru(_DATED_OCTETS))
-    began_at: float = field(default_factory=time.monotonic)
-    _up: Lru[Origin, float] = field(default_factory=lambda: Lru(_UP_OCTETS))
-
-    @classmethod
-    def of(cls, crawler: Crawler, settings: RepSettings, identity: Identity) -> FetchContext:
-        """Build the context of a crawl.
+    def __init__(self, crawl: Crawl) -> None:
+        """Open the store and the archive of a crawl.
 
         Raises:
             ConfigurationError: the store cannot be made, or warcio is not installed.
         """
-        archive = None
-        if settings.warc_dir:
+        self.crawler = crawl.crawler
+        self.settings = crawl.settings
+        self.archive: Archive | None = None
+        if crawl.settings.warc_dir:
             from .archive import Archive  # few crawls need it
 
-            archive = Archive(crawler, settings, identity)
-        return cls(
-            crawler,
-            settings,
-            Asker(crawler, settings, identity),
-            Keeper(crawler, settings),
-            Sender(crawler, settings, identity, archive),
-            archive,
-            Places(settings.concurrent_fetches),
-        )
+            self.archive = Archive(crawl)
+        self.asker = Asker(crawl)
+        self.keeper = Keeper(crawl)
+        self.sender = Sender(crawl, self.archive)
+        self.places = Places(crawl.settings.concurrent_fetches)
+        self.looks = Ticks(_LOOK_SECONDS)
+        self.heartbeat = Ticks(LEASE_SECONDS / 3)
+        self.under_way: dict[tuple[Origin, str], FetchState] = {}
+        self.dated: Lru[Key, bool] = Lru(_DATED_OCTETS)
+        self.began_at = time.monotonic()
+        self._up: Lru[Origin, float] = Lru(_UP_OCTETS)
 
     async def close(self) -> None:
         """Close the store; operations that are still under way go on without it."""

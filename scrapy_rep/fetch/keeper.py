@@ -38,10 +38,9 @@ from .chosen_store import opener_of
 if TYPE_CHECKING:
     from collections.abc import Coroutine
 
-    from scrapy.crawler import Crawler
     from twisted.internet.defer import Deferred
 
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
 Value = TypeVar("Value")
 
@@ -86,19 +85,19 @@ class Claimed:
 class Keeper:
     """Keeps the answers of one crawl; hides every failure of its store."""
 
-    def __init__(self, crawler: Crawler, settings: RepSettings) -> None:
+    def __init__(self, crawl: Crawl) -> None:
         """Open the store.
 
         Raises:
             ConfigurationError: a class that the user names cannot be loaded or built.
         """
-        self._crawler = crawler
-        self._journal = Journal(crawler, __name__)
-        self._memory_octets = settings.memory_octets
+        self._crawler = crawl.crawler
+        self._journal = Journal(crawl.crawler, __name__)
+        self._memory_octets = crawl.settings.memory_octets
         self._memory = MemoryStore(self._memory_octets)
         self._store: Store = self._memory
         self._own: Store | None = None
-        self._opener = opener_of(crawler, settings)
+        self._opener = opener_of(crawl)
         self._is_closed = self._is_told = False
         self._pause_seconds = _TRY_AGAIN_SECONDS[0]
         self._back_at = self._try_at = 0.0

@@ -29,10 +29,10 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.engine.clock import CLOCK
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Step
@@ -45,11 +45,10 @@ from .transfer import MARK, Transfer, headers_of
 from .wires import Wires
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.identity import Identity
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
+    from scrapy_rep.engine.clock import Clock
 
     from .archive import Archive
 
@@ -65,18 +64,13 @@ _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middl
 class Sender:
     """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        identity: Identity,
-        archive: Archive | None,
-    ) -> None:
+    def __init__(self, crawl: Crawl, archive: Archive | None) -> None:
         self._archive = archive
-        self._crawler = crawler
+        self._crawl = crawl
+        self._crawler = crawler = crawl.crawler
         self._journal = Journal(crawler, __name__)
-        self._settings = settings
-        self._identity = identity
+        self._settings = crawl.settings
+        self._identity = crawl.part(Identity)
         self._downloader = Downloader(crawler)
         self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
         self._ticks = Ticks(_LOOK_SECONDS)
@@ -132,7 +126,8 @@ class Sender:
                     self._downloader.abandon(transfer.sent or request)
             if not self._under_way:
                 self._ticks.drop(self._look)
-            self._note(fetch, _step(uri, transfer, event, response), transfer, response)
+            step = _step(uri, transfer, event, response, self._crawl.clock)
+            self._note(fetch, step, transfer, response)
 
     async def _in_engine(self, request: Request) -> Response:
         if is_closing(self._crawler):
@@ -304,12 +299,14 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     return body
 
 
-def _step(uri: str, transfer: Transfer, event: Event, response: Response | None) -> Step:
+def _step(
+    uri: str, transfer: Transfer, event: Event, response: Response | None, clock: Clock
+) -> Step:
     """The step for a finished request; `response` is its answer, if one came."""
     came = transfer.response if transfer.response is not None else response
     sent_at = seconds = None
     if transfer.sent_at is not None:
-        sent_at = CLOCK.at(transfer.sent_at)
+        sent_at = clock.at(transfer.sent_at)
         seconds = time.monotonic() - transfer.sent_at
     if came is None:
         return Step(uri, event, sent_at, seconds)

@@ -29,6 +29,7 @@ from scrapy import Request, signals
 from scrapy.http import Headers
 
 from scrapy_rep import stats
+from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import NEVER, Downloader
 from scrapy_rep.fetch.transfer import headers_of
@@ -41,13 +42,11 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
-from .rests import RESTS, Rests
+from .rests import Rests
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
 
-    from scrapy_rep.settings import RepSettings
 
 _MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
 _TOO_MANY = 429
@@ -65,16 +64,11 @@ class Backoff:
         rests: those of all crawls of this thread; always empty if `REP_BACKOFF` is off.
     """
 
-    def __init__(
-        self,
-        crawler: Crawler,
-        settings: RepSettings,
-        decisions: Decisions,
-        downloader: Downloader,
-    ) -> None:
-        self.rests = RESTS if settings.backoff else Rests()
+    def __init__(self, crawl: Crawl, downloader: Downloader) -> None:
+        crawler, settings = crawl.crawler, crawl.settings
+        self.rests = shared(Rests) if settings.backoff else Rests()
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
-        self._decisions = decisions
+        self._decisions = crawl.part(Decisions)
         self._journal = Journal(crawler, __name__)
         self._downloader = downloader
         self._retry_times = crawler.settings.getint("RETRY_TIMES")

@@ -21,15 +21,15 @@ from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+    from scrapy_rep.crawl import Crawl
 
 
 class Drops:
     """The dropped origins of one crawl; false without any."""
 
-    def __init__(self, crawler: Crawler, decisions: Decisions) -> None:
-        self._decisions = decisions
-        self._downloader = Downloader(crawler)
+    def __init__(self, crawl: Crawl) -> None:
+        self._decisions = crawl.part(Decisions)
+        self._downloader = Downloader(crawl.crawler)
         self._why: Mapping[str, str] = {}
 
     def __bool__(self) -> bool:

@@ -18,6 +18,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
@@ -30,10 +31,9 @@ from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at, pace
 from scrapy_rep.stats import Journal
 
 from .backoff import Backoff, refused_until
-from .visits import VISITS, OriginDelay, Visit
+from .visits import OriginDelay, Visit, Visits
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
@@ -90,14 +90,14 @@ class Pacing:
         left_at: when a page's request left the downloader last, or the crawl began; monotonic.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
-        self._crawler = crawler
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawler = crawl.crawler
         self._journal = Journal(crawler, __name__)
-        self._settings = settings
-        self._decisions = decisions
+        self._settings = crawl.settings
+        self._decisions = crawl.part(Decisions)
         self.downloader = Downloader(crawler)
-        self.visits = VISITS
-        self.backoff = Backoff(crawler, settings, decisions, self.downloader)
+        self.visits = shared(Visits)
+        self.backoff = Backoff(crawl, self.downloader)
         self.gate: Gate | None = None
         self.left_at = time.monotonic()
         self._lent: set[Hashable] = set()

@@ -6,7 +6,6 @@ when it is answered, unless that answer begins another rest.
 
 from __future__ import annotations
 
-import threading
 import time
 from collections.abc import Callable
 from typing import NamedTuple
@@ -27,8 +26,8 @@ class _Probe(NamedTuple):
     is_over: Callable[[Request], bool]
 
 
-class Rests(threading.local):
-    """The rests of origins; times are monotonic seconds."""
+class Rests:
+    """The rests of the origins that the crawls of a thread visit; times are monotonic seconds."""
 
     def __init__(self) -> None:
         self._rests: dict[Origin, Rest] = {}
@@ -101,7 +100,3 @@ class Rests(threading.local):
             del self._probes[origin]
             return None
         return probe
-
-
-RESTS = Rests()
-"""The rests that the crawls of this process know of, separate for each thread."""

@@ -18,13 +18,13 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.stats import Journal
 
+from .pacing import Pacing
 from .waits import READY, Wait, Waits, Why
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
     from scrapy.utils.asyncio import CallLaterResult
 
-    from .pacing import Pacing
+    from scrapy_rep.crawl import Crawl
 
 QUIET_SECONDS = 60.0
 """After each such time without a page, the log says why requests wait."""
@@ -35,11 +35,11 @@ _NAMED = 3  # groups of requests in a line
 class Standstill:
     """Watches one crawl, with any queue."""
 
-    def __init__(self, crawler: Crawler, waits: Waits, pacing: Pacing) -> None:
-        self._crawler = crawler
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawler = crawl.crawler
         self._journal = Journal(crawler, __name__)
-        self._waits = waits
-        self._pacing = pacing
+        self._waits = crawl.part(Waits)
+        self._pacing = crawl.part(Pacing)
         self._timer: CallLaterResult | None = None
         crawler.signals.connect(self._look_later, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)

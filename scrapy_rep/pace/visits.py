@@ -10,7 +10,6 @@ a middleware drops a request, or answers it from a cache, this request costs no 
 
 from __future__ import annotations
 
-import threading
 import time
 from collections import deque
 from collections.abc import Callable
@@ -102,8 +101,8 @@ class _Host:
         return self.last_at + max(self.delay_seconds(), self.owed_seconds)
 
 
-class Visits(threading.local):
-    """The records of the hosts with a delay."""
+class Visits:
+    """The records of the hosts with a delay that the crawls of a thread visit."""
 
     def __init__(self) -> None:
         self._hosts: dict[str, _Host] = {}
@@ -258,7 +257,3 @@ class Visits(threading.local):
     def _look_and_go_on(self, host: _Host) -> None:
         self._look_at(host)
         self._next(host)
-
-
-VISITS = Visits()
-"""The records of the crawls of this process, separate for each thread."""

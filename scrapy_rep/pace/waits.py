@@ -31,19 +31,18 @@ from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.policies import Policies
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.stats import Journal
 
+from .pacing import Pacing
+
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
-    from scrapy_rep.policies import Policies
+    from scrapy_rep.crawl import Crawl
     from scrapy_rep.policy import Policy
-    from scrapy_rep.settings import RepSettings
-
-    from .pacing import Pacing
 
 _FAILED_OCTETS = 1 << 24  # for about 80,000 origins with an unreachable file
 
@@ -79,16 +78,14 @@ _FETCHING = Wait(Why.FETCHING, EVENT)
 class Waits:
     """Tells what the requests of one crawl wait for."""
 
-    def __init__(
-        self, crawler: Crawler, settings: RepSettings, policies: Policies, pacing: Pacing
-    ) -> None:
-        self._crawler = crawler
-        self._journal = Journal(crawler, __name__)
-        self._policies = policies
-        self._pacing = pacing
-        self._hold_seconds = settings.unreachable_hold_seconds
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawl.crawler
+        self._journal = Journal(crawl.crawler, __name__)
+        self._policies = policies = crawl.part(Policies)
+        self._pacing = crawl.part(Pacing)
+        self._hold_seconds = crawl.settings.unreachable_hold_seconds
         self._failed_at: Lru[Origin, float] = Lru(_FAILED_OCTETS)
-        self.concurrent_fetches = settings.concurrent_fetches
+        self.concurrent_fetches = crawl.settings.concurrent_fetches
         policies.listen(self._settled)
 
     def of(self, origin: Origin) -> Wait:

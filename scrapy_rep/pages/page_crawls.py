@@ -9,10 +9,13 @@ from scrapy.http import Response
 
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.identity import Identity
-from scrapy_rep.settings import RepSettings
+from scrapy_rep.policies import Policies
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
+    from scrapy import Request
+
+    from scrapy_rep.crawl import Crawl
+    from scrapy_rep.policy import Policy
 
 
 class PageCrawl:
@@ -23,11 +26,12 @@ class PageCrawl:
         settings: this package's settings about pages, checked.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
-        self.crawler = crawler
-        self.settings = settings
-        self._decisions = decisions
-        self._identity = Identity(crawler)
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawl = crawl
+        self.crawler = crawl.crawler
+        self.settings = crawl.settings
+        self._decisions = crawl.part(Decisions)
+        self._identity = crawl.part(Identity)
 
     def open(self) -> None:
         """Start, once the spider exists."""
@@ -38,6 +42,16 @@ class PageCrawl:
     def close(self) -> None:
         """Stop."""
         _running.discard(self)
+
+    @property
+    def obeys_robots_txt(self) -> bool:
+        """Whether `RepMiddleware` is at work."""
+        return self._crawl.find(Policies) is not None
+
+    def policy_then(self, request: Request) -> Policy | None:
+        """The policy by which a request was judged; None if it was not judged."""
+        judged = self._decisions.judged_by.get(request)
+        return None if judged is None else judged[0]
 
     def has_decided_on(self, response: Response) -> bool:
         """Whether the request of a response belongs to this crawl."""

@@ -11,8 +11,8 @@ from scrapy import Request, signals
 from scrapy.http import Response
 from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import PAGE, USAGE
 from scrapy_rep.stats import Journal
 
@@ -37,16 +37,17 @@ class RepPageMiddleware(BaseSpiderMiddleware):
             ConfigurationError: a setting is wrong.
         """
         super().__init__(crawler)
-        self._settings = settings = RepSettings.of(crawler.settings)
+        crawl = Crawl.of(crawler)
+        self._settings = settings = crawl.settings
         self._journal = Journal(crawler, __name__)
-        self._decisions = Decisions.of(crawler, settings)
-        self._crawl = PageCrawl(crawler, settings, self._decisions)
+        self._decisions = crawl.part(Decisions)
+        self._crawl = crawl.part(PageCrawl)
         self._decisions.enter()
         self._withholding: Withholding | None = None
         if settings.page_obey or settings.uses or settings.use_level or settings.item_field:
             from .withholding import Withholding  # few crawls need it
 
-            self._withholding = Withholding(crawler, settings, self._decisions)
+            self._withholding = Withholding(crawl)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 

@@ -14,8 +14,9 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy_poet.page_input_providers import PageObjectInputProvider
 
-from scrapy_rep.middleware import policy_for
 from scrapy_rep.policy import Policy
+
+from .reservations import policy_for
 
 
 class PolicyProvider(PageObjectInputProvider):

@@ -15,7 +15,6 @@ from weakref import WeakKeyDictionary
 
 from scrapy.http import Response
 
-from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.page.page_elements import Meta, refused_urls
@@ -29,6 +28,7 @@ from scrapy_rep.signals import is_exempt
 
 from . import page_html
 from .page_crawls import crawls_of, tokens_of
+from .reservations import policy_for
 
 _RULES_KEPT = 8
 
@@ -166,7 +166,7 @@ def _policy_then(response: Response) -> Policy | None:
     """The policy by which the request of a response was judged."""
     if response.request is None:
         return None
-    found = (judge.policy_of(response.request) for judge in _judges_of(response))
+    found = (crawl.policy_then(response.request) for crawl in crawls_of(response))
     return next((policy for policy in found if policy is not None), None)
 
 
@@ -175,15 +175,10 @@ async def _policy_now(response: Response) -> Policy | None:
     origin = page_html.origin_of_page(response)
     if origin is None or response.request is None or is_exempt(response.request):
         return None
-    judge = next(iter(_judges_of(response)), None)
-    return None if judge is None else await judge.policy_for(origin)
-
-
-def _judges_of(response: Response) -> list[RepMiddleware]:
-    found = (
-        crawl.crawler.get_downloader_middleware(RepMiddleware) for crawl in crawls_of(response)
-    )
-    return [judge for judge in found if judge is not None]
+    for crawl in crawls_of(response):
+        if crawl.obeys_robots_txt:
+            return await policy_for(crawl.crawler, str(origin))
+    return None
 
 
 def refused_links(response: Response) -> frozenset[str]:

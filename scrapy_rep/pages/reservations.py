@@ -16,14 +16,17 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.origin_files import TDMREP
+from scrapy_rep.pace.pacing import Pacing
+from scrapy_rep.policies import Policies, policies_of
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
-from scrapy_rep.protocol.access.origin import origin_of
+from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.tdmrep import TdmFile, Tdmrep
@@ -33,10 +36,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.pace.pacing import Pacing
-    from scrapy_rep.policies import Policies
     from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
-    from scrapy_rep.protocol.access.origin import Origin
     from scrapy_rep.settings import RepSettings
 
 _SCHEMES = frozenset(["http", "https"])  # the schemes of origins with such a file
@@ -57,14 +57,12 @@ def rules_of(settings: RepSettings) -> PolicyOptions:
 class Reservations:
     """The tdmrep.json files that a crawl knows, by origin."""
 
-    def __init__(
-        self, crawler: Crawler, settings: RepSettings, policies: Policies, pacing: Pacing
-    ) -> None:
-        self._crawler = crawler
-        self._settings = settings
-        self._policies = policies
-        self._pacing = pacing
-        self._journal = Journal(crawler, __name__)
+    def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawl.crawler
+        self._settings = settings = crawl.settings
+        self._policies = crawl.part(Policies)
+        self._pacing = crawl.part(Pacing)
+        self._journal = Journal(crawl.crawler, __name__)
         self._rules = rules_of(settings)
         self._kept: Lru[Origin, Tdmrep] = Lru(settings.memory_octets)
         self._work: SharedWork[Origin, Tdmrep] = SharedWork()
@@ -185,3 +183,26 @@ class Reservations:
         if len(copy.body) < _LARGE_OCTETS:
             return TdmFile.of(*arguments)
         return await run_in_thread(TdmFile.of, *arguments)
+
+
+async def policy_for(crawler: Crawler, url: str) -> Policy:
+    """The policy of a URL's origin, from the crawl's cache or from one fetch.
+
+    With `REP_TDMREP`, it has the content of the origin's tdmrep.json.
+
+    Await it in callbacks, in `start` and in pipelines. Do not await it in handlers of
+    `robots_parsed` or in `process_request` of middlewares: the fetch would wait for your code, and
+    your code for the fetch.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+        InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
+    """
+    policies, origin = policies_of(crawler, "policy_for"), Origin.of(url)
+    if origin is None:
+        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
+    policy = await policies.get(origin)
+    reservations = Crawl.of(crawler).find(Reservations)
+    if reservations is not None:
+        await reservations.add_to(policy)
+    return policy

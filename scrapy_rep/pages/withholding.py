@@ -10,6 +10,7 @@ from scrapy import Request
 from scrapy.http import Response
 
 from scrapy_rep import stats
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.protocol.fields.remarks import Source
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
@@ -22,10 +23,7 @@ from .page_html import is_unreadable, origin_of_page, without_fragment
 from .readings import page_rules, refused_links, usage_as_known
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.decisions.decisions import Decisions
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
 _NOFOLLOW = "nofollow"
 _OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
@@ -43,10 +41,10 @@ class Withholding:
     `rel-nofollow` is obeyed, for example.
     """
 
-    def __init__(self, crawler: Crawler, settings: RepSettings, decisions: Decisions) -> None:
-        self._settings = settings
-        self._decisions = decisions
-        self._journal = Journal(crawler, __name__)
+    def __init__(self, crawl: Crawl) -> None:
+        self._settings = settings = crawl.settings
+        self._decisions = crawl.part(Decisions)
+        self._journal = Journal(crawl.crawler, __name__)
         obeyed = settings.page_obey
         self._of_items = tuple(rule for rule in obeyed if rule not in _OF_REQUESTS)
         self._of_requests = frozenset(obeyed) & frozenset(_OF_REQUESTS)

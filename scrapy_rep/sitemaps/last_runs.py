@@ -10,11 +10,10 @@ from __future__ import annotations
 
 import json
 import logging
+import time
 from contextlib import suppress
 from hashlib import sha256
 from pathlib import Path
-
-from scrapy_rep.engine.clock import CLOCK
 
 logger = logging.getLogger(__name__)
 
@@ -35,7 +34,7 @@ class LastRuns:
         requests of earlier ones, or it would send none of them again.
         """
         self._file = folder / _FILE
-        self._began = CLOCK.now()
+        self._began = time.time()
         self._read: dict[str, float] = {}
         self._pending: dict[str, float] = {}  # of the run that goes on
         is_stopped = False

@@ -28,7 +28,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 from scrapy_rep import stats
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.starts import Starts, is_function
-from scrapy_rep.middleware import policies_of
+from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.document import RobotsTxt, parse

@@ -25,7 +25,7 @@ from scrapy_rep import (
     signals,
 )
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.middleware import policies_of
+from scrapy_rep.policies import policies_of
 from tests.spiders import UrlsSpider
 
 

@@ -14,11 +14,11 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import Deferred
 
 from scrapy_rep import playwright_abort_request
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.pages.browsers import browser_pages
 from scrapy_rep.pages.browsers.judge import BrowserJudge
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import RepSettings
 from tests.crawling import REPOSITORY
 
 Judge = Callable[[Request], Coroutine[Any, Any, Verdict | None]]
@@ -75,19 +75,8 @@ class WithoutFrame(Asked):
         raise RuntimeError("Frame for this navigation request is not available")
 
 
-class NothingKnown:
-    """Policies of which none is in memory."""
-
-    def peek(self, origin: Any, *, renew: bool) -> None:
-        return None
-
-    def is_asking(self, origin: Any) -> bool:
-        return False
-
-
 def browser_judge(crawler: Any, judge: Judge) -> BrowserJudge:
-    policies: Any = NothingKnown()
-    return BrowserJudge(crawler, RepSettings.of(crawler.settings), policies, judge)
+    return BrowserJudge(Crawl.of(crawler), judge)
 
 
 async def allowed(_: Request) -> Verdict:

@@ -18,16 +18,14 @@ from scrapy import Request
 from scrapy_rep import stats
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.loops import Places, within
+from scrapy_rep.policies import Policies
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
-    from scrapy.crawler import Crawler
-
-    from scrapy_rep.policies import Policies
-    from scrapy_rep.settings import RepSettings
+    from scrapy_rep.crawl import Crawl
 
 
 Value = TypeVar("Value")
@@ -49,19 +47,16 @@ class BrowserJudge:
 
     def __init__(
         self,
-        crawler: Crawler,
-        settings: RepSettings,
-        policies: Policies,
+        crawl: Crawl,
         judge: Callable[[Request], Coroutine[Any, Any, Verdict | None]],
     ) -> None:
-        """Take the crawl's policies, and the function that judges its own requests."""
-        self._crawler = crawler
-        self._journal = Journal(crawler, __name__)
-        self._decisions = Decisions.of(crawler, settings)
-        self._settings = settings
-        self._policies = policies
+        """Take the crawl, and the function that judges its own requests."""
+        self._journal = Journal(crawl.crawler, __name__)
+        self._decisions = crawl.part(Decisions)
+        self._settings = crawl.settings
+        self._policies = crawl.part(Policies)
         self._judge = judge
-        self._places = Places(max(1, settings.concurrent_fetches // _SHARE))
+        self._places = Places(max(1, crawl.settings.concurrent_fetches // _SHARE))
         self.is_asked = False
         self._has_warned = False
         self._loop: asyncio.AbstractEventLoop | None = None

@@ -31,6 +31,7 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError, advice_on
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
@@ -38,7 +39,6 @@ from scrapy_rep.engine.state import is_closing, is_command, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import STARTED
 
 from .about import about, differences
@@ -165,8 +165,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self.idle_before_close = settings.getfloat("SCHEDULER_IDLE_BEFORE_CLOSE")
         self._queue_key = settings.get("SCHEDULER_QUEUE_KEY") or defaults.SCHEDULER_QUEUE_KEY
         self._crawler = crawler
-        self._settings = RepSettings.of(settings)
-        self._link = link_of(crawler, self._settings)
+        crawl = Crawl.of(crawler)
+        self._settings = crawl.settings
+        self._link = crawl.part(link_of)
         self._downloader = Downloader(crawler)
         self._host = socket.gethostname()
         self._ledger = Ledger(f"{self._host}:{os.getpid()}:{secrets.token_hex(4)}")
