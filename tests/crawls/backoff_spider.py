@@ -1,4 +1,4 @@
-"""Spiders whose requests take other ways than the queue's."""
+"""Spiders with requests that pass by the queue."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A spider whose requests go by different proxies."""
+"""A spider that sends its requests by different proxies."""
 
 from __future__ import annotations
 

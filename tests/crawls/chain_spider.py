@@ -1,4 +1,4 @@
-"""A spider that asks for pages one after the other, and for others beside them or at the end."""
+"""A spider that requests pages one after the other, and others at the start or at the end."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ class ChainSpider(Spider):
     """Follows a chain of pages.
 
     Args:
-        chain: the URLs that are asked for one after the other.
-        beside: those that are asked for at the start.
-        behind: those that are asked for at once, after the last of the chain.
+        chain: the URLs that are requested one after the other.
+        beside: the URLs that are requested at the start.
+        behind: the URLs that are requested at once, after the last of the chain.
         slot: the downloader slot of those behind; empty for their own.
     """
 
@@ -38,7 +38,7 @@ class ChainSpider(Spider):
         self.slot = slot
 
     async def start(self) -> AsyncIterator[Any]:
-        """The first page, and those beside."""
+        """The first page, and the URLs of `beside`."""
         for url in self.beside:
             yield Request(url, self.end, errback=self.failed)
         yield Request(self.chain.pop(0))

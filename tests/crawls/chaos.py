@@ -66,7 +66,7 @@ class Chaos:
 
     def _elsewhere(self, request: Request) -> Request | None:
         """Go to another page of another host, with all meta."""
-        if request.url.endswith("/robots.txt"):  # whose answer is what a middleware says it is
+        if request.url.endswith("/robots.txt"):  # a middleware invents the answer
             return self._again(request)
         if request.meta.get("chaos", 0) > _TIMES:
             return None

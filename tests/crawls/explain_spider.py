@@ -27,7 +27,7 @@ class ExplainSpider(Spider):
             yield Request(url, meta=dict(self.meta or {}), dont_filter=True)
 
     def parse(self, response: Response, **_: Any) -> Iterator[Any]:
-        """Explain the URL of an answer, and one that is not requested."""
+        """Explain the URL of an answer, and a URL without a request."""
         for url in (response.url, response.urljoin("/private/x?y")):
             yield {"at": response.url, **explain(self.crawler, url)}
         if response.url.endswith("/more"):

@@ -22,11 +22,11 @@ _LOOK_SECONDS = 0.02
 
 
 class ThreadSpider(UrlsSpider):
-    """Counts what is read in the thread of the crawl, and what in others.
+    """Counts the files that are read in the thread of the crawl, and in other threads.
 
     Args:
-        urls: what to ask for.
-        user_agents: the User-Agents that ask for each of them; empty for the crawl's own.
+        urls: the URLs to request.
+        user_agents: the User-Agents to request each of them with; empty for the crawl's own.
     """
 
     name = "threads"
@@ -64,10 +64,10 @@ class ThreadSpider(UrlsSpider):
 
 
 class SlowReadingSpider(UrlsSpider):
-    """Closes itself with its second page, which it asks for while the file of its first is read.
+    """Closes itself with its second page, requested while the file of the first is read.
 
     Args:
-        urls: what to ask for.
+        urls: the URLs to request.
         as_whom: which User-Agent's rules take long to read; empty for the crawl's own.
         seconds: how long that takes.
     """

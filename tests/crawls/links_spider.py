@@ -10,7 +10,7 @@ from scrapy.http import Response
 
 
 class LinksSpider(Spider):
-    """Asks for its URLs, and for all that they link to; without URLs it only goes on."""
+    """Requests its URLs and all links of their pages; without URLs, it only resumes."""
 
     name = "links"
 

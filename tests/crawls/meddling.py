@@ -48,7 +48,7 @@ class StopsAll:
 
 
 class Spreads:
-    """A middleware that sends pages through eight slots in turn, as one that rotates proxies."""
+    """A middleware that sends pages through eight slots in turn, as for rotating proxies."""
 
     def __init__(self, after: int) -> None:
         self._after = after
@@ -67,7 +67,7 @@ class Spreads:
 
 
 class AsksEarly:
-    """An extension that asks for a page when the spider is opened, as for a token or a list."""
+    """An extension that fetches a page when the spider is opened, such as a token or a list."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
@@ -194,7 +194,7 @@ class Anonymous:
 
 
 class RotatesLater(Rotates):
-    """The same, after it has waited, as for a list that it asks for."""
+    """The same, after a wait, as for a list that it fetches."""
 
     async def process_request(self, request: Request) -> None:  # type: ignore[override]
         await sleep(0.01)

@@ -53,7 +53,7 @@ class OtherSlots:
 
 
 class DisguisedSpider(UrlsSpider):
-    """Asks for pages whose path begins with /slow as somebody else."""
+    """Requests pages below /slow with another User-Agent."""
 
     def _request(self, url: str) -> Request:
         request = super()._request(url)
@@ -91,7 +91,7 @@ class HiddenSlots(Downloader):
 
 
 class OtherDownloader:
-    """A downloader that is none of Scrapy's, and has no more than the engine needs."""
+    """A downloader with nothing but the attributes that the engine needs."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._inner = Downloader(crawler)

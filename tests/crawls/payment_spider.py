@@ -26,7 +26,7 @@ class PaymentSpider(UrlsSpider):
         self.terms.setdefault(response.url, []).append(terms)
 
     def parse(self, response: Response, asked: str) -> dict[str, Any]:
-        """What came, with its terms."""
+        """The answers, with their terms."""
         found = self.terms.get(response.url, [])
         terms = [[one.price, *(licence.uri for licence in one.licences)] for one in found]
         return {**super().parse(response, asked), "terms": terms}

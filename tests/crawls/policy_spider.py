@@ -1,4 +1,4 @@
-"""A spider that asks for policies, and a parser as simple as Scrapy's interface permits."""
+"""A spider that gets policies, and the simplest parser that Scrapy's interface permits."""
 
 from __future__ import annotations
 

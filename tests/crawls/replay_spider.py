@@ -1,4 +1,4 @@
-"""A spider that asks for the URLs which the shared verdicts list for real hosts."""
+"""A spider that requests the URLs of real hosts in the shared verdicts."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def verdicts(path: str | Path, hosts: int) -> Iterator[dict[str, Any]]:
 
 
 class ReplaySpider(Spider):
-    """Asks a proxy for every listed URL of so many hosts; counts, and yields nothing."""
+    """Requests every listed URL of this number of hosts through a proxy, and counts answers."""
 
     name = "replay"
 

@@ -1,4 +1,4 @@
-"""Crawls of real sites, replayed by a proxy: what was asked for, and what may be."""
+"""Crawls of real sites, replayed by a proxy: the URLs that were requested, and those allowed."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Replayed:
 
 
 def replayed(hosts: int, **settings: Any) -> Replayed:
-    """Ask for every URL of the shared verdicts on so many sites; Scrapy's settings besides."""
+    """Request every URL of the shared verdicts on this number of sites."""
     assert SHARED is not None
     corpus = SHARED / "corpus"
     with Replay(corpus / "robots.jsonl.gz") as replay:
@@ -38,7 +38,7 @@ def replayed(hosts: int, **settings: Any) -> Replayed:
                 "USER_AGENT": f"{AGENT}/2.1 (+http://example.com/bot.html)",
                 "REP_FETCH_META": {"proxy": replay.proxy_url},
                 "CONCURRENT_REQUESTS": 64,
-                # Which pages are fetched is asked here, and these sites ask for minutes between.
+                # The delays of these sites would take minutes.
                 "REP_CRAWL_DELAY_MAX_SECONDS": 0,
                 "REP_CRAWL_DELAY_EXCESS": "ignore",
                 "LOG_LEVEL": "WARNING",

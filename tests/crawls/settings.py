@@ -7,7 +7,7 @@ from typing import Any
 ADDON: dict[str, Any] = {
     "ADDONS": {"scrapy_rep.Addon": 500},
     "ROBOTSTXT_OBEY": True,
-    # Ports are used again by other tests; and nobody should wait for pauses that are not tested.
+    # Other tests use the same ports again, and pauses that are not tested would take time.
     "REP_STORE": "memory",
     "REP_QUICK_RETRY_SECONDS": [],
     "REP_UNREACHABLE_HOLD_SECONDS": 0,

@@ -42,7 +42,7 @@ class Listening(RobotsSitemapMixin):
     async def discovered(self, origin: Origin, sitemaps: tuple[str, ...], policy: Policy) -> None:
         assert policy.sitemaps == sitemaps
         self.told_of(sitemaps)
-        await sleep(0.05)  # nobody waits for this but the end of the crawl
+        await sleep(0.05)  # only the end of the crawl waits for this
         self.crawler.stats.inc_value(f"test/discovered/{origin}", len(sitemaps))
         self.crawler.stats.inc_value("test/discovered")
 
@@ -89,7 +89,7 @@ class DatesSpider(RobotsSitemapSpider):
 
 
 class MixedSpider(Listening, CrawlSpider):
-    """Its own start URLs and rules, and the sitemaps besides."""
+    """Its own start URLs and rules, and the sitemaps."""
 
     name = "mixed"
     rules = (Rule(LinkExtractor(), callback="parse_page", follow=True),)

@@ -1,4 +1,4 @@
-"""What comes of a robots.txt that is no plain file, in whole crawls."""
+"""Whole crawls of sites with an unusual robots.txt."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ ALLOWED: dict[str, Any] = {
 
 
 def random_text() -> str:
-    """Comment lines that do not compress well, so that what is cut is the half of a file."""
+    """Comment lines that do not compress well, so that a cut loses half of the file."""
     draw = random.Random(1)
     return "".join(f"# {draw.getrandbits(256):x}\n" for _ in range(60))
 
@@ -191,7 +191,7 @@ def test_compressed_files_are_read(encoding: Any) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
-    """The redirect is followed; what the site writes into it is nobody's to be told."""
+    """The redirect is followed, and nothing tells other sites the secrets in it."""
     with Site({"/policy": RULES}) as elsewhere:
         to = elsewhere.url("/policy").replace("://", "://user:secret@")
         routes = {"/robots.txt": redirect("/own"), "/own": redirect(to)}
@@ -282,7 +282,7 @@ def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
         )
         for one in (site, small):
             assert one.paths().count("/robots.txt") == 50
-            # A connection that ended under a request is Twisted's to use anew: twice is no loss.
+            # Twisted sends a request again if its connection ended: twice is no loss.
             assert len({(seen.headers["host"], seen.path) for seen in one.requests()}) == 5 * 50
     assert result.finish_reason == "finished"
     assert "rep/cache/evicted" not in result.stats
@@ -296,7 +296,7 @@ _READING_SECONDS = 3.0
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("as_whom", ["", "OtherBot"])
 def test_a_crawl_that_closes_while_a_large_file_is_read(loop: Loop, as_whom: str) -> None:
-    """What waits in the queue stays there. What waits in the downloader is judged by the file."""
+    """Requests in the queue stay there. Requests in the downloader are judged by the file."""
     refusing = {"/robots.txt": padded("User-agent: *\nDisallow: /\n", 100_000)}
     with Site(refusing) as large, Site() as good:
         began = time.monotonic()

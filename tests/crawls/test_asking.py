@@ -1,4 +1,4 @@
-"""Who asks for long delays is found early, though others are ready all the time."""
+"""Origins with long delays are found early, although others are ready all the time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ pytestmark = pytest.mark.timed
 def assert_found_early(
     loop: Loop, *, busy: int, delayed: int, delay: float, pages: int, fetches: int
 ) -> None:
-    """Every second host asks for a delay; the others have work for as long as that takes."""
+    """Every second host has a delay; the others have enough pages to fill it."""
     delays = {2 * number: delay for number in range(delayed)}
     assert delayed <= busy
     with Hosts(busy + delayed, delays=delays, page_seconds=0.25) as hosts:

@@ -1,4 +1,4 @@
-"""Origins whose pages answer 429 or 503 rest, and no request of theirs is lost."""
+"""An origin rests after its pages answer 429 or 503, and no request to it is lost."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def assert_all_came(result: Any, urls: list[str]) -> None:
 
 @pytest.mark.parametrize("ahead_seconds", [-3600.0, 3600.0])
 def test_a_date_by_the_clock_of_the_site(ahead_seconds: float) -> None:
-    """Whatever the clock of the crawler shows, such as that of a container."""
+    """With any clock of the crawler, such as a wrong one in a container."""
     now = time.time() + ahead_seconds
     date, until = (formatdate(instant, usegmt=True) for instant in (now, now + 3))
     limited = Answer(status=503, headers=[("Date", date), ("Retry-After", until)])
@@ -75,7 +75,7 @@ def test_a_date_by_the_clock_of_the_site(ahead_seconds: float) -> None:
 @pytest.mark.parametrize("status", [429, 503])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_rest_that_the_site_asks_for(loop: Loop, status: int, queue: str) -> None:
-    """Nothing goes to the origin meanwhile, one request goes first, and all pages come."""
+    """No request goes to the origin during the rest, one request goes first, and all pages come."""
     limited = {**ROBOTS, "/*": [busy(status, 2.5, "3"), Answer(body="page")]}
     others = [f"127.0.1.{number}" for number in range(1, 11)]
     with Site(limited) as site, Site(ROBOTS, address="0.0.0.0") as other:
@@ -182,7 +182,7 @@ def test_a_target_of_a_redirect_rests() -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_download_handler_that_follows_redirects(loop: Loop) -> None:
-    """As browsers do: the origin that was asked rests as well as the one that answers."""
+    """As with browsers: the origin of the request rests, and the origin that answers."""
     limited = {**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}
     handlers = {"http": "tests.crawls.backoff_spider.Following"}
     with Site(limited) as site, Site(ROBOTS) as first:
@@ -218,7 +218,7 @@ def test_requests_in_other_slots_are_not_sent(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_behind_a_proxy(loop: Loop) -> None:
-    """Only the origin whose URL was answered rests; others go on through the same proxy."""
+    """Only the origin of the URL rests; others go on through the same proxy."""
     limited = [busy(429, 1.5, "2"), Answer(body="page")]
     routes = {"http://*": Answer(body="page"), "http://a.example/robots.txt": Answer()}
     with Site({**routes, "http://a.example/*": limited}) as proxy:
@@ -291,7 +291,7 @@ def test_files_of_a_media_pipeline(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("queue", QUEUES)
 def test_an_origin_that_is_given_up(queue: str) -> None:
-    """Its requests are dropped, also those that wait in the middleware; those of others come."""
+    """Its requests are dropped, also in the middleware; the pages of others come."""
     with Site({**ROBOTS, "/*": busy(429, 0, "1")}) as site, Site(ROBOTS) as other:
         urls = [site.url(f"/{number}") for number in range(10)]
         settings = {
@@ -324,7 +324,7 @@ def test_a_dry_run_ends(loop: Loop) -> None:
 
 
 def test_an_answer_of_a_cache_is_not_the_sites(tmp_path: Path) -> None:
-    """A stored 429 begins no rest; and one that begins a rest is not stored."""
+    """A stored 429 begins no rest, and a 429 that begins a rest is not stored."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     stored = {**cache, "REP_BACKOFF": False, "RETRY_ENABLED": False}
     with Site({**ROBOTS, "/old": busy(429, 0, "30")}) as site:

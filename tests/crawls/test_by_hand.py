@@ -1,4 +1,4 @@
-"""`scrapy shell` and `scrapy fetch`: somebody sits there and waits for an answer."""
+"""`scrapy shell` and `scrapy fetch`: a person waits for the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A robots.txt is asked for by the way by which the request leaves that it is asked for."""
+"""A robots.txt is fetched by the same proxy as the request that needs it."""
 
 from __future__ import annotations
 
@@ -143,7 +143,7 @@ class TestCarried:
 
 @_loops
 def test_a_proxy_that_asks_for_credentials_speaks_for_no_site(loop: Loop) -> None:
-    """Its 407 is no "there is no file"; one that a site sends is a 4xx as others are."""
+    """A 407 of the proxy does not mean that there is no file; a 407 of a site does."""
     asks = Answer(status=407, headers=[("Proxy-Authenticate", "Basic")])
     routes = {"http://h.example/robots.txt": asks, "http://*": Answer()}
     with Site(routes) as proxy, Site({"/robots.txt": asks}) as site:

@@ -1,4 +1,4 @@
-"""An edge answers with a challenge instead of the site: that is no robots.txt, and no page."""
+"""A challenge of an edge is neither a robots.txt nor a page."""
 
 from __future__ import annotations
 
@@ -84,7 +84,7 @@ def test_a_site_that_challenges_every_page(loop: Loop, settings: dict[str, Any])
         result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=urls)
         sent = Counter(path for path in site.paths() if path != "/robots.txt")
     assert errors_of(result) == {"Challenged": 12, "": 3}
-    # On asyncio, Scrapy's slots send all that is queued at once.
+    # On asyncio, Scrapy's slots send all queued requests at once.
     assert sum(sent.values()) <= (5 if settings is ADDON else 15)
     assert result.stats["rep/challenged"] == sum(sent.values())
     told = "crawl_log] INFO: " + site.url("") + " answers automated clients with a challenge"

@@ -1,4 +1,4 @@
-"""Whatever other middlewares do, nothing forbidden is fetched, and the crawl ends."""
+"""With any other middlewares, no disallowed page is fetched, and the crawl ends."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_set_up_by_hand(loop: Loop) -> None:
 
 
 def most_at_a_time(site: Site, seconds: float) -> int:
-    """The most pages that were asked for within the time that one takes."""
+    """The most pages that were requested within the time of one page."""
     slow = {f"/{number}" for number in range(QUICK_COUNT, QUICK_COUNT + 24)}
     asked = [seen.at for seen in site.requests() if seen.path in slow]
     assert len(asked) == 24
@@ -65,7 +65,7 @@ def most_at_a_time(site: Site, seconds: float) -> int:
 
 
 def pages_of(site: Site, loop: Loop, settings: dict[str, Any]) -> list[dict[str, Any]]:
-    """What a crawl of some quick and then 24 slow pages tells at the slow ones."""
+    """The concurrency of a crawl of some quick and then 24 slow pages."""
     slow = Answer(body="x", delay_seconds=0.5)
     pages = {f"/{number}": slow for number in range(QUICK_COUNT, QUICK_COUNT + 24)}
     site.change({"/robots.txt": Answer(), **pages})
@@ -106,7 +106,7 @@ LIMIT_SECONDS = 25  # a queue that waits for ever would wait so long
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_requests_that_are_dropped_leave_their_places_to_others(loop: Loop) -> None:
-    """In a slot that the downloader does not have, whose requests never reach it."""
+    """In a slot that the downloader does not have, because its requests never reach it."""
     quick = Answer(body="User-agent: *\nDisallow: /private/\n")
     with Site({"/robots.txt": quick}) as site:
         result = crawl(

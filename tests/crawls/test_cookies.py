@@ -1,4 +1,4 @@
-"""Cookie walls: sites that show their robots.txt only to those who bring back a cookie."""
+"""Cookie walls: sites that show their robots.txt only to clients that return a cookie."""
 
 from __future__ import annotations
 
@@ -132,7 +132,7 @@ def test_scrapy_s_own_cookies_for_those_who_want_them(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_target_of_a_redirect_has_the_file_that_its_wall_hid(loop: Loop) -> None:
-    """What its last hop brought is its own, with all of the way there, and it is asked no more."""
+    """The answer of the last hop counts for the target, which is not fetched again."""
     with Site(_TO_ITSELF) as target:
         with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
             settings = {**WITH_SCRAPYS_QUEUE, "CONCURRENT_REQUESTS": 1, "DOWNLOAD_DELAY": 0.1}

@@ -1,4 +1,4 @@
-"""What a crawl tells its log: its first origins, unreachable ones, and at its end the drops."""
+"""The log of a crawl: its first origins, unreachable files, and at its end the drops."""
 
 from __future__ import annotations
 

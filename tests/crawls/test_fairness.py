@@ -1,4 +1,4 @@
-"""Whose turn it is: no host that is ready waits much longer for it than with Scrapy's queue."""
+"""Turns of hosts: none that is ready waits much longer than with Scrapy's queue."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ BREADTH_FIRST = {
 def pages_of(
     loop: Loop, hosts: int, page_seconds: float, settings: dict[str, Any], **tree: Any
 ) -> list[Seen]:
-    """The pages of a whole crawl, in the order in which the hosts were asked for them."""
+    """The pages of a whole crawl, in the order of their requests."""
     page = Answer(body="page", headers=(("Content-Type", "text/html"),), delay_seconds=page_seconds)
     with Site({"/robots.txt": Answer()}, default=page, address="0.0.0.0") as site:
         result = crawl(
@@ -77,7 +77,7 @@ def test_many_pages_that_are_queued_at_once(loop: Loop, page_seconds: float) -> 
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_tree_of_links(loop: Loop) -> None:
-    """It grows while it is crawled; each host's pages come level by level if that is asked for."""
+    """It grows while it is crawled; the pages of each host come level by level if so set."""
     pages = pages_of(loop, 60, 0.05, {**ADDON, **BREADTH_FIRST}, pages=1, depth=2)
     assert len(pages) == 7 * 60
     assert longest_gap(pages) <= 2 * 60 + 16, "two rounds, and what is under way"

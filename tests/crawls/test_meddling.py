@@ -1,4 +1,4 @@
-"""What other components do to our requests, and odd URLs: nothing of it is read as permission."""
+"""Other components change our requests, and URLs are odd: none of it means permission."""
 
 from __future__ import annotations
 
@@ -76,7 +76,7 @@ def test_whoever_takes_our_meta_is_judged_all_the_same() -> None:
 def test_whoever_changes_the_handlers_under_way_hides_no_cut(
     loop: Loop, other_handlers: bool
 ) -> None:
-    """Scrapy decompresses what is there: without the answer as it came, it would look whole."""
+    """Scrapy decompresses a truncated body, which then looks whole without the raw answer."""
     packed = gzip.compress(RULES.octets + b"# more\n" * 100, 0)
     coding = (("Content-Encoding", "gzip"),)
     settings = {

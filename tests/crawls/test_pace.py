@@ -1,4 +1,4 @@
-"""Crawl-delay, as the site sees it, and that nobody waits for somebody else's."""
+"""Crawl-delay, as the site sees it; no origin waits for the delay of another."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def test_a_delay_shorter_than_the_answers(loop: Loop, settings: dict[str, Any]) 
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_delay_longer_than_the_answers(loop: Loop) -> None:
-    """AutoThrottle would go faster, and the slot is made anew for each request."""
+    """AutoThrottle would go faster, and each request gets a new slot."""
     throttled = {"AUTOTHROTTLE_ENABLED": True, "AUTOTHROTTLE_START_DELAY": 0.01}
     assert_short_gaps(Answer(), FORGETFUL, loop, throttled)
 
@@ -128,7 +128,7 @@ def ten_sites() -> Iterator[list[Site]]:
 
 
 def crawl_ten(sites: list[Site], loop: Loop, **settings: Any) -> tuple[Any, list[Seen]]:
-    """The result, and what the one of the ten saw that asks for a day between requests."""
+    """The result, and the requests to the one host of ten that sets a delay of a day."""
     before = len(sites[-1].requests())
     urls = [site.url(f"/{number}") for site in sites[:-1] for number in range(4)]
     urls += [sites[-1].url(f"/{number}", host="localhost") for number in range(4)]
@@ -174,7 +174,7 @@ def test_who_waits_holds_no_place(loop: Loop) -> None:
         first = [site.url(f"/{number}") for site in hanging for number in range(3)]
         first += [delayed.url(f"/{number}", host="localhost") for number in range(2)]
         last = [quick.url(f"/{number}") for number in range(20)]
-        # The handler without a reactor opens no more connections than this, whoever asks.
+        # The handler without a reactor never opens more connections than this.
         places = 4 if loop == "reactorless" else 2
         settings = {**ADDON, "CONCURRENT_REQUESTS": places, "REP_FETCH_TIMEOUT_SECONDS": 2}
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=first + last)
@@ -203,7 +203,7 @@ def test_a_broad_crawl_asks_for_no_robots_txt_after_another() -> None:
 
 
 def test_a_policy_that_ends_before_the_delay_has_passed() -> None:
-    """It is asked for again, which counts as a request, but not for ever."""
+    """Each new fetch counts as a request, but this ends."""
     with Site({"/robots.txt": asks(1.2)}) as site:
         settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0, "REP_CACHE_MAX_SECONDS": 1}
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
@@ -215,7 +215,7 @@ def test_a_policy_that_ends_before_the_delay_has_passed() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
 def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
-    """One at a time: the last is asked for after more time than a request waits for a site."""
+    """One at a time: the last is requested later than a request may wait for a site."""
     with ExitStack() as stack:
         slow = Answer(delay_seconds=0.6)
         sites = [stack.enter_context(Site({"/robots.txt": slow})) for _ in range(4)]
@@ -265,7 +265,7 @@ def test_an_unreachable_robots_txt_is_asked_for_again_while_its_requests_are_kep
 
 
 def visit_time(from_hours: int, to_hours: int) -> Answer:
-    """A window from so many hours on, up to so many."""
+    """A window between two times, as hours from now."""
     clock = [
         time.strftime("%H%M", time.gmtime(time.time() + 3600 * hours))
         for hours in (from_hours, to_hours)

@@ -63,7 +63,7 @@ def test_slots_that_are_chosen_behind_us(loop: Loop, count: int, settings: dict[
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
-    """Who waits in another slot than the queue knows of is not followed by all others."""
+    """A request that waits in a slot unknown to the queue does not draw all others after it."""
     with Site({"/robots.txt": asks(0.5)}) as slow, Site() as quick:
         first = [slow.url(f"/{number}") for number in range(4)]
         last = [quick.url(f"/{number}", host="localhost") for number in range(20)]
@@ -80,7 +80,7 @@ def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_tdmrep_json_by_a_delay_that_is_new(loop: Loop) -> None:
-    """The file that asks for it has come, and is not yet in use: pages wait for this one."""
+    """The file with the delay has come, and is not yet in use: pages wait for it."""
     brief, json = ("Cache-Control", "max-age=1"), ("Content-Type", "application/json")
     site_of_both = Site(
         {
@@ -200,10 +200,10 @@ def test_connections_that_take_long(loop: Loop, settings: dict[str, Any], tls: b
 @pytest.mark.parametrize("downloader", ["HiddenSlots", "OtherDownloader"])
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_downloader_without_slots(loop: Loop, downloader: str) -> None:
-    """The pace is kept before a request comes to the downloader."""
+    """The pace is kept before a request reaches the downloader."""
     with Site({"/robots.txt": asks(2)}) as site, Site() as quick:
         urls = [site.url(f"/{number}") for number in range(3)]
-        # Its downloader-aware queue asks for more than another downloader may have.
+        # Its downloader-aware queue needs more than another downloader may have.
         plain = {"SCHEDULER_PRIORITY_QUEUE": "scrapy.pqueues.ScrapyPriorityQueue"}
         queue = plain if downloader == "OtherDownloader" else SCRAPY_QUEUE
         settings = {**queue, "DOWNLOADER": f"tests.crawls.pace_spider.{downloader}"}
@@ -309,7 +309,7 @@ def test_pages_from_the_cache_of_scrapy_cost_no_delay(
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_turn_that_no_signal_ends(loop: Loop) -> None:
-    """Where we cannot be the last of the middlewares, those behind us drop what has its turn."""
+    """If we cannot be the last middleware, one after us may drop a request that has its turn."""
     with Site({"/robots.txt": asks(0.3)}) as site:
         downloader = {
             "DOWNLOADER": "tests.crawls.pace_spider.HiddenMiddlewares",

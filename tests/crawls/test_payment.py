@@ -52,7 +52,7 @@ def test_a_file_that_requires_a_payment(loop: Loop) -> None:
 
 
 def test_answers_of_a_cache(tmp_path: Path) -> None:
-    """The site asked for a payment once."""
+    """The site requested a payment once."""
     settings = {**ADDON, **SETTINGS, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site({"/robots.txt": ROBOTS, "/*": PRICED}) as site:
         found = [crawl(SPIDER, settings=settings, urls=[site.url("/a")]).stats for _ in range(2)]

@@ -1,6 +1,6 @@
 """A crawl of real sites, replayed: the pages fetched are those allowed.
 
-`tests/audit/test_corpus.py` says the same of many more of them, whose crawl writes a trail.
+`tests/audit/test_corpus.py` tests many more sites, in a crawl that writes a trail.
 """
 
 from __future__ import annotations

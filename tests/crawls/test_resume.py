@@ -1,4 +1,4 @@
-"""A crawl that is stopped and goes on loses no request, and asks for none twice."""
+"""A crawl that is stopped and resumed loses no request, and sends no request twice."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class LinksCrawl:
         self._urls = [hosts.url(0, "/links")]
 
     def run(self, stop: signal.Signals, page_count: int, settings: dict[str, Any]) -> None:
-        """Stop it once there were so many pages."""
+        """Stop it after this number of pages."""
         settings = {**self._settings, **settings}
         with started(self._folder, self._loop, settings, self._urls, LINKS) as process:
             patience = time.monotonic() + 60
@@ -197,7 +197,7 @@ def links_crawled(
     last: dict[str, Any],
     **settings: Any,
 ) -> Any:
-    """Every link is asked for once, and nothing is left."""
+    """Every link is requested once, and the queue is empty."""
     links = LinksCrawl(folder, loop, hosts, **settings)
     for stop, page_count, queue in stops:
         links.run(stop, page_count, queue)
@@ -243,7 +243,7 @@ def test_links_stopped_and_resumed(
     last: dict[str, Any],
     tmp_path: Path,
 ) -> None:
-    """What one page links to is pushed while robots.txt are asked for."""
+    """The links of one page are pushed while robots.txt files are fetched."""
     with Hosts(12, links=60, page_seconds=0.02) as hosts:
         runs = [(stop, 15 * number, queue) for number, (stop, queue) in enumerate(stops, 1)]
         settings = {**QUEUES[kind], "CONCURRENT_REQUESTS": 4}
@@ -252,7 +252,7 @@ def test_links_stopped_and_resumed(
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_links_of_one_page(loop: Loop, tmp_path: Path) -> None:
-    """So many that what is on disk is looked at, and pushed to, while robots.txt are fetched."""
+    """So many that the queue on disk is read and written while robots.txt files are fetched."""
     with Hosts(100, links=600) as hosts:
         links_crawled(tmp_path, loop, hosts, [], OURS)
 
@@ -264,7 +264,7 @@ def _size(path: Path) -> int:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_damage_costs_the_requests_of_one_host(loop: Loop, tmp_path: Path) -> None:
-    """A kill or a full disk has left octets in the files of one host that nobody can read."""
+    """A kill or a full disk has damaged the files of one host."""
     with Hosts(8, links=80, page_seconds=0.02) as hosts:
         links = LinksCrawl(tmp_path, loop, hosts, CONCURRENT_REQUESTS=4)
         links.run(TERM, 20, OURS)
@@ -320,7 +320,7 @@ def test_links_at_length(loop: Loop, queue: dict[str, Any], tmp_path: Path) -> N
 @pytest.mark.at_length
 @pytest.mark.parametrize("loop", LOOPS)
 def test_links_at_length_after_a_kill(loop: Loop, tmp_path: Path) -> None:
-    """A kill costs what it costs with Scrapy's queue, and what is under way; the crawl ends."""
+    """A kill loses what Scrapy's queue loses and the requests in the downloader; the crawl ends."""
     for turn in _ROUNDS:
         ours = _pages_after_a_kill(tmp_path / f"ours{turn}", loop, OURS)
         theirs = _pages_after_a_kill(tmp_path / f"theirs{turn}", loop, SCRAPY_QUEUE)

@@ -1,4 +1,4 @@
-"""Whose rules hold for which request."""
+"""The origin with the rules for a request."""
 
 from __future__ import annotations
 

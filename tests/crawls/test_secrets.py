@@ -1,4 +1,4 @@
-"""Secrets in all that a crawl with every option writes: each is only where the docs say so."""
+"""Secrets in the files of a crawl with every option: each is only where the docs say."""
 
 from __future__ import annotations
 

@@ -63,7 +63,7 @@ def run(
 
 
 def crawled(spider: str, loop: Loop = "asyncio", **arguments: Any) -> Crawl:
-    """What a spider of `sitemap_spider` crawls with the add-on's settings."""
+    """The result of a spider of `sitemap_spider` with the settings of the add-on."""
     name = f"tests.crawls.sitemap_spider:{spider}Spider"
     result = crawl(name, loop=loop, settings=ADDON, **arguments)
     assert result.exit_code == 0, result.log
@@ -72,7 +72,7 @@ def crawled(spider: str, loop: Loop = "asyncio", **arguments: Any) -> Crawl:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_values_as_they_are_meant(loop: Loop) -> None:
-    """In quotes, several, beginning with the host; and what is unclear is counted, not fetched."""
+    """Lines with quotes, several URLs, or a host first; unclear lines are counted, not fetched."""
     with Site() as site:
         bare = site.url("").partition("//")[2].rstrip("/")
         values = (
@@ -244,7 +244,7 @@ def test_other_hosts(scope: str, asked: list[str]) -> None:
         assert result.exit_code == 0, result.log
         seen = sorted(other.paths())
         assert [path for path in seen if path != "/robots.txt"] == sorted([*asked, "/c"])
-        # Port apart, both origins of the other site are asked for once.
+        # Each of the two origins of the other site is fetched once.
         assert seen.count("/robots.txt") == (2 if asked else 1)
         pages = [path for path in site.paths() if path.startswith("/of")]
         assert sorted(pages) == sorted(f"/of{path}" for path in (*asked, "/c")), result.log
@@ -300,7 +300,7 @@ def test_probes(probe: bool) -> None:
 
 
 def test_no_wrong_place_ends_the_search() -> None:
-    """Places that are disallowed, or redirect to what is none: each its own site, one crawl."""
+    """Sitemaps that are disallowed, or redirect to other things: one site for each, one crawl."""
     with Site() as other, ExitStack() as stack:
         wrong = ("/", "/x", "/robots.txt", other.url("/", host="localhost"))
         sites = [stack.enter_context(Site(default=Answer(status=404))) for _ in wrong]
@@ -328,7 +328,7 @@ def test_no_wrong_place_ends_the_search() -> None:
 
 
 def test_robots_txt_is_no_sitemap() -> None:
-    """Whatever calls it one: its own Sitemap line, an index, a redirect."""
+    """A Sitemap line, an index or a redirect may name it."""
     with Site() as site:
         site.change({"/robots.txt": robots("/robots.txt", "/index", "/to")})
         site.change({"/index": xml(index(site.url("/robots.txt"))), "/to": redirect("/robots.txt")})
@@ -338,7 +338,7 @@ def test_robots_txt_is_no_sitemap() -> None:
 
 
 def test_the_mixin_goes_with_a_sitemap_spider() -> None:
-    """Its `start`, rules and `sitemap_urls` count; its robots.txt is not asked for twice."""
+    """Its `start`, rules and `sitemap_urls` count; its robots.txt is not fetched twice."""
     with Site() as site:
         site.change({"/robots.txt": robots("/a.xml")})
         site.change({"/a.xml": xml(urlset(site.url("/shop/1"), site.url("/other")))})
@@ -413,7 +413,7 @@ def test_rules_decide_on_what_is_listed() -> None:
 
 @pytest.mark.parametrize(("spider", "asked"), [("LinkedAndListed", 2), ("Elsewhere", 1)])
 def test_a_start_page_that_is_listed_loses_no_item(spider: str, asked: int) -> None:
-    """It is asked for again for what a rule makes of it; or at last, where `start` did not."""
+    """It is requested again if a rule replaces it, or at the end if `start` did not request it."""
     with Site(default=page()) as site:
         listed = map(site.url, ["/product/1", "/list/1"])
         site.change({"/robots.txt": robots("/a.xml"), "/a.xml": xml(urlset(*listed))})
@@ -463,7 +463,7 @@ def test_a_robots_txt_that_the_spider_asks_for_as_a_sitemap(loop: Loop) -> None:
         asked = ["/robots.txt", "/shop/started", "/late.xml", "/shop/late"]
         assert sorted(site.paths()) == sorted(asked), result.log
         for one in (first, second):
-            # Once for the rules, once since the spider asks for it.
+            # Once for the rules, and once because the spider requests it.
             wanted = ["/robots.txt", "/robots.txt", "/a.xml", "/shop/1"]
             assert sorted(one.paths()) == sorted(wanted), result.log
     assert len(result.items) == 4
@@ -504,7 +504,7 @@ def test_what_a_spider_makes_of_a_body_counts() -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
-    """Once per site at INFO, counted each time; also one whose own robots.txt is unreachable."""
+    """Once per site at INFO, counted each time; also for a site with an unreachable robots.txt."""
     with Site() as site, Site() as broken:
         broken.change({"/robots.txt": Answer(status=503)})
         away = broken.url("/a.xml")
@@ -522,7 +522,7 @@ def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_damaged_sitemaps(loop: Loop) -> None:
-    """What is wrong is told and counted, and costs nobody else's query."""
+    """A wrong entry is logged and counted, and does not change the query of another."""
     with Site() as site:
         good = [site.url(f"/{number}?a=1&b=2") for number in range(4)]
         bad = urlset(*good).replace("/1?a=1&amp;b", "/1?a=1&b&nbsp;", 1)
@@ -545,7 +545,7 @@ def test_damaged_sitemaps(loop: Loop) -> None:
 
 
 def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
-    """Its sitemaps are asked for once its own policy is there."""
+    """Its sitemaps are requested when its own policy is known."""
     with Site() as slow, Site() as broken, Site() as quick:
         slow.change({"/robots.txt": replace(robots("/s"), delay_seconds=2)})
         broken.change({"/robots.txt": Answer(status=503)})
@@ -587,7 +587,7 @@ def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
 
 
 def test_what_is_not_known_for_good_is_queued() -> None:
-    """Exempt requests, those that no policy is known for, and those whose file may come yet."""
+    """Exempt requests, requests without a known policy, and requests that wait for a file."""
     with Site() as site, Site() as broken, Site() as unknown:
         site.change({"/robots.txt": robots(disallow=["/x"]), "/to": redirect("/x/to")})
         broken.change({"/robots.txt": Answer(status=503)})

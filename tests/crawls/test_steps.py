@@ -1,4 +1,4 @@
-"""What is told of each step on the way to a robots.txt, against what the servers saw."""
+"""The facts of each step to a robots.txt, compared with what the servers saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which User-Agent counts: the one that is sent, also where a middleware behind ours sets it."""
+"""The User-Agent that is sent counts, also if a middleware after ours sets it."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def rotated(
 
 
 def agents_of(site: Site) -> Counter[str]:
-    """As whom pages were asked for."""
+    """The User-Agents of the requests for pages."""
     pages = (seen for seen in site.requests() if seen.path != "/robots.txt")
     return Counter(seen.headers["user-agent"] for seen in pages)
 
@@ -104,7 +104,7 @@ def test_the_first_request_of_all(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_header_that_scrapy_sets_behind_us_is_known_before(loop: Loop) -> None:
-    """And it says nothing where the settings say who the crawler is."""
+    """The log has no such line if the settings name the crawler."""
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         settings = {**ADDON, "DEFAULT_REQUEST_HEADERS": {"User-Agent": "BadBot/1.0"}}
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])

@@ -1,4 +1,4 @@
-"""Spiders whose downloads take the places of a slot, past the queue."""
+"""Spiders with downloads that take the places of a slot, past the queue."""
 
 from __future__ import annotations
 

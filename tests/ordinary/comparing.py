@@ -42,7 +42,7 @@ class Killed(NamedTuple):
 
 
 class Finding(NamedTuple):
-    """What is wrong; `wrong test` if Scrapy's own crawl did not do what it should."""
+    """The kind of failure; `wrong test` if Scrapy's own crawl was wrong."""
 
     kind: Kind
     words: str
@@ -74,7 +74,7 @@ class Outcome:
 
 
 class Examination(NamedTuple):
-    """Both crawls of a project, and what is wrong."""
+    """Both crawls of a project, and the failures."""
 
     findings: list[Finding]
     stock: Outcome
@@ -174,7 +174,7 @@ def _arguments(project: Project, sites: Sites) -> dict[str, Any]:
 
 
 def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Outcome:
-    """What came of all processes of a crawl."""
+    """The results of all processes of a crawl."""
     last = ended[-1]
     whole = [one for one in ended if isinstance(one, Crawl)]
     seen = [one.place for one in sites.seen()]
@@ -213,7 +213,7 @@ def _files(item: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
-    """What both crawls share of an item; empty for the item of a disallowed page."""
+    """The part of an item that both crawls share; empty for the item of a disallowed page."""
     project = sites.project
     place = sites.place(item["url"])
     if place in project.disallowed:

@@ -30,7 +30,7 @@ async def pause() -> None:
 
 
 class PausingMiddleware:
-    """A downloader middleware that waits before each request, as one that looks something up."""
+    """A downloader middleware that waits before each request, as for a look-up."""
 
     async def process_request(self, request: Request) -> None:
         await pause()
@@ -146,7 +146,7 @@ class FeedSpider(LinksSpider, XMLFeedSpider):
 
 
 class SlowStartSpider(LinksSpider):
-    """Pauses before each start request, as one that reads them from a slow database."""
+    """Pauses before each start request, as with a slow database."""
 
     name = "slow_start"
 

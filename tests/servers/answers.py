@@ -1,4 +1,4 @@
-"""What a scripted site answers: values, and their way through JSON.
+"""The answers of a scripted site: values, and their way through JSON.
 
 Imported by both sides: by tests, which write the script, and by the server's process.
 """
@@ -19,7 +19,7 @@ Fault = Literal[
     "reset_in_body",  # a head and half of the body it promises, then RST
     "truncated_length",  # a Content-Length larger than the body, then closes
     "truncated_chunked",  # chunks without the last one, then closes
-    "wrong_chunk",  # one right chunk, then a size that is no number, then closes
+    "wrong_chunk",  # one right chunk, then a wrong size, then closes
     "close_open",  # a body of no announced length that closing ends, in order
     "reset_open",  # the same, ended by RST
     "cut_open",  # the same, ended without a word: over TLS, without its close_notify

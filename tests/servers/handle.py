@@ -46,7 +46,7 @@ class Site(ServerProcess):
     Args:
         routes: path and query, or a prefix that ends in ``*``, to an answer or several.
         default: the answer to every other path.
-        tls: whether to speak HTTPS, with a certificate that nobody vouches for.
+        tls: whether to speak HTTPS, with a self-signed certificate.
         address: where to listen; ``0.0.0.0`` makes every 127.x.y.z a host of this site.
     """
 
@@ -88,7 +88,7 @@ class Site(ServerProcess):
 
 
 def free_port() -> int:
-    """A loopback port on which nobody listens."""
+    """A loopback port without a listener."""
     with socket.socket() as listener:
         listener.bind(("127.0.0.1", 0))
         port: int = listener.getsockname()[1]

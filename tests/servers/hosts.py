@@ -38,7 +38,7 @@ class Hosts(ServerProcess):
     Args:
         count: how many hosts there are.
         links: how many links `/links` has.
-        delays: the Crawl-delay of hosts that ask for one.
+        delays: the Crawl-delay of hosts that set one.
         page_seconds: how long each page takes; `/links` takes no time.
     """
 

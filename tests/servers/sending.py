@@ -12,7 +12,7 @@ from http import HTTPStatus
 from tests.servers.answers import Answer, Fault
 from tests.servers.bodies import blocks, is_streamed
 
-# What was written has to reach the client before the RST overtakes it.
+# The octets have to reach the client before the RST overtakes them.
 _BEFORE_RESET_SECONDS = 0.05
 
 

@@ -26,7 +26,7 @@ _CLOCK_MONOTONIC_COARSE = 6
 
 
 class Request(NamedTuple):
-    """What the site keeps of a request; ``at`` is when it came, monotonic, in seconds."""
+    """A request as the site records it; ``at`` is when it came, monotonic, in seconds."""
 
     method: str
     path: str
@@ -57,7 +57,7 @@ class ScriptedSite:
         return answers[number]
 
     def reply(self, question: Mapping[str, Any]) -> Any:
-        """What the owner asked for: the requests from a number on, or a change of routes."""
+        """An order of the owner: the requests from a number on, or a change of routes."""
         if "since" in question:
             return self._requests[question["since"] :]
         routes = from_json(question["routes"])
@@ -86,7 +86,7 @@ class ScriptedSite:
 
 
 def _before_wall(answer: Answer, request: Request) -> Answer:
-    """What a client gets that may lack the cookie of a wall."""
+    """The answer to a client that may lack the cookie of a wall."""
     cookie, location = answer.wall or ("", "")
     if not cookie or cookie in request.headers.get("cookie", "").split("; "):
         return answer
@@ -110,9 +110,9 @@ async def _read_request(reader: asyncio.StreamReader, of: Any) -> Request:
 
 
 def _age_seconds(of: Any) -> float:
-    """How long ago, at least, the last octets of a connection came; 0.0 where nobody tells.
+    """How long ago, at least, the last octets of a connection came; 0.0 if unknown.
 
-    A busy machine lets this process wait for its turn. What counts is when the client wrote.
+    A busy machine lets this process wait. The time when the client wrote counts.
     The kernel counts in ticks (4 ms as most are built) and may tell one too many. It is taken
     off: no request may seem to come before the answer that it was sent after.
     """

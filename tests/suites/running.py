@@ -1,4 +1,4 @@
-"""Runs each file of tests in its own pytest process, so that one that hangs spoils no other."""
+"""Runs each file of tests in its own pytest process, so that a hang spoils no other file."""
 
 from __future__ import annotations
 
@@ -98,7 +98,7 @@ class Runner:
     def _run_until_finished(
         self, tests: list[str], tree: Path, variables: dict[str, str], log: Path
     ) -> dict[str, Outcome]:
-        """Run tests, again after each that had to be killed, without those that were started."""
+        """Run tests, again after each kill, without the tests that were started."""
         results = Path(variables["REP_SUITES_RESULTS"])
         ends_at = time.monotonic() + self._limits.file_seconds
         outcomes: dict[str, Outcome] = {}
