@@ -79,14 +79,14 @@ def pages_fetched(answer: Any, loop: Loop, settings: dict[str, Any]) -> tuple[li
 
 
 @pytest.mark.parametrize("answer", ALLOWED.values(), ids=ALLOWED)
-def test_what_means_that_there_is_no_file(answer: Any) -> None:
+def test_no_file_means_allow(answer: Any) -> None:
     fetched, result = pages_fetched(answer, "asyncio", {})
     assert fetched == PAGES, result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("answer", DISALLOWED.values(), ids=DISALLOWED)
-def test_what_means_complete_disallow(answer: Any, loop: Loop) -> None:
+def test_unreachable_means_complete_disallow(answer: Any, loop: Loop) -> None:
     fetched, result = pages_fetched(answer, loop, {})
     assert fetched == [], result.log
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
@@ -106,14 +106,14 @@ CODED: dict[str, bytes] = {
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("body", CODED.values(), ids=CODED)
-def test_what_other_clients_can_read_as_rules(body: bytes, loop: Loop) -> None:
+def test_body_with_a_wrong_header_is_read_as_rules(body: bytes, loop: Loop) -> None:
     """Read as octets, each would be an empty file, which permits everything."""
     fetched, result = pages_fetched(Answer(body=body), loop, {})
     assert fetched == ["/b", "/c"], result.log
     assert result.stats["rep/access/successful"] == 1
 
 
-def test_nobody_listens() -> None:
+def test_refused_connection_means_disallow() -> None:
     port = free_port()
     result = crawl(URLS_SPIDER, loop="asyncio", settings=ADDON, urls=[f"http://127.0.0.1:{port}/a"])
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
@@ -121,7 +121,7 @@ def test_nobody_listens() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_host_without_a_name(loop: Loop) -> None:
+def test_unknown_host_means_disallow(loop: Loop) -> None:
     result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=["http://nobody.invalid/a"])
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/dns"] == 1
@@ -147,7 +147,7 @@ def test_policies(answer: Any, settings: dict[str, Any], expected: list[str]) ->
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_five_redirects_are_followed_and_the_rules_hold_here(loop: Loop) -> None:
+def test_rules_after_five_redirects_hold_for_the_first_origin(loop: Loop) -> None:
     with Site({"/policy": RULES}, default=Answer(body="elsewhere")) as elsewhere:
         chain: dict[str, Any] = {"/robots.txt": redirect("/1")}
         chain |= {f"/{n}": redirect(f"/{n + 1}", 302 + n % 2 * 5) for n in range(1, 4)}
@@ -163,7 +163,7 @@ def test_five_redirects_are_followed_and_the_rules_hold_here(loop: Loop) -> None
     assert [item["verdict"]["line"] for item in dropped] == [2]
 
 
-def test_a_sixth_redirect_is_not_followed() -> None:
+def test_sixth_redirect_is_not_followed() -> None:
     chain: dict[str, Any] = {"/robots.txt": redirect("/1")}
     chain |= {f"/{n}": redirect(f"/{n + 1}") for n in range(1, 6)}
     chain["/6"] = Answer(body=DISALLOW_ALL)
@@ -176,7 +176,7 @@ def test_a_sixth_redirect_is_not_followed() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_endless_body_is_read_up_to_the_limit(loop: Loop) -> None:
+def test_endless_body_is_read_up_to_the_limit(loop: Loop) -> None:
     endless = Answer(body="User-agent: *\nDisallow: /a\n", fault="endless")
     fetched, result = pages_fetched(endless, loop, {"REP_FETCH_TIMEOUT_SECONDS": 10})
     assert fetched == ["/b", "/c"], result.log
@@ -215,7 +215,7 @@ def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
     ],
     ids=["a charset", "octets after gzip"],
 )
-def test_a_body_that_is_not_encoded_as_it_says(
+def test_body_with_a_wrong_coding_permits_nothing(
     body: Any, encoding: str, finding: str, loop: Loop
 ) -> None:
     headers = [("Content-Encoding", encoding), ("Scrapy-Rep-Remark", "made up by the site")]
@@ -237,7 +237,7 @@ def padded(rules: str, octets: int) -> Answer:
 @pytest.mark.parametrize(
     ("user_agents", "counts"), [([""], (1, 1)), (["OneBot/1", "TwoBot/1"], (3, 2))]
 )
-def test_a_large_file_is_read_in_a_thread_for_each_crawler(
+def test_large_file_is_read_in_a_thread_for_each_crawler(
     loop: Loop, padding_octets: int, where: str, user_agents: list[str], counts: tuple[int, int]
 ) -> None:
     """A hostile one takes long, and other requests are not to wait for it.

@@ -44,12 +44,12 @@ def assert_found_early(
 @pytest.mark.parametrize(
     "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
 )
-def test_delayed_among_busy(loop: Loop) -> None:
+def test_delayed_origins_are_found_among_busy_ones(loop: Loop) -> None:
     assert_found_early(loop, busy=30, delayed=30, delay=4, pages=1, fetches=4)
 
 
 @pytest.mark.slow
 @pytest.mark.at_length
 @pytest.mark.parametrize("loop", LOOPS)
-def test_delayed_among_busy_at_length(loop: Loop) -> None:
+def test_delayed_origins_are_found_among_busy_ones_at_length(loop: Loop) -> None:
     assert_found_early(loop, busy=100, delayed=96, delay=6, pages=3, fetches=16)

@@ -125,7 +125,7 @@ ODD_FIELDS: list[tuple[list[str], float]] = [
 ]
 
 
-def test_odd_fields() -> None:
+def test_odd_retry_after_is_ignored() -> None:
     """A time that has passed counts as none; of two, the longer counts; a long one is limited."""
     with ExitStack() as stack:
         sites = [
@@ -144,7 +144,7 @@ def test_odd_fields() -> None:
     assert result.log.count("(REP_BACKOFF_MAX_SECONDS)") == 1
 
 
-def test_a_date() -> None:
+def test_rest_until_a_date() -> None:
     with Site(ROBOTS) as site:
         until = time.time() + 4
         field = formatdate(until, usegmt=True)
@@ -323,7 +323,7 @@ def test_a_dry_run_ends(loop: Loop) -> None:
     assert "rep/backoff/dropped" not in result.stats
 
 
-def test_an_answer_of_a_cache_is_not_the_sites(tmp_path: Path) -> None:
+def test_answer_of_a_cache_begins_no_rest(tmp_path: Path) -> None:
     """A stored 429 begins no rest, and a 429 that begins a rest is not stored."""
     cache = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     stored = {**cache, "REP_BACKOFF": False, "RETRY_ENABLED": False}
@@ -340,7 +340,7 @@ def test_an_answer_of_a_cache_is_not_the_sites(tmp_path: Path) -> None:
         assert_all_came(result, [site.url("/new")])
 
 
-def test_a_spider_that_wants_the_answer() -> None:
+def test_spider_with_handle_httpstatus_gets_the_answer() -> None:
     """It says so with `dont_retry`, as to Scrapy; the origin rests all the same."""
     with Site({**ROBOTS, "/1": busy(429, 0, "2"), "/2": busy(429, 0, "2")}) as site:
         urls = [site.url("/1"), site.url("/2"), site.url("/3")]
@@ -354,7 +354,7 @@ def test_a_spider_that_wants_the_answer() -> None:
 
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("loop", LOOPS)
-def test_stop_and_resume_amid_a_rest(loop: Loop, queue: str, tmp_path: Path) -> None:
+def test_crawl_resumes_after_a_stop_during_a_rest(loop: Loop, queue: str, tmp_path: Path) -> None:
     """No request is lost. The rest of the origin is not remembered, that of one page is."""
     settings = {**QUEUES[queue], "JOBDIR": str(tmp_path / "job")}
     with Site({**ROBOTS, "/*": [busy(429, 3, "6"), Answer(body="page")]}) as site:
@@ -439,7 +439,7 @@ def test_no_page_waits_for_the_retry_after_of_another(loop: Loop, places: int) -
 
 @pytest.mark.timed
 @pytest.mark.parametrize("loop", LOOPS)
-def test_pages_that_are_always_refused_hold_no_crawl(loop: Loop) -> None:
+def test_pages_that_are_always_refused_do_not_stop_a_crawl(loop: Loop) -> None:
     """Two, without a Retry-After: Scrapy's own crawl ends after a second."""
     with Site({**ROBOTS, "/bad*": busy(503)}) as site:
         good = [site.url(f"/{number}") for number in range(10)]
@@ -452,7 +452,7 @@ def test_pages_that_are_always_refused_hold_no_crawl(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_origin_that_refuses_all_for_a_while(loop: Loop) -> None:
+def test_origin_that_refuses_all_for_a_while_loses_no_page(loop: Loop) -> None:
     """In the middle of a crawl: nothing is lost, and one probe at a time is sent."""
     settings = {**ADDON, "DOWNLOAD_DELAY": 0.05}
     with Site(ROBOTS) as site, ThreadPoolExecutor() as pool:
@@ -483,7 +483,7 @@ def test_the_second_url_that_is_refused_lets_the_origin_rest(loop: Loop) -> None
 
 @pytest.mark.timed
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_good_answer_between_two_refusals_proves_the_origin_well(loop: Loop) -> None:
+def test_good_answer_between_two_refusals_prevents_a_rest(loop: Loop) -> None:
     refused = [busy(429, 0, "3"), Answer(body="page")]
     times = times_of_pages(loop, ["/1", "/bad1", "/2", "/bad2", "/3", "/4"], refused)
     assert max(times[path][0] for path in times) - times["/1"][0] < 2
@@ -505,7 +505,7 @@ def times_of_pages(loop: Loop, paths: list[str], refused: list[Answer]) -> dict[
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_no_other_middleware_hears_of_requests_that_come_back_from_a_slot(loop: Loop) -> None:
+def test_requests_back_from_a_slot_pass_no_other_middleware(loop: Loop) -> None:
     """They were queued there when the rest began, and were not sent: nothing has failed."""
     refused = [busy(429, 0, "2"), Answer(body="page")]
     settings = {

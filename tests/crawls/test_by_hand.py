@@ -31,7 +31,7 @@ _COMMANDS = {"shell": ["shell", "-c", "('response', response)"], "fetch": ["fetc
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("command", list(_COMMANDS))
-def test_an_unreachable_robots_txt_is_told_at_once(
+def test_unreachable_robots_txt_is_reported_at_once(
     command: str, loop: Loop, tmp_path: Path
 ) -> None:
     """A crawl would keep the request for half a minute, to ask again."""

@@ -120,12 +120,12 @@ def test_the_setting_for_all_fetches_comes_first() -> None:
 
 
 class TestCarried:
-    def test_what_goes_along(self) -> None:
+    def test_fetch_has_the_proxy_and_its_credentials(self) -> None:
         way = {"proxy": "http://p", "bindaddress": ("127.0.0.2", 0), "ftp_user": "me"}
         request = Request("http://h/", meta={**way, "cookiejar": 1, "depth": 2})
         assert Carried.of(request, _KEYS) == (way, {})
 
-    def test_that_no_proxy_is_wanted_goes_along(self) -> None:
+    def test_fetch_without_a_proxy_if_the_request_has_none(self) -> None:
         assert Carried.of(Request("http://h/", meta={"proxy": None}), _KEYS).meta == {"proxy": None}
 
     def test_credentials_go_with_their_proxy(self) -> None:
@@ -137,12 +137,12 @@ class TestCarried:
         without = Carried.of(Request("http://h/", headers=headers), _KEYS)
         assert without.headers_for({}) == {}
 
-    def test_nobody_asks(self) -> None:
+    def test_fetch_in_the_background_has_no_proxy(self) -> None:
         assert Carried.of(None, _KEYS) == ({}, {})
 
 
 @_loops
-def test_a_proxy_that_asks_for_credentials_speaks_for_no_site(loop: Loop) -> None:
+def test_proxy_that_requires_credentials_does_not_answer_for_a_site(loop: Loop) -> None:
     """A 407 of the proxy does not mean that there is no file; a 407 of a site does."""
     asks = Answer(status=407, headers=[("Proxy-Authenticate", "Basic")])
     routes = {"http://h.example/robots.txt": asks, "http://*": Answer()}

@@ -20,7 +20,9 @@ _OURS = re.compile(r"\[scrapy_rep\S*\] (ERROR|CRITICAL)|Unhandled error|never aw
 
 @pytest.mark.parametrize("seed", SEEDS)
 @pytest.mark.parametrize(("loop", "settings"), _CASES)
-def test_middlewares_gone_mad(loop: Loop, settings: dict[str, object], seed: int) -> None:
+def test_chaotic_middlewares_open_no_disallowed_page(
+    loop: Loop, settings: dict[str, object], seed: int
+) -> None:
     robots_txt = Answer(body=RULES + b"Crawl-delay: 0.05\n" * (seed % 2))
     with Site({"/robots.txt": robots_txt}, address="0.0.0.0") as site:
         hosts = [f"127.0.0.{number}" for number in range(2, 12)]

@@ -79,7 +79,7 @@ def pages_of(site: Site, loop: Loop, settings: dict[str, Any]) -> list[dict[str,
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_no_place_of_a_host_is_used_twice_or_left_empty(loop: Loop) -> None:
+def test_each_place_of_a_host_is_used_once(loop: Loop) -> None:
     with Site() as site:
         pages_of(site, loop, {"CONCURRENT_REQUESTS_PER_DOMAIN": 8})
         assert most_at_a_time(site, 0.45) == 8
@@ -88,7 +88,7 @@ def test_no_place_of_a_host_is_used_twice_or_left_empty(loop: Loop) -> None:
 # Without a reactor, the handler opens no more connections to a host than a slot has places.
 @pytest.mark.parametrize("loop", LOOPS[:2])
 @pytest.mark.parametrize("after", [0, QUICK_COUNT])
-def test_a_middleware_that_chooses_slots_behind_the_queue(after: int, loop: Loop) -> None:
+def test_slots_chosen_by_a_middleware_keep_their_places(after: int, loop: Loop) -> None:
     """The slot that a request was handed out for is free at once: the next one need not wait."""
     settings = {
         "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
@@ -164,7 +164,7 @@ def test_a_request_that_is_returned_holds_one_place(loop: Loop) -> None:
     assert len(result.items) == QUICK_COUNT + 8
 
 
-def test_a_second_crawl_of_the_harness_shows_the_leak_of_scrapy_s_own() -> None:
+def test_second_crawl_of_the_harness_finds_the_leak_of_scrapys_own() -> None:
     """The test above can fail: without us, the same crawl downloads disallowed pages."""
     with Site({"/robots.txt": SLOW}) as site:
         urls = [site.url(path) for path in PRIVATE[:12]]

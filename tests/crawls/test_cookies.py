@@ -56,7 +56,7 @@ def test_the_file_behind_a_wall_is_obeyed(loop: Loop, wall: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_circle_that_sets_no_cookie_ends_at_once(loop: Loop) -> None:
+def test_loop_without_a_cookie_ends_at_once(loop: Loop) -> None:
     """It does too where the cookie was set before: it has been brought, and changes nothing."""
     circle = Answer(body=_RULES, wall=("seen=1", ""))
     with Site({"/robots.txt": circle, "/*": circle}) as site:
@@ -67,7 +67,7 @@ def test_a_circle_that_sets_no_cookie_ends_at_once(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_site_that_sets_a_cookie_for_ever_is_left(loop: Loop) -> None:
+def test_site_that_always_sets_a_cookie_is_given_up(loop: Loop) -> None:
     fields = [("Location", "/robots.txt"), ("Set-Cookie", "seen=1")]
     with Site({"/robots.txt": Answer(status=302, headers=fields)}) as site:
         result = run(site, loop=loop, REP_POLICY="strict")
@@ -82,7 +82,7 @@ _NOT_SENT += ["a=1; Max-Age=0", "a=1; Expires=Thu, 01 Jan 1970 00:00:00 GMT"]
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("cookie", ["a=1", *_NOT_SENT])
-def test_where_a_cookie_goes(loop: Loop, cookie: str) -> None:
+def test_cookie_goes_only_to_its_site(loop: Loop, cookie: str) -> None:
     """Back to the host that set it, if it is for that path, and never to another one."""
     with Site({"/robots.txt": Answer(body=_RULES)}) as other:
         fields = [("Location", "/away"), ("Set-Cookie", cookie)]
@@ -123,7 +123,7 @@ def test_a_cookie_that_the_user_sends_goes_along(loop: Loop, mine: str) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_scrapy_s_own_cookies_for_those_who_want_them(loop: Loop) -> None:
+def test_scrapys_own_cookies_can_be_used(loop: Loop) -> None:
     with Site(_TO_ITSELF) as site:
         run(site, loop=loop, REP_FETCH_META={"dont_merge_cookies": False})
         robots = [cookie for path, cookie in asked(site) if path == "/robots.txt"]
@@ -131,7 +131,7 @@ def test_scrapy_s_own_cookies_for_those_who_want_them(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_target_of_a_redirect_has_the_file_that_its_wall_hid(loop: Loop) -> None:
+def test_target_of_a_redirect_has_the_file_behind_its_wall(loop: Loop) -> None:
     """The answer of the last hop counts for the target, which is not fetched again."""
     with Site(_TO_ITSELF) as target:
         with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:

@@ -40,7 +40,7 @@ def test_a_rule_below_another_user_agent_line() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_was_dropped(loop: Loop) -> None:
+def test_log_names_dropped_requests(loop: Loop) -> None:
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url(path) for path in ("/", "/private/1", "/private/2")]
         closed = "http://127.0.0.2:1/"
@@ -59,7 +59,7 @@ def test_what_was_dropped(loop: Loop) -> None:
     assert len(said(result, "WARNING")) == 1, "the outage"
 
 
-def test_nothing_to_say() -> None:
+def test_log_is_silent_without_a_reason() -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
         result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
     assert len(said(result)) == 1
@@ -134,7 +134,7 @@ def test_a_file_from_the_store(tmp_path: Path) -> None:
             assert line.endswith("every URL of this origin is allowed")
 
 
-def test_a_start_url_that_is_down_is_explained() -> None:
+def test_unreachable_start_url_is_explained() -> None:
     """Its requests are held for a while, and the log says by which setting."""
     settings = {**INFO, "REP_UNREACHABLE_HOLD_SECONDS": 2, "REP_RETRY_FIRST_SECONDS": 1}
     with Site({"/robots.txt": Answer(status=503)}) as site:

@@ -63,7 +63,7 @@ def assert_fair(loop: Loop, hosts: int, pages: int, page_seconds: float) -> None
 @pytest.mark.parametrize(
     "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
 )
-def test_pages_that_are_queued_at_once(loop: Loop) -> None:
+def test_hosts_take_turns_if_pages_are_queued_at_once(loop: Loop) -> None:
     assert_fair(loop, hosts=60, pages=5, page_seconds=0.05)
 
 
@@ -71,12 +71,12 @@ def test_pages_that_are_queued_at_once(loop: Loop) -> None:
 @pytest.mark.at_length
 @pytest.mark.parametrize("page_seconds", [0, 0.1])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_many_pages_that_are_queued_at_once(loop: Loop, page_seconds: float) -> None:
+def test_hosts_take_turns_with_many_pages(loop: Loop, page_seconds: float) -> None:
     assert_fair(loop, hosts=100, pages=20, page_seconds=page_seconds)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_tree_of_links(loop: Loop) -> None:
+def test_hosts_take_turns_in_a_tree_of_links(loop: Loop) -> None:
     """It grows while it is crawled; the pages of each host come level by level if so set."""
     pages = pages_of(loop, 60, 0.05, {**ADDON, **BREADTH_FIRST}, pages=1, depth=2)
     assert len(pages) == 7 * 60

@@ -17,7 +17,7 @@ _QUEUE_OCTETS = 3000  # of a request that waits, roughly
 
 
 @pytest.mark.slow
-def test_bombs_and_circles() -> None:
+def test_bombs_and_loops_end() -> None:
     """An index that names itself, gzip bombs of 200 MB in both ways, entities, attributes."""
     bomb = b"<urlset>" + b" " * (200 * 10**6)
     encoded = Answer(

@@ -45,7 +45,7 @@ STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
         (_WALL, {"REP_POLICY_OVERRIDES": {"202": "disallow"}}, PAGES),
     ],
 )
-def test_what_it_means(
+def test_html_page_has_its_meaning(
     loop: Loop, answer: Answer, settings: dict[str, Any], fetched: list[str]
 ) -> None:
     with Site({"/robots.txt": answer}) as site:
@@ -62,7 +62,9 @@ def test_what_it_means(
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("settings", [STRICT, DISALLOW, STATUS])
-def test_the_store_still_knows(loop: Loop, settings: dict[str, Any], tmp_path: Path) -> None:
+def test_store_keeps_that_the_file_was_html(
+    loop: Loop, settings: dict[str, Any], tmp_path: Path
+) -> None:
     """And after a confirmation, which comes without the body."""
     path = tmp_path / "store.sqlite"
     given = {**ADDON, **settings, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
@@ -82,7 +84,7 @@ def test_the_store_still_knows(loop: Loop, settings: dict[str, Any], tmp_path: P
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_target_of_a_redirect_has_it_too(loop: Loop) -> None:
+def test_target_of_a_redirect_gets_the_html_page_too(loop: Loop) -> None:
     with Site({"/robots.txt": _WALL}) as target:
         with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
             settings = {**WITH_SCRAPYS_QUEUE, **STRICT, "CONCURRENT_REQUESTS": 1}
@@ -93,7 +95,7 @@ def test_the_target_of_a_redirect_has_it_too(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_is_said_of_it(loop: Loop, tmp_path: Path) -> None:
+def test_log_says_that_the_file_is_html(loop: Loop, tmp_path: Path) -> None:
     spider = "tests.crawls.policy_spider:PolicySpider"
     with Site({"/robots.txt": _WALL}) as site:
         settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}

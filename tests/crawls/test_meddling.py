@@ -30,7 +30,7 @@ def test_a_download_handler_that_stops_a_robots_txt(loop: Loop) -> None:
 @pytest.mark.parametrize("fail", [False, True])
 @pytest.mark.parametrize("signal", ["bytes_received", "headers_received"])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_whoever_stops_each_download_stops_no_robots_txt(
+def test_handler_that_stops_each_download_stops_no_robots_txt(
     loop: Loop, signal: str, fail: bool
 ) -> None:
     """Its rules are longer than the first octets that come; pages are stopped as before."""
@@ -61,7 +61,7 @@ def test_a_middleware_refuses_the_answer(encoding: str | None) -> None:
     assert result.stats["rep/event/local"] == 1
 
 
-def test_whoever_takes_our_meta_is_judged_all_the_same() -> None:
+def test_request_with_our_meta_keys_is_judged() -> None:
     with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as other:
         answer = Answer(headers=(("X-Login", other.url("/private/login")),))
         with Site({"/robots.txt": answer}) as site:
@@ -73,7 +73,7 @@ def test_whoever_takes_our_meta_is_judged_all_the_same() -> None:
 
 @pytest.mark.parametrize("other_handlers", [False, True])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_whoever_changes_the_handlers_under_way_hides_no_cut(
+def test_handler_changed_during_a_download_hides_no_truncation(
     loop: Loop, other_handlers: bool
 ) -> None:
     """Scrapy decompresses a truncated body, which then looks whole without the raw answer."""
@@ -99,7 +99,7 @@ def test_whoever_changes_the_handlers_under_way_hides_no_cut(
 
 @pytest.mark.parametrize("seconds", ["none there", None, 0])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_middleware_leaves_the_time_to_the_handler(loop: Loop, seconds: float | None) -> None:
+def test_middleware_cannot_take_the_time_of_a_fetch(loop: Loop, seconds: float | None) -> None:
     with Site({"/robots.txt": RULES}) as site:
         settings = {
             **ADDON,
@@ -120,7 +120,7 @@ def test_a_parser_that_cannot_read_the_file_permits_nothing(policy: str) -> None
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_is_asked_for_before_we_hear_of_the_spider(loop: Loop) -> None:
+def test_request_before_spider_opened_is_judged(loop: Loop) -> None:
     """It is judged as the crawler that it is, and not as everyone else."""
     body = "User-agent: ExampleBot\nDisallow: /private\n\nUser-agent: *\nAllow: /\n"
     with Site() as site:
@@ -160,7 +160,7 @@ def test_paths_are_judged_as_written_and_as_resolved(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("shape", [" {}", "{} ", "\t{}", "ht\ntp{}"])
-def test_urls_with_blanks_are_not_let_by(loop: Loop, shape: str) -> None:
+def test_urls_with_blanks_are_judged(loop: Loop, shape: str) -> None:
     with Site({"/robots.txt": RULES}) as site:
         url = site.url("/private/x")
         odd = shape.format(url.removeprefix("http") if "tp" in shape else url)
@@ -182,7 +182,7 @@ def test_an_ftp_server_that_never_speaks(loop: Loop) -> None:
     assert result.stats["rep/event/timeout"] == 1
 
 
-def test_a_hop_to_a_host_that_no_name_server_takes() -> None:
+def test_redirect_to_an_impossible_host_permits_nothing() -> None:
     with Site({"/robots.txt": redirect(f"http://{'a' * 70}.example/robots.txt")}) as site:
         settings = {**ADDON, "REP_REDIRECT_GUARD": "public"}
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/x")])

@@ -164,7 +164,7 @@ def test_a_delay_that_is_too_long_by_other_settings(ten_sites: list[Site]) -> No
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_who_waits_holds_no_place(loop: Loop) -> None:
+def test_waiting_request_holds_no_place(loop: Loop) -> None:
     """More origins wait, for a robots.txt or a delay, than there are places."""
     with ExitStack() as stack:
         hang = Answer(fault="hang")
@@ -188,7 +188,7 @@ def test_who_waits_holds_no_place(loop: Loop) -> None:
 
 
 @pytest.mark.slow
-def test_a_broad_crawl_asks_for_no_robots_txt_after_another() -> None:
+def test_broad_crawl_fetches_robots_txt_files_side_by_side() -> None:
     with ExitStack() as stack:
         slow = Answer(delay_seconds=0.5)
         sites = [stack.enter_context(Site({"/robots.txt": slow})) for _ in range(6)]
@@ -214,7 +214,7 @@ def test_a_policy_that_ends_before_the_delay_has_passed() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("settings", [{}, SCRAPY_QUEUE])
-def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
+def test_wait_for_a_place_is_no_failure_of_the_site(settings: dict[str, Any]) -> None:
     """One at a time: the last is requested later than a request may wait for a site."""
     with ExitStack() as stack:
         slow = Answer(delay_seconds=0.6)
@@ -234,7 +234,7 @@ def test_a_line_for_robots_txt_is_no_failure_of_the_site(settings: dict[str, Any
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_unreachable_robots_txt_is_asked_for_again_while_its_requests_are_kept(
+def test_unreachable_robots_txt_is_fetched_again_while_requests_wait(
     loop: Loop,
 ) -> None:
     down = Answer(status=503)

@@ -44,7 +44,9 @@ def other_slots(count: int) -> dict[str, Any]:
     ],
 )
 @pytest.mark.parametrize("loop", LOOPS)
-def test_slots_that_are_chosen_behind_us(loop: Loop, count: int, settings: dict[str, Any]) -> None:
+def test_slot_of_a_later_middleware_is_paced(
+    loop: Loop, count: int, settings: dict[str, Any]
+) -> None:
     """The site is owed its delay through one slot that is not its host's, or through many."""
     with Site({"/robots.txt": asks(0.4)}) as site, Site() as quick:
         urls = [site.url(f"/{number}") for number in range(4)]
@@ -62,7 +64,7 @@ def test_slots_that_are_chosen_behind_us(loop: Loop, count: int, settings: dict[
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_slots_that_are_chosen_behind_us_hold_no_place(loop: Loop) -> None:
+def test_slot_of_a_later_middleware_holds_no_place(loop: Loop) -> None:
     """A request that waits in a slot unknown to the queue does not draw all others after it."""
     with Site({"/robots.txt": asks(0.5)}) as slow, Site() as quick:
         first = [slow.url(f"/{number}") for number in range(4)]
@@ -223,7 +225,7 @@ def behind(name: str) -> dict[str, Any]:
 
 @pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_middleware_behind_us_that_logs_in(loop: Loop, settings: dict[str, Any]) -> None:
+def test_later_middleware_may_log_in(loop: Loop, settings: dict[str, Any]) -> None:
     """Its request goes to the same site, and the page waits for its answer."""
     with Site({"/robots.txt": asks(0.5)}) as site:
         result = crawl(
@@ -241,7 +243,7 @@ def test_a_middleware_behind_us_that_logs_in(loop: Loop, settings: dict[str, Any
 
 @pytest.mark.parametrize("settings", [{}, pytest.param(SCRAPY_QUEUE, marks=pytest.mark.slow)])
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_the_site_never_sees_costs_no_delay(loop: Loop, settings: dict[str, Any]) -> None:
+def test_request_that_never_leaves_costs_no_delay(loop: Loop, settings: dict[str, Any]) -> None:
     """A middleware behind us drops requests, or answers them from a cache."""
     with Site({"/robots.txt": asks(2)}) as site:
         urls = [site.url(f"/{kind}{number}") for number in range(9) for kind in _UNSEEN]
@@ -308,7 +310,7 @@ def test_pages_from_the_cache_of_scrapy_cost_no_delay(
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_turn_that_no_signal_ends(loop: Loop) -> None:
+def test_turn_ends_without_a_signal(loop: Loop) -> None:
     """If we cannot be the last middleware, one after us may drop a request that has its turn."""
     with Site({"/robots.txt": asks(0.3)}) as site:
         downloader = {
@@ -348,7 +350,7 @@ def test_a_crawl_that_closes_while_requests_wait_for_their_turn(loop: Loop, tmp_
 
 
 @pytest.mark.timed
-def test_how_much_of_a_delay_is_used() -> None:
+def test_delay_is_used_well() -> None:
     """Answers take 0.3 s, and the delay is counted from them."""
     with Site({"/robots.txt": asks(1)}, default=Answer(delay_seconds=0.3)) as site:
         urls = [site.url(f"/{number}") for number in range(9)]

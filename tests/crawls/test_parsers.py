@@ -26,7 +26,7 @@ FOOBOT = {"USER_AGENT": "FooBot/1.0"}
         "tests.crawls.policy_spider.MinimalParser",
     ],
 )
-def test_any_parser_of_scrapy_s_interface_stands_in(parser: str, loop: Loop) -> None:
+def test_any_parser_with_scrapys_interface_works(parser: str, loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = crawl(
             SPIDER,
@@ -41,7 +41,7 @@ def test_any_parser_of_scrapy_s_interface_stands_in(parser: str, loop: Loop) -> 
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_ours_in_stock_scrapy(loop: Loop) -> None:
+def test_our_parser_works_in_scrapys_middleware(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         settings = {
             "ROBOTSTXT_OBEY": True,
@@ -59,7 +59,7 @@ def test_ours_in_stock_scrapy(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_spiders_have_the_policy_and_the_signal_tells_of_it(loop: Loop) -> None:
+def test_spider_and_signal_get_the_policy(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = crawl(
             SPIDER, loop=loop, settings={**ADDON, **FOOBOT}, urls=[site.url("/a"), site.url("/b")]

@@ -75,7 +75,7 @@ def test_stop_and_resume(
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("shut", [False, True])
-def test_what_waits_in_the_middleware_goes_back_to_the_queue(
+def test_requests_in_the_middleware_go_back_to_the_queue(
     loop: Loop, shut: bool, tmp_path: Path
 ) -> None:
     """Under Scrapy's queue requests wait there: for a robots.txt, and for a visit time."""
@@ -263,7 +263,7 @@ def _size(path: Path) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_damage_costs_the_requests_of_one_host(loop: Loop, tmp_path: Path) -> None:
+def test_damaged_file_loses_requests_of_one_host_only(loop: Loop, tmp_path: Path) -> None:
     """A kill or a full disk has damaged the files of one host."""
     with Hosts(8, links=80, page_seconds=0.02) as hosts:
         links = LinksCrawl(tmp_path, loop, hosts, CONCURRENT_REQUESTS=4)

@@ -89,7 +89,7 @@ def test_an_exemption_is_for_the_request_that_carries_it() -> None:
     assert result.stats["rep/exempt"] == 3
 
 
-def test_userinfo_and_case_make_no_other_origin() -> None:
+def test_userinfo_and_letter_case_do_not_change_the_origin() -> None:
     with Site({"/robots.txt": rules("/a")}) as site:
         urls = [
             f"http://LOCALHOST:{site.port}/a",
@@ -127,7 +127,7 @@ def test_robots_txt_itself_passes_however_it_is_written(loop: Loop, queue: dict[
     assert result.stats["robotstxt/forbidden"] == 2
 
 
-def test_the_token_sent_is_the_token_matched() -> None:
+def test_token_that_is_sent_is_matched() -> None:
     body = "User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /b\n"
     with Site({"/robots.txt": Answer(body=body)}) as site:
         urls = [site.url("/a"), site.url("/b")]
@@ -146,7 +146,7 @@ def test_the_token_sent_is_the_token_matched() -> None:
             assert "obeyed as 'FooBot'" in result.log or "'foobot'" in result.log.lower()
 
 
-def test_fetch_meta_reaches_the_fetch_and_nothing_else_does() -> None:
+def test_only_fetch_meta_reaches_the_fetch() -> None:
     with Site(default=rules("/a")) as proxy, Site() as site:
         result = crawl(
             URLS_SPIDER,

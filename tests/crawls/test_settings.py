@@ -52,7 +52,7 @@ def test_bad_settings_stop_the_crawl(settings: dict[str, Any], words: str) -> No
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_in_every_loop(loop: Loop) -> None:
+def test_settings_hold_in_every_loop(loop: Loop) -> None:
     with Site() as site:
         settings = {**ADDON, "REP_POLICY": "nice"}
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
@@ -105,7 +105,7 @@ def _run(folder: Path, **settings: Any) -> tuple[str, bytes]:
 
 @pytest.mark.every_loop
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_wrong_one_is_one_line_of_the_log(loop: Loop, tmp_path: Path) -> None:
+def test_wrong_setting_is_one_line_of_the_log(loop: Loop, tmp_path: Path) -> None:
     log, errors = _run(tmp_path, REP_POLICY="nice", **_OPTIONS[loop])
     assert "Traceback" not in log
     assert "never retrieved" not in log
@@ -117,7 +117,7 @@ def test_a_wrong_one_is_one_line_of_the_log(loop: Loop, tmp_path: Path) -> None:
         assert errors == b""
 
 
-def test_what_a_class_of_the_user_raised_is_shown(tmp_path: Path) -> None:
+def test_error_of_a_users_class_is_shown(tmp_path: Path) -> None:
     log, _ = _run(tmp_path, REP_STORE="no.such.Store")
     assert "REP_STORE = 'no.such.Store' cannot be used" in log.splitlines()[0]
     assert log.splitlines()[-1].startswith("ModuleNotFoundError")

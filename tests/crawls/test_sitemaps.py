@@ -71,7 +71,7 @@ def crawled(spider: str, loop: Loop = "asyncio", **arguments: Any) -> Crawl:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_values_as_they_are_meant(loop: Loop) -> None:
+def test_sitemap_values_are_read_as_meant(loop: Loop) -> None:
     """Lines with quotes, several URLs, or a host first; unclear lines are counted, not fetched."""
     with Site() as site:
         bare = site.url("").partition("//")[2].rstrip("/")
@@ -299,7 +299,7 @@ def test_probes(probe: bool) -> None:
         assert broken.paths() == ["/robots.txt"]
 
 
-def test_no_wrong_place_ends_the_search() -> None:
+def test_wrong_place_does_not_end_the_search() -> None:
     """Sitemaps that are disallowed, or redirect to other things: one site for each, one crawl."""
     with Site() as other, ExitStack() as stack:
         wrong = ("/", "/x", "/robots.txt", other.url("/", host="localhost"))
@@ -490,7 +490,7 @@ def test_the_other_spiders_own_sitemap_requests_are_sent(loop: Loop) -> None:
     assert result.items == [{"page": site.url("/new/1")}]
 
 
-def test_what_a_spider_makes_of_a_body_counts() -> None:
+def test_body_changed_by_a_spider_counts() -> None:
     with Site() as site:
         site.change({"/robots.txt": robots("/nothing.xml", "/a.gz", "/b.txt")})
         site.change({"/nothing.xml": xml(urlset(site.url("/no")))})
@@ -503,7 +503,7 @@ def test_what_a_spider_makes_of_a_body_counts() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_disallowed_sitemap_is_told_of(loop: Loop) -> None:
+def test_disallowed_sitemap_is_logged(loop: Loop) -> None:
     """Once per site at INFO, counted each time; also for a site with an unreachable robots.txt."""
     with Site() as site, Site() as broken:
         broken.change({"/robots.txt": Answer(status=503)})
@@ -544,7 +544,7 @@ def test_damaged_sitemaps(loop: Loop) -> None:
     assert "Read only the beginning of <200" in result.log
 
 
-def test_a_slow_site_delays_no_other_and_a_lost_one_is_told_of() -> None:
+def test_slow_site_delays_no_other_and_a_lost_site_is_logged() -> None:
     """Its sitemaps are requested when its own policy is known."""
     with Site() as slow, Site() as broken, Site() as quick:
         slow.change({"/robots.txt": replace(robots("/s"), delay_seconds=2)})
@@ -586,7 +586,7 @@ def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
             assert "ERROR" not in result.log
 
 
-def test_what_is_not_known_for_good_is_queued() -> None:
+def test_links_without_a_final_policy_are_queued() -> None:
     """Exempt requests, requests without a known policy, and requests that wait for a file."""
     with Site() as site, Site() as broken, Site() as unknown:
         site.change({"/robots.txt": robots(disallow=["/x"]), "/to": redirect("/x/to")})
@@ -614,7 +614,7 @@ def test_what_is_not_known_for_good_is_queued() -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_sitemaps_are_told_of_once_and_again_when_they_change(loop: Loop) -> None:
+def test_sitemaps_are_signalled_once_and_after_a_change(loop: Loop) -> None:
     """From the site and from REP_OVERRIDES; and a new file with the same sitemaps is no news."""
     files = (("/a",), ("/a",), ("/a", "/b"), ())
     answers = [robots(*named, holds_seconds=0) for named in files]
@@ -641,7 +641,7 @@ def test_sitemaps_are_told_of_once_and_again_when_they_change(loop: Loop) -> Non
     ]
 
 
-def test_without_the_middleware_the_crawl_says_so_and_asks_for_nothing() -> None:
+def test_crawl_without_the_middleware_says_so_and_fetches_nothing() -> None:
     with Site() as site:
         named = site.url("")
         result = crawl(SITES, settings={"ROBOTSTXT_OBEY": True}, sites=named)
@@ -650,14 +650,14 @@ def test_without_the_middleware_the_crawl_says_so_and_asks_for_nothing() -> None
 
 
 @pytest.mark.parametrize("wrong", ["example.com", "ftp://example.com", "https://", "http://a:0"])
-def test_what_is_no_site_stops_the_crawl(wrong: str) -> None:
+def test_wrong_site_stops_the_crawl(wrong: str) -> None:
     for sites in (f"https://example.com,{wrong}", ["https://example.com", wrong]):
         with pytest.raises(ConfigurationError, match="is not a site; give URLs with a scheme"):
             SitesSpider.from_crawler(get_crawler(), sites=sites)
 
 
 @pytest.mark.parametrize("wrong", ["example.com/a.xml", "file:///a.xml", "/robots.txt"])
-def test_what_is_no_sitemap_url_stops_the_crawl(wrong: str) -> None:
+def test_wrong_sitemap_url_stops_the_crawl(wrong: str) -> None:
     for urls in ([wrong], ["https://example.com/a.xml", wrong]):
         with pytest.raises(
             ConfigurationError, match=r"sitemap_urls: .* is not an http or https URL"
@@ -665,7 +665,7 @@ def test_what_is_no_sitemap_url_stops_the_crawl(wrong: str) -> None:
             SitesSpider.from_crawler(get_crawler(), sitemap_urls=urls)
 
 
-def test_sites_are_origins_each_once() -> None:
+def test_sites_are_distinct_origins() -> None:
     named = " https://example.com/page , https://EXAMPLE.com:443,, http://example.com"
     spider = SitesSpider.from_crawler(get_crawler(), sites=named)
     assert [str(one) for one in spider._origins()] == ["https://example.com", "http://example.com"]

@@ -50,7 +50,7 @@ def test_each_hop_has_its_facts(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_another_origins_copy_holds_is_not_told_as_fetched(loop: Loop) -> None:
+def test_copy_of_another_origin_is_not_reported_as_fetched(loop: Loop) -> None:
     with Site(OTHER_PATH) as target, Site() as site:
         site.change({"/robots.txt": redirect(target.url("/robots.txt"))})
         urls = [target.url(), site.url()]
@@ -85,7 +85,7 @@ def test_failed_attempts_count_as_steps(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_later_crawl_is_told_the_same_from_the_store(loop: Loop, tmp_path: Path) -> None:
+def test_later_crawl_gets_the_same_steps_from_the_store(loop: Loop, tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     with Site(OTHER_PATH) as site:
         first, second = (

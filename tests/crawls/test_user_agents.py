@@ -103,7 +103,7 @@ def test_the_first_request_of_all(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_header_that_scrapy_sets_behind_us_is_known_before(loop: Loop) -> None:
+def test_header_set_later_by_scrapy_is_known_before(loop: Loop) -> None:
     """The log has no such line if the settings name the crawler."""
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         settings = {**ADDON, "DEFAULT_REQUEST_HEADERS": {"User-Agent": "BadBot/1.0"}}
@@ -141,7 +141,7 @@ def test_the_log_names_the_user_agent_that_is_sent(
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_trail_tells_who_was_judged_at_last(loop: Loop, tmp_path: Path) -> None:
+def test_trail_names_the_last_token(loop: Loop, tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         urls = [site.url(f"/{number}") for number in range(6)]
         settings = rotated(ADDON, AGENTS)

@@ -49,7 +49,7 @@ def test_a_refresh_in_the_only_place_of_a_slot(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_spider_that_goes_on_when_it_is_idle(loop: Loop) -> None:
+def test_spider_that_continues_when_idle_gets_all_pages(loop: Loop) -> None:
     """A refresh that only delays the end is stopped; the next request fetches the file."""
     robots = Answer(body=RULES, headers=[("Cache-Control", "max-age=2")])
     with Site({"/robots.txt": robots}) as site:
@@ -78,7 +78,7 @@ def test_no_host_drops_out_when_its_robots_txt_is_refreshed(loop: Loop) -> None:
     [("ChainSpider", 1, 1), ("GallerySpider", 8, 20), ("InlineSpider", 1, 1)],
 )
 @pytest.mark.parametrize("loop", LOOPS)
-def test_downloads_that_fill_a_slot_past_the_queue(
+def test_downloads_past_the_queue_may_fill_a_slot(
     loop: Loop, spider: str, places: int, files: int, tmp_path: Path
 ) -> None:
     """Files of a media pipeline, and what a callback downloads itself."""
@@ -99,7 +99,7 @@ def test_downloads_that_fill_a_slot_past_the_queue(
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_watchdog_finds_what_the_queue_has_lost(loop: Loop) -> None:
+def test_watchdog_finds_requests_that_the_queue_lost(loop: Loop) -> None:
     """It says so once, and the crawl goes on."""
     delay = Answer(body="User-agent: *\nCrawl-delay: 0.4\n")
     with Site({"/robots.txt": delay}) as site:
