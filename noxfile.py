@@ -33,7 +33,7 @@ _DEPENDENT = [
     "tests/test_queue.py",
     "tests/test_robotparser.py",
     "tests/test_stock.py",
-    "tests/test_stores.py::TestPlaces",
+    "tests/cache/test_crawls.py::TestPlaces",
     "tests/commands/test_process.py",
     "tests/faults/test_endings.py",
     "tests/faults/test_events.py",

@@ -115,7 +115,7 @@ def test_what_another_was_told_lets_nobody_in(
     path = tmp_path / "robots.sqlite"
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
     if "SENT_AS" in bad:
-        settings["DOWNLOADER_MIDDLEWARES"] = {"tests.store_spiders.SentAs": 600}
+        settings["DOWNLOADER_MIDDLEWARES"] = {"tests.cache.spiders.SentAs": 600}
     with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as site:
         url = site.url("/private")
         crawl(URLS_SPIDER, loop=loop, settings={**settings, **bad}, urls=[url])
@@ -149,7 +149,7 @@ def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
         "REP_QUICK_RETRY_SECONDS": [],
         "USER_AGENT": "OneBot/1.0",
         "SENT_AS": "TwoBot/1.0",
-        "DOWNLOADER_MIDDLEWARES": {"tests.store_spiders.SentAs": 600},
+        "DOWNLOADER_MIDDLEWARES": {"tests.cache.spiders.SentAs": 600},
     }
     with Site({"/robots.txt": answer}) as site:
         origin = Origin.of(site.url("/"))

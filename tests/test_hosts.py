@@ -1,4 +1,4 @@
-"""Which hosts belong together, by the public suffix list that is installed."""
+"""Hosts of one site, by the installed public suffix list."""
 
 from __future__ import annotations
 
@@ -21,13 +21,13 @@ from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
         ("localhost", "127.0.0.1", False),
     ],
 )
-def test_scopes(host: str, other: str, same_site: bool) -> None:
+def test_scope_holds_hosts(host: str, other: str, same_site: bool) -> None:
     assert HostScope.ANY.holds(host, other)
     assert HostScope.SAME_SITE.holds(host, other) == same_site
     assert HostScope.SAME_HOST.holds(host, other) == (host == other)
 
 
-def test_seeding() -> None:
+def test_seeding_limits_each_origin() -> None:
     seeding = Seeding(2, HostScope.SAME_HOST)
     one, other = Origin("https", "a.example", 443), Origin("https", "b.example", 443)
     for url, answer in (

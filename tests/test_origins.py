@@ -1,4 +1,4 @@
-"""Origins found by what stands before the path are those that the protocol finds."""
+"""`origin_of` agrees with the protocol's `Origin.of`."""
 
 from __future__ import annotations
 
@@ -43,14 +43,14 @@ def outcome(find: object, url: str) -> object:
 @example(url="https://a.example/ ")
 @example(url=" https://a.example/")
 @example(url="http:///a.example/b")
-def test_the_same_as_by_the_protocol(url: str) -> None:
+def test_quick_origin_agrees_with_the_protocol(url: str) -> None:
     assert outcome(origin_of, url) == outcome(Origin.of, url)
     assert outcome(origin_of, url) == outcome(Origin.of, url), "now from memory"
 
 
 @pytest.mark.parametrize("octet", ["\x00", "\x1f", "\x7f", "\n"])
 @pytest.mark.parametrize("tail", ["{}", "a{}", "a?b={}c", "a#{}"])
-def test_a_base_that_is_known_does_not_clear_the_rest(octet: str, tail: str) -> None:
+def test_known_base_does_not_hide_a_bad_path(octet: str, tail: str) -> None:
     assert origin_of("https://a.example/a") == Origin("https", "a.example", 443)
     with pytest.raises(InvalidUri, match="control characters"):
         origin_of(f"https://a.example/{tail.format(octet)}")

@@ -1,4 +1,4 @@
-"""Entries for the tests of stores, and hypothesis strategies for any entry there is."""
+"""Entries for the tests of stores, and hypothesis strategies for entries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ BODY = b"User-agent: *\nDisallow: /private\n"
 
 
 def usual_key(origin: Origin | None) -> Key:
-    """The key of an origin for crawls that say nothing of who they are."""
+    """The key of an origin in a crawl with Scrapy's default User-Agent."""
     assert origin is not None
     return Key.under(origin, USER_AGENT)
 

@@ -38,14 +38,14 @@ def header_of(record: bytes) -> dict[str, Any]:
 
 @settings(max_examples=300)
 @given(entries)
-def test_what_goes_in_comes_out(entry: Entry) -> None:
+def test_entry_survives_encoding(entry: Entry) -> None:
     expected = entry
     decoded = decode(encode(entry), entry.origin)
     assert decoded == expected
 
 
 @given(entries, entries)
-def test_an_entry_of_another_origin_is_a_miss(entry: Entry, other: Entry) -> None:
+def test_entry_of_other_origin_is_a_miss(entry: Entry, other: Entry) -> None:
     decoded = decode(encode(entry), other.origin)
     assert decoded == (entry if entry.origin == other.origin else None)
 
@@ -61,12 +61,12 @@ def test_an_entry_of_another_origin_is_a_miss(entry: Entry, other: Entry) -> Non
         Key.under(ORIGIN, "", "9f"),
     ],
 )
-def test_near_origins_are_others(origin: Origin) -> None:
+def test_similar_origins_are_told_apart(origin: Origin) -> None:
     assert decode(encode(file_entry()), origin) is None
 
 
 @pytest.mark.parametrize("entry", [file_entry(), outage_entry()], ids=["file", "outage"])
-def test_an_octet_that_is_changed_makes_a_miss_or_no_difference(entry: Entry) -> None:
+def test_changed_octet_is_a_miss_or_harmless(entry: Entry) -> None:
     record = encode(entry)
     lots = random.Random(0)
     for position in range(len(record)):
@@ -77,7 +77,7 @@ def test_an_octet_that_is_changed_makes_a_miss_or_no_difference(entry: Entry) ->
 
 
 @pytest.mark.parametrize("entry", [file_entry(), outage_entry()], ids=["file", "outage"])
-def test_every_truncation_and_anything_appended_makes_a_miss(entry: Entry) -> None:
+def test_truncated_or_longer_record_is_a_miss(entry: Entry) -> None:
     record = encode(entry)
     assert [decode(record[:octets], ORIGIN) for octets in range(len(record))] == [None] * len(
         record
@@ -88,7 +88,7 @@ def test_every_truncation_and_anything_appended_makes_a_miss(entry: Entry) -> No
 
 @settings(max_examples=500)
 @given(st.binary(max_size=200))
-def test_any_octets_make_a_miss(octets: bytes) -> None:
+def test_random_octets_are_a_miss(octets: bytes) -> None:
     assert decode(octets, ORIGIN) is None
     assert decode(MAGIC + octets, ORIGIN) is None
     assert decode(forged(octets), ORIGIN) is None
@@ -107,7 +107,7 @@ _VALUES = st.recursive(
     st.sampled_from(["key", "copy", "outage", "event", "hops", "headers", "confirmed_at"]),
     _VALUES,
 )
-def test_a_header_of_any_values_never_raises(entry: Entry, name: str, value: Any) -> None:
+def test_odd_header_never_raises(entry: Entry, name: str, value: Any) -> None:
     """Whoever can write the file can forge a checksum; all he may get is a miss, or an entry."""
     header = header_of(encode(entry))
     part = header["copy"] or header["outage"]
@@ -132,7 +132,7 @@ def test_a_header_of_any_values_never_raises(entry: Entry, name: str, value: Any
         ("outage", "retry_at", float("nan")),
     ],
 )
-def test_values_that_no_entry_has_make_a_miss(part: str, name: str, value: Any) -> None:
+def test_impossible_values_are_a_miss(part: str, name: str, value: Any) -> None:
     record = encode(file_entry() if part == "copy" else outage_entry())
     header = header_of(record)
     header[part][name] = value
@@ -143,7 +143,7 @@ def test_values_that_no_entry_has_make_a_miss(part: str, name: str, value: Any) 
 @pytest.mark.parametrize(
     "magic", [b"REP\x01", b"REP\x03", b"rep\x01", b"\x01PER", b"\x80\x04}\x94"]
 )
-def test_another_version_is_a_miss(magic: bytes) -> None:
+def test_other_version_is_a_miss(magic: bytes) -> None:
     record = encode(file_entry())
     assert record.startswith(MAGIC)
     assert decode(magic + record[len(MAGIC) :], ORIGIN) is None
@@ -153,12 +153,12 @@ def test_another_version_is_a_miss(magic: bytes) -> None:
 
 
 @pytest.mark.parametrize("depth", [1_000, 200_000])
-def test_a_header_of_great_depth_is_a_miss(depth: int) -> None:
+def test_deep_header_is_a_miss(depth: int) -> None:
     assert decode(forged(b"[" * depth + b"]" * depth), ORIGIN) is None
 
 
 @pytest.mark.slow
-def test_a_bomb_is_a_miss_and_takes_little_memory() -> None:
+def test_deflate_bomb_is_a_miss_in_little_memory() -> None:
     zeros = zlib.compressobj(9)
     deflated = b"".join(zeros.compress(bytes(1 << 20)) for _ in range(512)) + zeros.flush()
     bomb = forged(header_of(encode(file_entry())), deflated)
@@ -169,25 +169,25 @@ def test_a_bomb_is_a_miss_and_takes_little_memory() -> None:
 
 
 class Trap:
-    """What a pickle would run."""
+    """A class that pickle would run."""
 
     def __reduce__(self) -> Any:
         return (pytest.fail, ("a record was unpickled",))
 
 
-def test_no_record_is_code() -> None:
+def test_record_is_never_run_as_code() -> None:
     trap = pickle.dumps(Trap())
     for record in (trap, forged(trap), forged(header_of(encode(file_entry())), trap)):
         assert decode(record, ORIGIN) is None
     assert b"pickle" not in encode(file_entry())
 
 
-def test_a_body_of_markup_costs_little() -> None:
+def test_markup_is_compressed() -> None:
     markup = file_entry(body=b"<html>" + b"<p>no such page</p>" * 10_000)
     assert len(encode(markup)) < 2000
 
 
-def test_a_lonely_surrogate_in_a_header_does_no_harm() -> None:
+def test_surrogate_in_a_header_survives() -> None:
     entry = file_entry()
     assert entry.known.copy is not None
     odd = dataclasses.replace(entry.known.copy, headers=(("x", "\udcff"),), hops=("http://\ud800",))
@@ -195,7 +195,7 @@ def test_a_lonely_surrogate_in_a_header_does_no_harm() -> None:
     assert decode(encode(entry), ORIGIN) == entry
 
 
-def test_what_newer_versions_write_is_passed_over() -> None:
+def test_unknown_fields_are_skipped() -> None:
     header = header_of(encode(file_entry()))
     header["copy"]["colour"] = header["wind"] = "of a later version"
     assert decode(forged(header, zlib.compress(BODY)), ORIGIN) == file_entry()
@@ -211,7 +211,7 @@ def test_what_newer_versions_write_is_passed_over() -> None:
         ["/robots.txt", 200, None, None, "many", "", "", False],
     ],
 )
-def test_steps_that_are_none_make_a_miss(row: Any) -> None:
+def test_invalid_steps_are_a_miss(row: Any) -> None:
     header = header_of(encode(file_entry()))
     header["copy"]["steps"] = [row]
     assert decode(forged(header, zlib.compress(BODY)), ORIGIN) is None

@@ -1,4 +1,4 @@
-"""What every store does: one suite for memory, SQLite, Redis and a class of a user's."""
+"""The contract of stores: one suite for memory, SQLite, Redis and a user's class."""
 
 from __future__ import annotations
 
@@ -34,15 +34,15 @@ from tests.redis_server import RedisServer, a_loop, redis_store
 
 Value = TypeVar("Value")
 
-NOW = float(int(time.time()))  # a store in Redis goes by a clock that no test can set
+NOW = float(int(time.time()))  # no test can set the clock of Redis
 _SECONDS = 15.0
 _BRIEF_SECONDS = 0.2
-_ANY = -math.inf  # of what is there, anything is fresh enough
+_ANY = -math.inf  # any stored entry is fresh enough
 _NOTHING = math.inf
 
 
 class PlainStore:
-    """The least that a user could write."""
+    """The shortest store that works."""
 
     def __init__(self, clock: Callable[[], float] = time.time) -> None:
         self.entries: dict[Origin, Entry] = {}
@@ -127,7 +127,7 @@ def store(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Store]:
 
 @pytest.fixture(params=_OURS)
 def timed(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[tuple[Store, list[float]]]:
-    """A store whose clock is a list of one number; Redis's can't be set."""
+    """A store with a clock that the test sets, a list of one number; Redis has its own clock."""
     clock = [NOW]
     with ExitStack() as undo:
         made = _OURS[request.param](tmp_path, undo, lambda: clock[0])
@@ -159,7 +159,7 @@ def is_busy(store: Store, origin: Origin = ORIGIN) -> bool:
 
 
 def known(store: Store, origin: Origin = ORIGIN) -> Entry | None:
-    """What a store has, wherever it has it."""
+    """The stored entry, also if it is not at hand."""
     found = claim(store, origin, _ANY)
     if isinstance(found, Leased):
         now(store.release(found.lease))
@@ -167,16 +167,16 @@ def known(store: Store, origin: Origin = ORIGIN) -> Entry | None:
 
 
 class TestClaims:
-    """One round trip: what is there, or a lease, or that another process has one."""
+    """One round trip: the entry, or a lease, or the wait for another process's lease."""
 
-    def test_what_holds_for_long_enough_is_found(self, store: Store) -> None:
+    def test_fresh_entry_is_found(self, store: Store) -> None:
         entry = file_entry(at=time.time())
         now(store.commit(entry, None))
         for fresh in (0.0, 80_000.0, _ANY):
             assert claim(store, fresh=fresh) == Found(entry)
         assert not is_busy(store), "no lease was given"
 
-    def test_what_does_not_comes_with_the_lease(self, store: Store) -> None:
+    def test_lease_comes_with_the_old_entry(self, store: Store) -> None:
         entry = file_entry(at=time.time())
         now(store.commit(entry, None))
         for fresh in (90_000.0, _NOTHING):
@@ -185,14 +185,14 @@ class TestClaims:
             assert found.entry == entry
             now(store.release(found.lease))
 
-    def test_what_ran_out_comes_with_the_lease(self, store: Store) -> None:
+    def test_lease_comes_with_the_expired_entry(self, store: Store) -> None:
         entry = file_entry(at=time.time() - 90_000)
         now(store.commit(entry, None))
         found = claim(store)
         assert isinstance(found, Leased)
         assert found.entry == entry
 
-    def test_an_outage_holds_until_the_next_try(self, store: Store) -> None:
+    def test_outage_is_fresh_until_the_next_try(self, store: Store) -> None:
         outage = outage_entry(at=time.time())  # for 30 s
         now(store.commit(outage, None))
         assert claim(store, fresh=20.0) == Found(outage)
@@ -200,7 +200,7 @@ class TestClaims:
         assert isinstance(found, Leased)
         assert found.entry == outage
 
-    def test_who_must_wait_is_told_how_long_and_what_there_is(self, store: Store) -> None:
+    def test_busy_claim_has_the_wait_and_the_old_entry(self, store: Store) -> None:
         entry = file_entry(at=time.time() - 90_000)
         now(store.commit(entry, None))
         claimed(store)
@@ -210,18 +210,18 @@ class TestClaims:
             assert found.entry == entry
             assert _SECONDS - 5 < found.wait_seconds <= _SECONDS
 
-    def test_what_is_fresh_is_found_though_somebody_has_a_lease(self, store: Store) -> None:
+    def test_fresh_entry_is_found_during_a_lease(self, store: Store) -> None:
         claimed(store)
         entry = file_entry(at=time.time())
         now(store.commit(entry, None))
         assert claim(store) == Found(entry)
 
-    def test_of_two_that_claim_at_once_one_is_to_fetch(self, store: Store) -> None:
+    def test_one_of_many_claims_gets_the_lease(self, store: Store) -> None:
         futures = [store.claim(ORIGIN, seconds=_SECONDS, fresh_seconds=0.0) for _ in range(20)]
         kinds = sorted(type(now(future)).__name__ for future in futures)
         assert kinds == ["Busy"] * 19 + ["Leased"]
 
-    def test_what_is_at_hand_may_be_nothing(self, store: Store) -> None:
+    def test_peek_gives_the_entry_or_nothing(self, store: Store) -> None:
         entry = file_entry(at=time.time())
         now(store.commit(entry, None))
         assert store.peek(ORIGIN) in (None, entry)
@@ -231,31 +231,31 @@ class TestClaims:
 class TestEntries:
     """Keeping and finding."""
 
-    def test_nothing_is_there_at_first(self, store: Store) -> None:
+    def test_new_store_is_empty(self, store: Store) -> None:
         assert known(store) is None
 
     @pytest.mark.parametrize("entry", [file_entry(), outage_entry()], ids=["file", "outage"])
-    def test_what_is_committed_is_there(self, store: Store, entry: Entry) -> None:
+    def test_committed_entry_is_there(self, store: Store, entry: Entry) -> None:
         now(store.commit(entry, None))
         assert known(store) == entry
         assert known(store, OTHER) is None
 
-    def test_a_newer_one_replaces(self, store: Store) -> None:
+    def test_newer_entry_replaces(self, store: Store) -> None:
         now(store.commit(file_entry(at=NOW), None))
         now(store.commit(file_entry(at=NOW + 1, body=b"newer"), None))
         assert body_of(known(store)) == b"newer"
 
-    def test_an_older_one_does_not(self, store: Store) -> None:
+    def test_older_entry_does_not_replace(self, store: Store) -> None:
         now(store.commit(file_entry(at=NOW, body=b"newer"), None))
         now(store.commit(file_entry(at=NOW - 1), None))
         assert body_of(known(store)) == b"newer"
 
-    def test_one_of_the_same_instant_does(self, store: Store) -> None:
+    def test_entry_of_the_same_instant_replaces(self, store: Store) -> None:
         now(store.commit(file_entry(), None))
         now(store.commit(file_entry(body=b"again"), None))
         assert body_of(known(store)) == b"again"
 
-    def test_a_failure_is_newer_than_the_copy_before_it(self, store: Store) -> None:
+    def test_outage_replaces_the_copy_alone(self, store: Store) -> None:
         copy, outage = file_entry().known.copy, outage_entry(at=NOW + 1).known.outage
         now(store.commit(file_entry(), None))
         now(store.commit(Entry(ORIGIN, Knowledge(copy, outage)), None))
@@ -271,7 +271,7 @@ class TestEntries:
         found = [body_of(known(store, origin)) for origin in origins]
         assert found == [b"%d" % number for number in range(len(origins))]
 
-    def test_askers_are_kept_apart(self, store: Store) -> None:
+    def test_crawlers_are_kept_apart(self, store: Store) -> None:
         origin = Origin("http", "h", 80)
         keys = [
             *[Key.under(origin, "GoodBot/1.0"), Key.under(origin, "BadBot/1.0")],
@@ -291,54 +291,54 @@ class TestEntries:
         assert entry is not None
         assert entry.origin == keys[0]
 
-    def test_a_large_body(self, store: Store) -> None:
+    def test_large_body_is_kept(self, store: Store) -> None:
         now(store.commit(file_entry(body=b"#" * 512_001), None))
         assert body_of(known(store)) == b"#" * 512_001
 
 
 class TestLeases:
-    """One at a time, for a while."""
+    """One at a time, for a limited time."""
 
-    def test_one_at_a_time(self, store: Store) -> None:
+    def test_only_one_lease_is_given(self, store: Store) -> None:
         lease = claimed(store)
         assert lease.origin == ORIGIN
         assert time.time() + _SECONDS - 5 < lease.until <= time.time() + _SECONDS + 1
         assert is_busy(store)
         assert not is_busy(store, OTHER)
 
-    def test_committing_ends_it(self, store: Store) -> None:
+    def test_commit_ends_the_lease(self, store: Store) -> None:
         now(store.commit(file_entry(), claimed(store)))
         claimed(store)
 
-    def test_committing_what_is_too_old_ends_it_as_well(self, store: Store) -> None:
+    def test_commit_of_an_old_entry_ends_the_lease(self, store: Store) -> None:
         now(store.commit(file_entry(), None))
         now(store.commit(file_entry(at=NOW - 9), claimed(store)))
         claimed(store)
 
-    def test_committing_without_it_does_not(self, store: Store) -> None:
+    def test_commit_without_a_lease_ends_none(self, store: Store) -> None:
         claimed(store)
         now(store.commit(file_entry(), None))
         assert is_busy(store)
 
-    def test_releasing_ends_it_and_leaves_nothing(self, store: Store) -> None:
+    def test_release_leaves_an_empty_store_empty(self, store: Store) -> None:
         now(store.release(claimed(store)))
         assert known(store) is None
         claimed(store)
 
-    def test_releasing_it_leaves_what_is_there(self, store: Store) -> None:
+    def test_release_leaves_the_entry(self, store: Store) -> None:
         now(store.commit(file_entry(), None))
         now(store.release(claimed(store)))
         assert known(store) == file_entry()
         claimed(store)
 
-    def test_it_ends_by_itself(self, store: Store) -> None:
+    def test_lease_ends_without_a_holder(self, store: Store) -> None:
         first = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
         second = claimed(store)
         assert second.token != first.token
 
     @pytest.mark.parametrize("seconds", [30.0, 3600.0, 1e12, float("inf")])
-    def test_one_that_ends_later_than_any_could_is_not_believed(
+    def test_lease_with_an_impossible_end_is_ignored(
         self, timed: tuple[Store, list[float]], seconds: float
     ) -> None:
         """A clock was wrong when it was made, or is now."""
@@ -351,14 +351,14 @@ class TestLeases:
         clock[0] = NOW + 1
         assert is_busy(store)
 
-    def test_a_clock_may_be_set_back_a_little(self, timed: tuple[Store, list[float]]) -> None:
+    def test_clock_may_be_set_back_a_little(self, timed: tuple[Store, list[float]]) -> None:
         store, clock = timed
         clock[0] = NOW + 3
         claimed(store)
         clock[0] = NOW
         assert is_busy(store)
 
-    def test_to_the_second(self, timed: tuple[Store, list[float]]) -> None:
+    def test_lease_ends_on_time(self, timed: tuple[Store, list[float]]) -> None:
         store, clock = timed
         claimed(store)
         clock[0] = NOW + _SECONDS - 0.1
@@ -366,7 +366,7 @@ class TestLeases:
         clock[0] = NOW + _SECONDS
         assert not is_busy(store)
 
-    def test_renewing_lengthens_it(self, store: Store) -> None:
+    def test_renewal_extends_the_lease(self, store: Store) -> None:
         lease = claimed(store, seconds=_BRIEF_SECONDS)
         renewed = now(store.renew(lease, seconds=_SECONDS))
         assert renewed is not None
@@ -375,13 +375,13 @@ class TestLeases:
         time.sleep(1.5 * _BRIEF_SECONDS)
         assert is_busy(store)
 
-    def test_one_that_ran_out_can_be_renewed_while_nobody_else_took_it(self, store: Store) -> None:
+    def test_expired_lease_is_renewed_if_it_is_free(self, store: Store) -> None:
         lease = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
         assert now(store.renew(lease, seconds=_SECONDS)) is not None
         assert is_busy(store)
 
-    def test_the_wrong_token_does_nothing(self, store: Store) -> None:
+    def test_wrong_token_does_nothing(self, store: Store) -> None:
         stolen = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
         holder = claimed(store)
@@ -391,7 +391,7 @@ class TestLeases:
         assert is_busy(store)
         assert now(store.renew(holder, seconds=_SECONDS)) is not None
 
-    def test_a_holder_that_was_succeeded_has_no_right_to_commit(self, store: Store) -> None:
+    def test_former_holder_cannot_commit(self, store: Store) -> None:
         late = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
         successor = claimed(store)
@@ -403,19 +403,19 @@ class TestLeases:
         assert now(store.commit(file_entry(at=NOW + 99, body=b"late"), late)) is False
         assert known(store) == file_entry(at=NOW + 1), "nor once the successor is done"
 
-    def test_one_that_ran_out_gives_the_right_while_nobody_else_took_it(self, store: Store) -> None:
+    def test_expired_lease_commits_if_it_is_free(self, store: Store) -> None:
         lease = claimed(store, seconds=_BRIEF_SECONDS)
         time.sleep(1.5 * _BRIEF_SECONDS)
         assert now(store.commit(file_entry(at=NOW + 99), lease)) is True
         assert known(store) == file_entry(at=NOW + 99)
 
-    def test_a_lease_gives_the_right_over_what_a_wrong_clock_made(self, store: Store) -> None:
+    def test_leased_entry_replaces_one_of_a_wrong_clock(self, store: Store) -> None:
         """Else an entry from the future would stay until then, and its site be asked each time."""
         now(store.commit(file_entry(at=NOW + 80_000, body=b"of tomorrow"), None))
         assert now(store.commit(file_entry(), claimed(store))) is True
         assert known(store) == file_entry()
 
-    def test_what_has_ended_cannot_be_renewed_nor_ended_again(self, store: Store) -> None:
+    def test_ended_lease_stays_ended(self, store: Store) -> None:
         lease = claimed(store)
         now(store.release(lease))
         now(store.release(lease))
@@ -423,7 +423,7 @@ class TestLeases:
 
 
 class TestBrowsing:
-    """What a store can do besides, if it says so; ours both do."""
+    """The methods for `scrapy rep cache`, in stores that have them."""
 
     @pytest.fixture
     def browsable(self, store: Store) -> Browsable:
@@ -433,17 +433,17 @@ class TestBrowsing:
         assert isinstance(store, Browsable)
         return store
 
-    def test_nothing_at_first(self, browsable: Browsable) -> None:
+    def test_new_store_has_no_keys(self, browsable: Browsable) -> None:
         assert browsable.keys() == []
 
-    def test_origins_by_their_text(self, store: Store, browsable: Browsable) -> None:
+    def test_keys_are_sorted(self, store: Store, browsable: Browsable) -> None:
         origins = [ORIGIN, OTHER, Origin("http", "::1", 8080), Origin("ftp", "h.", 21)]
         for origin in origins:
             now(store.commit(file_entry(origin), None))
         now(store.commit(outage_entry(at=NOW + 1), None))
         assert browsable.keys() == sorted(map(key_of, origins), key=str)
 
-    def test_keys_are_those_that_were_committed(self, store: Store, browsable: Browsable) -> None:
+    def test_keys_keep_their_fields(self, store: Store, browsable: Browsable) -> None:
         keys = [Key.under(OTHER, "A [x]"), Key.under(OTHER, "\udcff", "x"), Key.under(ORIGIN, "A")]
         keys.append(Key.under(ORIGIN, "A", path="/.well-known/tdmrep.json"))
         for key in keys:
@@ -452,14 +452,14 @@ class TestBrowsing:
         assert now(browsable.forget(keys[0])) is True
         assert browsable.keys() == sorted(keys[1:], key=str)
 
-    def test_looking(self, store: Store, browsable: Browsable) -> None:
+    def test_look_gives_the_entry(self, store: Store, browsable: Browsable) -> None:
         assert now(browsable.look(ORIGIN)) is None
         old = file_entry(at=NOW - 90_000)
         now(store.commit(old, None))
         assert now(browsable.look(ORIGIN)) == old
         assert now(browsable.look(OTHER)) is None
 
-    def test_forgetting(self, store: Store, browsable: Browsable) -> None:
+    def test_forget_deletes_the_entry(self, store: Store, browsable: Browsable) -> None:
         now(store.commit(file_entry(), None))
         now(store.commit(file_entry(OTHER), None))
         assert now(browsable.forget(ORIGIN)) is True
@@ -467,7 +467,7 @@ class TestBrowsing:
         assert known(store) is None
         assert browsable.keys() == [key_of(OTHER)]
 
-    def test_what_was_forgotten_can_be_learnt_again(
+    def test_forgotten_entry_can_be_committed_again(
         self, store: Store, browsable: Browsable
     ) -> None:
         now(store.commit(file_entry(at=NOW), None))
@@ -475,14 +475,12 @@ class TestBrowsing:
         now(store.commit(file_entry(at=NOW - 9), None))
         assert known(store) == file_entry(at=NOW - 9)
 
-    def test_leases_are_not_touched(self, store: Store, browsable: Browsable) -> None:
+    def test_forget_leaves_leases(self, store: Store, browsable: Browsable) -> None:
         claimed(store)
         assert now(browsable.forget(ORIGIN)) is False
         assert is_busy(store)
 
-    def test_the_lease_of_what_is_forgotten_gives_the_right_to_commit(
-        self, store: Store, browsable: Browsable
-    ) -> None:
+    def test_lease_survives_forget(self, store: Store, browsable: Browsable) -> None:
         now(store.commit(file_entry(at=NOW), None))
         lease = claimed(store)
         assert now(browsable.forget(ORIGIN)) is True

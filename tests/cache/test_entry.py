@@ -1,4 +1,4 @@
-"""An entry: when the newest of it was learnt, how long nobody needs to ask, and its key."""
+"""Entries: when they changed, how long they are fresh, and their keys."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _EARLIER = outage_entry(at=500.0).known.outage
         (Knowledge(_COPY, _EARLIER), 1000.0, 530.0),
     ],
 )
-def test_its_times(known: Knowledge, changed_at: float, fresh_until: float) -> None:
+def test_times_of_an_entry(known: Knowledge, changed_at: float, fresh_until: float) -> None:
     entry = Entry(ORIGIN, known)
     assert (entry.changed_at, entry.fresh_until) == (changed_at, fresh_until)
     shifted = entry.shifted(7.0)
@@ -36,7 +36,7 @@ def test_its_times(known: Knowledge, changed_at: float, fresh_until: float) -> N
     assert shifted.shifted(-7.0) == entry
 
 
-def test_each_time_is_shifted() -> None:
+def test_every_time_is_shifted() -> None:
     shifted = Entry(ORIGIN, Knowledge(_COPY, _LATER)).shifted(7.0).known
     assert shifted.copy is not None
     assert shifted.outage is not None
@@ -44,7 +44,7 @@ def test_each_time_is_shifted() -> None:
     assert (shifted.outage.since, shifted.outage.failed_at) == (2007.0, 2007.0)
 
 
-def test_keys() -> None:
+def test_key_has_a_text() -> None:
     key = Key.under(ORIGIN, "Bot/1.0", "9f")
     assert key_of(key) is key
     assert key_of(ORIGIN) == Key.under(ORIGIN)
@@ -64,6 +64,6 @@ def test_keys_of_another_file() -> None:
 @pytest.mark.parametrize(
     "fields", [[], ["a"], [str(ORIGIN), "a", "", "/b", "c"], [str(ORIGIN), "a", ""], 7, None]
 )
-def test_what_is_no_key(fields: Any) -> None:
+def test_other_fields_are_not_a_key(fields: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         Key.read(fields)

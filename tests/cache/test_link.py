@@ -1,4 +1,4 @@
-"""The connection to Redis, with a real server: what waits, what is an outage, what comes back."""
+"""The connection to Redis, with a real server: waiting, outages and their end."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def warnings(caplog: pytest.LogCaptureFixture) -> list[str]:
 class TestScripts:
     """By their digest, with what they need."""
 
-    def test_one_that_redis_forgot_is_loaded_again(self, redis_server: RedisServer) -> None:
+    def test_forgotten_script_is_loaded_again(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             async with opened(redis_server.url) as link:
                 assert await link.run(_ECHO, [], ["a"]) == b"a"
@@ -59,7 +59,7 @@ class TestScripts:
 
         in_a_loop(work)
 
-    def test_an_error_of_one_is_nobody_else_s(
+    def test_error_of_a_script_stays_with_its_caller(
         self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work() -> None:
@@ -77,10 +77,10 @@ class TestScripts:
         in_a_loop(work)
         assert len(warnings(caplog)) == 1
 
-    def test_a_replica_that_takes_no_writes_is_left_for_the_master(
+    def test_read_only_replica_is_left_for_the_master(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """After a failover, the same name leads to another server: connections are made anew."""
+        """After a failover, the same name leads to another server, so the link connects again."""
 
         async def work(server: RedisServer) -> None:
             write = Script("return redis.call('SET', KEYS[1], 'x', 'PX', 9)")
@@ -103,8 +103,8 @@ class TestScripts:
         (words,) = warnings(caplog)
         assert "ReadOnly" in words
 
-    def test_many_at_once_wait_for_few_connections(self, redis_server: RedisServer) -> None:
-        """Back-pressure is a queue: nothing fails, whatever is asked for at once."""
+    def test_calls_wait_for_a_free_connection(self, redis_server: RedisServer) -> None:
+        """Calls beyond the number of connections wait, and none fails."""
 
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
@@ -121,7 +121,7 @@ class TestScripts:
 class TestCancelling:
     """Nobody is given the reply of another."""
 
-    def test_a_cancelled_call_takes_nothing_with_it(self, redis_server: RedisServer) -> None:
+    def test_cancelled_call_leaves_others(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
                 line.delay_seconds = 0.03
@@ -139,7 +139,7 @@ class TestCancelling:
 
         in_a_loop(work)
 
-    def test_a_reply_that_comes_too_late_is_nobody_s(self, redis_server: RedisServer) -> None:
+    def test_late_reply_is_dropped(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
                 async with opened(line.url, 0.25) as link:
@@ -159,7 +159,7 @@ class TestCancelling:
 class TestOutages:
     """Every call fails at once; one warning each way; it comes back by itself."""
 
-    def test_half_open_lets_one_probe_through(self) -> None:
+    def test_outage_sends_one_probe_at_a_time(self) -> None:
         async def work(server: RedisServer) -> None:
             with SlowLine(server.port) as line:
                 async with opened(line.url) as link:
@@ -177,7 +177,7 @@ class TestOutages:
         with RedisServer() as server:
             in_a_loop(lambda: work(server))
 
-    def test_a_blip_is_waited_for_and_no_warning(
+    def test_short_outage_is_waited_for_without_a_warning(
         self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work() -> None:
@@ -194,7 +194,7 @@ class TestOutages:
         in_a_loop(work)
         assert warnings(caplog) == []
 
-    def test_a_longer_outage_is_not_waited_for(self) -> None:
+    def test_longer_outage_is_not_waited_for(self) -> None:
         async def work() -> None:
             async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
                 with pytest.raises(LinkDownError):
@@ -207,7 +207,7 @@ class TestOutages:
 
         in_a_loop(work)
 
-    def test_an_event_loop_that_was_held_up_is_no_outage(self, redis_server: RedisServer) -> None:
+    def test_blocked_event_loop_is_no_outage(self, redis_server: RedisServer) -> None:
         """A spider's callback may take longer than Redis has time."""
 
         async def work() -> None:
@@ -223,7 +223,7 @@ class TestOutages:
 
         in_a_loop(work)
 
-    def test_a_busy_server_that_never_answers_is_an_outage_though_the_loop_is_held_up(
+    def test_silent_server_is_an_outage_in_a_blocked_loop(
         self,
     ) -> None:
         async def work(server: RedisServer) -> None:
@@ -240,7 +240,7 @@ class TestOutages:
         with RedisServer() as server:
             in_a_loop(lambda: work(server))
 
-    def test_a_connection_that_redis_closed_while_it_was_idle(
+    def test_closed_idle_connection_is_replaced(
         self, redis_server: RedisServer, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work() -> None:
@@ -258,7 +258,7 @@ class TestOutages:
 class TestPasswords:
     """In the URL, and nowhere else."""
 
-    def test_a_wrong_one_is_told_as_an_outage_with_its_reason(
+    def test_wrong_password_is_an_outage_with_its_reason(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work(server: RedisServer) -> None:
@@ -277,7 +277,7 @@ class TestPasswords:
 
 
 class TestReasons:
-    """What is wrong is said, with what helps."""
+    """Errors name the cause and the fix."""
 
     @pytest.mark.parametrize(
         ("change", "reason", "advice"),
@@ -288,7 +288,7 @@ class TestReasons:
             (("redis:", "rediss:"), "no TLS connection in 0.6 seconds (REP_", "use redis:// for a"),
         ],
     )
-    def test_of_a_server_that_answers(
+    def test_refusal_of_the_server_has_advice(
         self, change: tuple[str, str], reason: str, advice: str
     ) -> None:
         async def work(url: str) -> None:
@@ -304,7 +304,7 @@ class TestReasons:
         with RedisServer(requirepass="secret") as server:
             in_a_loop(lambda: work(server.url.replace(*change)))
 
-    def test_of_a_slow_one(self, redis_server: RedisServer) -> None:
+    def test_slow_server_has_advice(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             with SlowLine(redis_server.port) as line:
                 line.delay_seconds = 0.3
@@ -319,11 +319,11 @@ class TestReasons:
 
         in_a_loop(work)
 
-    def test_an_unknown_option(self) -> None:
+    def test_unknown_option_is_named(self) -> None:
         with pytest.raises(ConfigurationError, match="there is no option 'foo'"):
             Link("redis://localhost/0?foo=1")
 
-    def test_a_long_outage_is_told_again(
+    def test_long_outage_is_logged_again(
         self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         monkeypatch.setattr("scrapy_rep.cache.link._REPEAT_SECONDS", 0.3)
@@ -341,7 +341,7 @@ class TestReasons:
 class TestClosing:
     """With its last user."""
 
-    def test_the_last_of_its_users_closes_it(self, redis_server: RedisServer) -> None:
+    def test_last_user_closes_the_link(self, redis_server: RedisServer) -> None:
         async def work() -> None:
             link = Link(redis_server.url)
             link.open()
@@ -359,8 +359,8 @@ class TestClosing:
 
         in_a_loop(work)
 
-    def test_while_redis_does_not_answer(self) -> None:
-        """What waits gets an error, and not another moment each."""
+    def test_link_closes_during_an_outage(self) -> None:
+        """Waiting calls get an error at once."""
 
         async def work(server: RedisServer) -> None:
             link = Link(server.url)
@@ -380,6 +380,6 @@ class TestClosing:
 
 
 @pytest.mark.parametrize("url", ["http://localhost", "localhost:6379", "redis://h/0?db=x"])
-def test_a_wrong_url_is_said_at_the_start(url: str) -> None:
+def test_wrong_url_stops_the_start(url: str) -> None:
     with pytest.raises(ConfigurationError, match="REP_REDIS_URL"):
         Link(url)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from scrapy_rep.cache.memory import Lru
 
 
-def test_the_least_recently_used_go_first() -> None:
+def test_least_recently_used_value_is_evicted() -> None:
     kept: Lru[str, str] = Lru(limit_octets=30)
     for key in "abc":
         kept.put(key, key.upper(), 10)
@@ -16,21 +16,21 @@ def test_the_least_recently_used_go_first() -> None:
     assert kept.evicted_count == 1
 
 
-def test_putting_a_key_again_replaces_what_it_cost() -> None:
+def test_second_put_replaces_the_size() -> None:
     kept: Lru[str, str] = Lru(limit_octets=30)
     kept.put("a", "A", 10)
     kept.put("a", "B", 25)
     assert (kept.get("a"), kept.octets, len(kept)) == ("B", 25, 1)
 
 
-def test_the_last_value_stays_however_large() -> None:
+def test_last_value_stays_at_any_size() -> None:
     kept: Lru[str, str] = Lru(limit_octets=30)
     kept.put("a", "A", 10)
     kept.put("b", "B", 100)
     assert (kept.get("a"), kept.get("b")) == (None, "B")
 
 
-def test_dropping() -> None:
+def test_dropped_value_is_gone() -> None:
     kept: Lru[str, str] = Lru(limit_octets=30)
     kept.put("a", "A", 10)
     kept.drop("a")
@@ -46,7 +46,7 @@ def test_many_values_stay_within_the_limit() -> None:
     assert len(kept) + kept.evicted_count == 10_000
 
 
-def test_a_few_large_values_do_not_evict_the_others() -> None:
+def test_large_values_evict_each_other() -> None:
     kept: Lru[str, int] = Lru(limit_octets=100_000)
     for number in range(45):
         kept.put(f"small{number}", number, 300)
@@ -57,7 +57,7 @@ def test_a_few_large_values_do_not_evict_the_others() -> None:
     assert kept.get("large499") == 499
 
 
-def test_one_that_is_larger_than_all_evicts_no_small_one() -> None:
+def test_huge_value_evicts_no_small_one() -> None:
     kept: Lru[str, int] = Lru(limit_octets=100_000)
     for number in range(45):
         kept.put(f"small{number}", number, 300)
@@ -69,7 +69,7 @@ def test_one_that_is_larger_than_all_evicts_no_small_one() -> None:
     assert len(kept) == 46
 
 
-def test_large_values_use_what_nobody_else_needs() -> None:
+def test_large_values_use_free_room() -> None:
     kept: Lru[str, int] = Lru(limit_octets=100_000)
     for number in range(10):
         kept.put(f"large{number}", number, 9_500)
@@ -81,7 +81,7 @@ def test_large_values_use_what_nobody_else_needs() -> None:
     assert sum(kept.get(f"large{number}") is not None for number in range(10)) >= 4
 
 
-def test_what_was_got_last_is_no_other() -> None:
+def test_last_is_the_value_of_the_last_get() -> None:
     """It is remembered, and must be forgotten with whatever changes."""
     kept: Lru[str, str] = Lru(limit_octets=30)
     kept.put("a", "A", 10)
@@ -96,7 +96,7 @@ def test_what_was_got_last_is_no_other() -> None:
     assert kept.get("d") is None
 
 
-def test_getting_another_in_between() -> None:
+def test_last_changes_with_each_get() -> None:
     kept: Lru[str, str] = Lru(limit_octets=30)
     for key in "abc":
         kept.put(key, key.upper(), 10)

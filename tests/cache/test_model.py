@@ -1,4 +1,4 @@
-"""The SQLite store gives what the store in memory gives, whatever is asked of it, in any order."""
+"""The SQLite store returns the same as the store in memory, in any order of calls."""
 
 from __future__ import annotations
 
@@ -120,7 +120,7 @@ class _Run:
 
 
 @pytest.mark.parametrize("seed", range(60))
-def test_it_gives_the_same(tmp_path: Path, seed: int) -> None:
+def test_sqlite_agrees_with_memory(tmp_path: Path, seed: int) -> None:
     run = _Run(tmp_path / "robots.sqlite", random.Random(seed))
     with closing(run.stores[0]), closing(run.stores[1]):
         for _ in range(_STEPS):

@@ -1,4 +1,4 @@
-"""Several processes on one store: nothing is lost, nothing is torn, nobody asks twice."""
+"""Several processes on one store: no entry is lost or torn, and no file is fetched twice."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def wait_until_each_has_written(logs: Sequence[Path], counts: Sequence[int]) -> 
 
 
 @pytest.mark.slow
-def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+def test_kill_9_loses_no_acknowledged_entry(tmp_path: Path) -> None:
     path, lots = tmp_path / "robots.sqlite", random.Random(9)
     logs = [tmp_path / f"log-{writer}" for writer in range(_WRITERS)]
     until, end = Pipe(duplex=False)

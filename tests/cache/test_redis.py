@@ -1,4 +1,4 @@
-"""The store in Redis, beyond what every store does: what is in there, clocks, outages."""
+"""The store in Redis beyond the contract: its keys, clocks and outages."""
 
 from __future__ import annotations
 
@@ -85,9 +85,9 @@ def script_count(server: RedisServer) -> int:
 
 
 class TestRecords:
-    """What is in Redis: octets of the codec, each origin's under its own hash tag."""
+    """Redis holds octets of the codec, under one hash tag for each origin."""
 
-    def test_a_record_is_of_the_codec(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_record_is_written_by_the_codec(self, redis_server: RedisServer, made: Maker) -> None:
         key = Key.under(ORIGIN, "Bot/1.0", "9f")
         entry = fresh_entry(key)
         made(redis_server.url).commit(entry, None).result()
@@ -99,7 +99,7 @@ class TestRecords:
         assert record[16:].startswith(MAGIC)
         assert record[16:] == encode(entry)
 
-    def test_everything_has_an_end(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_every_key_has_a_time_to_live(self, redis_server: RedisServer, made: Maker) -> None:
         store = made(redis_server.url)
         store.commit(fresh_entry(), leased(store)).result()
         store.commit(file_entry(Key.under(ORIGIN, "A"), at=0.0), None).result()
@@ -122,7 +122,7 @@ class TestRecords:
             ["a", "list"],
         ],
     )
-    def test_what_is_no_record_is_a_miss_and_is_replaced(
+    def test_invalid_record_is_a_miss_and_is_replaced(
         self, redis_server: RedisServer, made: Maker, value: Any
     ) -> None:
         store = made(redis_server.url)
@@ -143,7 +143,7 @@ class TestRecords:
         "value",
         [b"", b"soon", struct.pack(">d", 9e9) + b"theirs", struct.pack(">d", math.nan), ["a"]],
     )
-    def test_what_is_no_lease_holds_nobody_up(
+    def test_invalid_lease_is_ignored(
         self, redis_server: RedisServer, made: Maker, value: Any
     ) -> None:
         store = made(redis_server.url)
@@ -155,9 +155,7 @@ class TestRecords:
         lease = leased(store)
         assert store.commit(fresh_entry(), lease).result() is True
 
-    def test_what_others_keep_there_is_not_listed(
-        self, redis_server: RedisServer, made: Maker
-    ) -> None:
+    def test_foreign_keys_are_not_listed(self, redis_server: RedisServer, made: Maker) -> None:
         store = made(redis_server.url)
         with redis_server.client() as client:
             for name in (
@@ -172,7 +170,7 @@ class TestRecords:
         store.commit(fresh_entry(OTHER), None).result()
         assert store.keys() == [Key.under(OTHER)]
 
-    def test_many_are_listed(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_many_keys_are_listed(self, redis_server: RedisServer, made: Maker) -> None:
         store = made(redis_server.url)
         keys = [Key.under(Origin("http", f"h{number}", 80), "Bot") for number in range(1500)]
         for future in [store.commit(fresh_entry(key), None) for key in keys]:
@@ -183,7 +181,7 @@ class TestRecords:
 class TestLocalTier:
     """A warm worker does not ask Redis."""
 
-    def test_what_redis_had_is_at_hand_from_then_on(
+    def test_entry_of_redis_stays_in_the_local_tier(
         self, redis_server: RedisServer, made: Maker
     ) -> None:
         one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
@@ -198,7 +196,7 @@ class TestLocalTier:
             assert two.peek(ORIGIN) == entry
         assert script_count(redis_server) == before + 1
 
-    def test_where_redis_was_emptied_the_copy_at_hand_comes_with_the_lease(
+    def test_local_copy_comes_with_the_lease_of_an_emptied_redis(
         self, redis_server: RedisServer, made: Maker
     ) -> None:
         store = made(redis_server.url, memory())
@@ -209,7 +207,7 @@ class TestLocalTier:
         assert isinstance(found, Leased)
         assert found.entry == old
 
-    def test_one_that_fails_costs_a_round_trip_and_a_warning(
+    def test_failed_local_tier_costs_a_round_trip_and_a_warning(
         self, redis_server: RedisServer, made: Maker, caplog: pytest.LogCaptureFixture
     ) -> None:
         class Broken(MemoryStore):
@@ -231,7 +229,7 @@ class TestClocks:
     """Redis's decides; a worker's may be wrong."""
 
     @pytest.mark.parametrize("ahead", [-3 * _DAY, -400.0, 400.0, 3 * _DAY])
-    def test_a_worker_whose_clock_is_wrong(
+    def test_worker_with_a_wrong_clock_shares_entries(
         self, redis_server: RedisServer, made: Maker, ahead: float
     ) -> None:
         right = made(redis_server.url, memory())
@@ -248,7 +246,7 @@ class TestClocks:
         assert copy.fresh_until == pytest.approx(time.time() + _DAY, abs=5)
 
     @pytest.mark.parametrize("ahead", [-3 * _DAY, 3 * _DAY])
-    def test_what_it_reads_is_by_its_own_clock(
+    def test_entry_is_read_by_the_own_clock(
         self, redis_server: RedisServer, made: Maker, ahead: float
     ) -> None:
         right = made(redis_server.url, memory())
@@ -262,10 +260,10 @@ class TestClocks:
 
 
 class TestOutages:
-    """A miss, and never an answer; what was learnt meanwhile is in Redis afterwards."""
+    """An outage is a miss, and its answers are in Redis afterwards."""
 
     @pytest.mark.slow
-    def test_the_local_tier_takes_its_place(
+    def test_local_tier_serves_an_outage(
         self, own: RedisServer, made: Maker, tmp_path: Path
     ) -> None:
         """Workers of one machine share it: one of them fetches."""
@@ -286,7 +284,7 @@ class TestOutages:
         third = made(own.url)
         until(lambda: third.look(ORIGIN).result() == entry)
 
-    def test_without_a_local_tier_it_is_an_error(self, own: RedisServer, made: Maker) -> None:
+    def test_outage_without_a_local_tier_is_an_error(self, own: RedisServer, made: Maker) -> None:
         store = made(own.url)
         lease = leased(store)
         own.kill()
@@ -299,7 +297,7 @@ class TestOutages:
         own.start()
         until(lambda: not isinstance(_tried(store), StoreError))
 
-    def test_what_is_newer_in_redis_stays(self, own: RedisServer, made: Maker) -> None:
+    def test_newer_entry_in_redis_stays(self, own: RedisServer, made: Maker) -> None:
         with SlowLine(own.port) as line:
             cut_off, other = made(line.url, memory()), made(own.url, memory())
             leased(cut_off, OTHER)
@@ -313,7 +311,7 @@ class TestOutages:
             assert other.look(ORIGIN).result() == new
             assert claim(cut_off) == Found(new)
 
-    def test_frozen(self, own: RedisServer, made: Maker) -> None:
+    def test_frozen_redis_is_an_outage(self, own: RedisServer, made: Maker) -> None:
         store = made(own.url, memory())
         theirs = leased(store, OTHER)
         own.freeze()
@@ -330,9 +328,7 @@ class TestOutages:
         assert body_of(store.look(OTHER).result()) == BODY
 
     @pytest.mark.slow
-    def test_a_lease_that_cannot_be_renewed_counts_until_its_end(
-        self, own: RedisServer, made: Maker
-    ) -> None:
+    def test_lease_lasts_to_its_end_in_an_outage(self, own: RedisServer, made: Maker) -> None:
         store = made(own.url, memory())
         found = store.claim(ORIGIN, seconds=4.0, fresh_seconds=0.0).result()
         assert isinstance(found, Leased)
@@ -341,7 +337,7 @@ class TestOutages:
         time.sleep(4.0)
         assert store.renew(found.lease, seconds=4.0).result() is None
 
-    def test_emptied_while_a_lease_is_held(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_lease_survives_an_emptied_redis(self, redis_server: RedisServer, made: Maker) -> None:
         one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
         lease = leased(one)
         redis_server.flush()
@@ -349,7 +345,9 @@ class TestOutages:
         assert one.commit(entry, lease).result() is True
         assert claim(two) == Found(entry)
 
-    def test_emptied_and_taken_over(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_emptied_redis_gives_the_lease_to_another(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
         one, two = made(redis_server.url, memory()), made(redis_server.url, memory())
         late = leased(one)
         redis_server.flush()
@@ -359,7 +357,7 @@ class TestOutages:
         assert one.peek(ORIGIN) is None
         assert two.commit(fresh_entry(), successor).result() is True
 
-    def test_a_full_redis_refuses_and_nothing_is_lost(
+    def test_full_redis_loses_no_entry(
         self, own: RedisServer, made: Maker, caplog: pytest.LogCaptureFixture
     ) -> None:
         store = made(own.url, memory())
@@ -378,9 +376,7 @@ class TestOutages:
         assert len(told) == 1
         assert "OutOfMemory" in told[0]
 
-    def test_replies_of_a_moment_are_lost_and_nothing_is_done_twice(
-        self, redis_server: RedisServer, made: Maker
-    ) -> None:
+    def test_lost_replies_repeat_no_work(self, redis_server: RedisServer, made: Maker) -> None:
         """The scripts ran: the lease is this worker's own, and so is the entry."""
         with SlowLine(redis_server.port) as line:
             store = made(line.url, memory())
@@ -396,7 +392,7 @@ class TestOutages:
             assert isinstance(store._local, MemoryStore)
             assert not store._local._leases, "nor was it leased there"
 
-    def test_replies_that_are_swallowed(self, redis_server: RedisServer, made: Maker) -> None:
+    def test_silent_redis_is_an_outage(self, redis_server: RedisServer, made: Maker) -> None:
         with SlowLine(redis_server.port) as line:
             store = made(line.url, memory())
             leased(store, OTHER)
@@ -412,7 +408,7 @@ class TestOutages:
 def _while_replies_are_lost(line: SlowLine, start: Callable[[], Future[Value]]) -> Value:
     line.swallows = True
     future = start()
-    time.sleep(0.15)  # the script has run, and nobody has given up
+    time.sleep(0.15)  # the script has run, and the caller still waits
     line.swallows = False
     return future.result(20)
 

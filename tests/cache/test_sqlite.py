@@ -1,4 +1,4 @@
-"""The SQLite store on its own ground: files that are large, broken, locked, full or forbidden."""
+"""The SQLite store: files that are large, damaged, locked, full or forbidden."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def fill(store: SqliteStore, count: int, octets: int = 10, first: int = 0) -> No
 
 
 def at_rest(store: SqliteStore) -> None:
-    """Wait for what is queued."""
+    """Wait until all entries are written."""
     store.forget(Origin("http", "nothing", 80)).result(20)
 
 
@@ -80,13 +80,13 @@ def leased(store: SqliteStore, origin: Origin = ORIGIN) -> Lease:
 
 
 def held(path: Path) -> FileLock:
-    """What another process holds while it opens the file."""
+    """The lock of a process that opens the file."""
     return FileLock(path.with_name(path.name + ".lock"))
 
 
 @contextmanager
 def locked(path: Path) -> Iterator[None]:
-    """Another process writes meanwhile."""
+    """Another process holds the lock of the file."""
     with closing(sqlite3.connect(path, isolation_level=None)) as other:
         other.execute("begin immediate")
         yield
@@ -104,7 +104,7 @@ def aside(path: Path) -> list[Path]:
 
 
 def spoilt(path: Path) -> bytes:
-    """What a file holds once its second half, behind the inner pages, is overwritten in place."""
+    """Overwrite the second half of a file, behind the inner pages; return the new octets."""
     half = path.stat().st_size // 2
     with path.open("r+b") as file:
         file.seek(half)
@@ -115,7 +115,7 @@ def spoilt(path: Path) -> bytes:
 class TestLife:
     """Opening, sharing, closing."""
 
-    def test_the_tables_of_another_version_are_left_alone(self, path: Path) -> None:
+    def test_tables_of_other_versions_stay(self, path: Path) -> None:
         with closing(sqlite3.connect(path)) as newer:
             newer.execute("create table files_4 (origin text, whatever blob)")
             newer.execute("insert into files_4 values ('http://h', x'00')")
@@ -132,14 +132,14 @@ class TestLife:
         "record",
         [b"", b"REP\x01whatever", "text", 5, b"\0" * 99, encode(file_entry(OTHER))],
     )
-    def test_a_record_that_cannot_be_read_is_a_miss(self, path: Path, record: object) -> None:
+    def test_unreadable_record_is_a_miss(self, path: Path, record: object) -> None:
         with opened(path) as store:
             _put(path, ORIGIN, record)
             assert store.peek(ORIGIN) is None
             store.commit(file_entry(), None).result()
             assert store.peek(ORIGIN) == file_entry()
 
-    def test_a_lease_is_no_entry_to_those_who_only_read(self, path: Path) -> None:
+    def test_readers_see_no_leases(self, path: Path) -> None:
         with opened(path) as store:
             leased(store, OTHER)
             store.commit(file_entry(), None).result()
@@ -148,15 +148,15 @@ class TestLife:
             assert [*sqlite.read_entries(path, first, stop)] == [store.peek(key_of(ORIGIN))]
 
     @pytest.mark.parametrize("key", ["cast(x'ff80' as text)", "x'00ff'", "null", "7"])
-    def test_a_key_that_nobody_wrote_hides_no_other(self, path: Path, key: str) -> None:
+    def test_foreign_key_hides_no_other(self, path: Path, key: str) -> None:
         with opened(path) as store:
             store.commit(file_entry(), None).result()
             with closing(sqlite3.connect(path, isolation_level=None)) as plain:
                 plain.execute(f"insert into files_3 (key, record) values ({key}, x'00')")
             assert store.keys() == [key_of(ORIGIN)]
 
-    def test_a_store_that_is_closed_is_no_damaged_one(self, path: Path) -> None:
-        """What is under way when a crawl ends may still look: a miss, or `StoreError`."""
+    def test_closed_store_is_not_taken_for_damaged(self, path: Path) -> None:
+        """Work that outlives the crawl gets `StoreError`."""
         store = SqliteStore(path, LARGE)
         store.commit(file_entry(), None).result()
         store.close()
@@ -171,7 +171,7 @@ class TestLife:
 class TestBound:
     """How large the file may grow."""
 
-    def test_the_oldest_go_first(self, path: Path) -> None:
+    def test_oldest_entries_are_deleted_first(self, path: Path) -> None:
         with opened(path, 1 << 20) as store:
             fill(store, 1024, octets=3000)
             left = kept(store, 1024)
@@ -179,21 +179,21 @@ class TestBound:
             assert 100 < len(left) < 600
         assert path.stat().st_size < 3 << 20
 
-    def test_crawls_that_write_little_keep_to_it_as_well(self, path: Path) -> None:
+    def test_small_crawls_keep_the_limit(self, path: Path) -> None:
         for crawl in range(40):
             with opened(path, 1 << 18) as store:
                 fill(store, 20, octets=3000, first=20 * crawl)
         assert path.stat().st_size < 1 << 20
 
     @pytest.mark.parametrize("until", ["soon", b"\xff", 1e300])
-    def test_a_damaged_lease_holds_nobody_up(self, path: Path, until: object) -> None:
+    def test_damaged_lease_is_ignored(self, path: Path, until: object) -> None:
         with opened(path) as store:
             leased(store)
             with closing(sqlite3.connect(path, isolation_level=None)) as plain:
                 plain.execute("update files_3 set until = ?", (until,))
             assert isinstance(claimed(store), Leased)
 
-    def test_leases_of_the_dead_go_first(self, path: Path) -> None:
+    def test_expired_leases_are_deleted_first(self, path: Path) -> None:
         def leases() -> int:
             with closing(sqlite3.connect(path)) as plain:
                 select = "select count(*) from files_3 where token is not null"
@@ -211,7 +211,7 @@ class TestBound:
             assert store.commit(file_entry(), living).result(20)
             assert kept(store, 1) == [], "the oldest of the others went, too"
 
-    def test_what_is_fetched_anew_stays(self, path: Path) -> None:
+    def test_entry_with_a_lease_stays(self, path: Path) -> None:
         with closing(SqliteStore(path, LARGE, lambda: NOW + 10**8)) as store:
             leased(store, Origin("http", "h1", 80))  # by a clock that is wrong
         with opened(path, 1 << 20) as store:
@@ -223,12 +223,12 @@ class TestBound:
 
 
 class TestDamage:
-    """A file that is broken is set aside, not deleted, and a new one made."""
+    """A damaged file is renamed, not deleted, and a new one is made."""
 
     @pytest.mark.parametrize(
         "octets", [b"this is no database at all" * 99, b"SQLite format 3\0" + b"\xff" * 4080]
     )
-    def test_at_the_start(
+    def test_damage_at_the_start(
         self, path: Path, octets: bytes, caplog: pytest.LogCaptureFixture
     ) -> None:
         path.write_bytes(octets)
@@ -240,7 +240,7 @@ class TestDamage:
         assert [record.levelno for record in caplog.records] == [logging.WARNING]
         assert damaged.name in caplog.text
 
-    def test_while_it_is_read(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_damage_during_reads(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
         with opened(path) as store:
             fill(store, 500, octets=2000)
         with opened(path) as store:
@@ -254,7 +254,7 @@ class TestDamage:
         with opened(path) as store:
             assert kept(store, 500) == [0, 1, 2]
 
-    def test_while_it_is_written(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_damage_during_writes(self, path: Path, caplog: pytest.LogCaptureFixture) -> None:
         with opened(path) as store:
             fill(store, 500, octets=2000)
         with opened(path) as store:
@@ -267,7 +267,7 @@ class TestDamage:
             assert damaged.read_bytes()[: 1 << 16] == octets[: 1 << 16]
         assert len(caplog.records) == 1
 
-    def test_what_another_process_made_new_is_not_renamed(self, path: Path) -> None:
+    def test_new_file_of_another_process_is_not_renamed(self, path: Path) -> None:
         with opened(path) as store:
             fill(store, 500, octets=2000)
         with opened(path) as one, opened(path) as two:
@@ -282,9 +282,7 @@ class TestDamage:
             assert two.peek(ORIGIN) == file_entry()
         assert [file.read_bytes() for file in aside(path)] == [octets]
 
-    def test_who_opens_it_waits_while_another_process_renames_it(
-        self, path: Path, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_opening_waits_for_a_rename(self, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with opened(path) as store, ThreadPoolExecutor() as pool:
             with held(path):
                 other = pool.submit(SqliteStore, path, LARGE)
@@ -296,7 +294,7 @@ class TestDamage:
             with held(path), pytest.raises(StoreError):
                 SqliteStore(path, LARGE)
 
-    def test_what_is_left_of_one_whose_mover_died(self, path: Path) -> None:
+    def test_half_renamed_file_is_replaced(self, path: Path) -> None:
         with opened(path) as store:
             fill(store, 3)
             path.rename(path.with_name("moved"))  # and not its log, which the store writes to
@@ -307,7 +305,7 @@ class TestDamage:
                 store.commit(file_entry(OTHER), None).result(20)
                 assert other.peek(OTHER) == file_entry(OTHER)
 
-    def test_what_was_renamed_before_stays(self, path: Path) -> None:
+    def test_earlier_damaged_files_stay(self, path: Path) -> None:
         for octets in (b"one" * 999, b"two" * 999, b"three" * 999):
             path.write_bytes(octets)
             SqliteStore(path, LARGE).close()
@@ -315,7 +313,7 @@ class TestDamage:
         assert kept_octets == {b"one", b"two", b"thr"}
 
     @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-    def test_behind_a_link(self, path: Path) -> None:
+    def test_damage_behind_a_link(self, path: Path) -> None:
         (path.parent / "elsewhere").mkdir()
         target = path.parent / "elsewhere" / "target.sqlite"
         path.symlink_to(target)
@@ -332,10 +330,8 @@ class TestDamage:
         assert aside(path) == []
 
     @pytest.mark.parametrize("suffixes", [("", "-wal", "-shm"), ("",)])
-    def test_what_others_put_in_its_place_is_used(
-        self, path: Path, suffixes: tuple[str, ...]
-    ) -> None:
-        """As a process does that finds damage; and whoever deletes the file does."""
+    def test_replaced_file_is_used(self, path: Path, suffixes: tuple[str, ...]) -> None:
+        """As after another process found damage, or a user deleted the file."""
         with opened(path) as old:
             leased(old)
             for suffix in suffixes:
@@ -347,7 +343,7 @@ class TestDamage:
                 assert old.peek(OTHER) == file_entry(OTHER)
 
     @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="it counts what /proc shows")
-    def test_files_that_are_gone_do_not_stay_open(self, path: Path) -> None:
+    def test_deleted_files_do_not_stay_open(self, path: Path) -> None:
         def count() -> int:
             return len(list(Path("/proc/self/fd").iterdir()))
 
@@ -365,7 +361,7 @@ class TestDamage:
 class TestQueued:
     """Writes that wait for the thread."""
 
-    def test_one_that_is_cancelled_costs_no_other(self, path: Path) -> None:
+    def test_cancelled_write_leaves_others(self, path: Path) -> None:
         with opened(path) as store:
             fill(store, 9)
             with locked(path):
@@ -377,13 +373,13 @@ class TestQueued:
             assert third.result(20)
             assert kept(store, 3) == [1]
 
-    def test_one_lease_for_two_claims(self, path: Path) -> None:
+    def test_waiting_claims_get_one_lease(self, path: Path) -> None:
         with opened(path) as store:
             with locked(path):
                 claims = [store.claim(ORIGIN, seconds=15, fresh_seconds=0) for _ in range(2)]
             assert [type(claim.result(20)) for claim in claims] == [Leased, Busy]
 
-    def test_it_closes_while_other_threads_write(self, path: Path) -> None:
+    def test_store_closes_during_writes_of_other_threads(self, path: Path) -> None:
         store = SqliteStore(path, LARGE)
         queued: list[Future[bool]] = []
 
@@ -468,10 +464,10 @@ class TestWriteBehind:
 class TestLog:
     """The write-ahead log."""
 
-    def test_it_stays_short_where_several_write(
+    def test_log_stays_short_with_two_writers(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """SQLite moves only what nobody adds to meanwhile: it was 500 MiB after eight seconds."""
+        """SQLite alone never reaches the end of the log: 500 MiB after eight seconds."""
         monkeypatch.setattr(sqlite, "_LOG_OCTETS", 1 << 20)
         monkeypatch.setattr(sqlite, "_TIDY_OCTETS", 1 << 19)
         longest = 0
@@ -483,10 +479,10 @@ class TestLog:
                 longest = max(longest, wal_octets(path))
         assert longest < 4 << 20
 
-    def test_who_stopped_amid_a_read_holds_no_writer_up(
+    def test_stopped_reader_delays_no_writer(
         self, path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        """He needs the log as it is. To wait for him would be to keep the lock meanwhile."""
+        """The log cannot be shortened while it reads, and writers must not wait for that."""
         monkeypatch.setattr(sqlite, "_LOG_OCTETS", 0)
         monkeypatch.setattr(sqlite, "_TIDY_OCTETS", 1 << 17)
         with opened(path) as one, opened(path) as two:
@@ -506,7 +502,7 @@ class TestLog:
                 time.sleep(0.01)
 
     @pytest.mark.parametrize("others", [0, 1])
-    def test_who_only_reads_writes_nothing(self, path: Path, others: int) -> None:
+    def test_reading_writes_nothing(self, path: Path, others: int) -> None:
         with opened(path) as store:
             fill(store, 3)
         with opened(path) if others else nullcontext():
@@ -519,19 +515,19 @@ class TestLog:
 
 
 class TestTrouble:
-    """What keeps a file from being used without being broken: `StoreError`, and no file is lost."""
+    """Files that cannot be used and are not damaged: `StoreError`, and no file is lost."""
 
     @pytest.mark.parametrize(
         "place", ["a folder", "a file/robots.sqlite", "/proc/self/robots.sqlite"]
     )
-    def test_a_place_that_cannot_be_had(self, tmp_path: Path, place: str) -> None:
+    def test_impossible_path_is_an_error(self, tmp_path: Path, place: str) -> None:
         (tmp_path / "a folder").mkdir()
         (tmp_path / "a file").write_text("")
         with pytest.raises(StoreError):
             SqliteStore(tmp_path / place, LARGE)
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-    def test_a_file_that_cannot_be_written(self, path: Path) -> None:
+    def test_read_only_file_is_an_error(self, path: Path) -> None:
         SqliteStore(path, LARGE).close()
         path.chmod(0o400)
         path.parent.chmod(0o500)
@@ -540,7 +536,7 @@ class TestTrouble:
         path.parent.chmod(0o700)
 
     @pytest.mark.usefixtures("_brief_locks")
-    def test_locked(self, path: Path) -> None:
+    def test_locked_file_is_an_error_once(self, path: Path) -> None:
         with opened(path) as store:
             store.commit(file_entry(), None).result()
             with locked(path):
@@ -558,16 +554,16 @@ class TestTrouble:
             assert store.peek(OTHER) == file_entry(OTHER)
         assert aside(path) == []
 
-    def test_a_file_whose_tables_are_gone(self, path: Path) -> None:
-        """As if another program had emptied it: that is a failure, and no answer."""
+    def test_missing_table_is_an_error(self, path: Path) -> None:
+        """As if another program had emptied the file: a failure, not an answer."""
         with opened(path) as store, closing(sqlite3.connect(path)) as other:
             other.execute("drop table files_3")
             with pytest.raises(StoreError, match="no such table"):
                 store.peek(ORIGIN)
         assert aside(path) == []
 
-    def test_a_disk_that_takes_no_more(self, path: Path) -> None:
-        """A limit to the size of files is as near to a full disk as a test can come."""
+    def test_full_disk_is_an_error(self, path: Path) -> None:
+        """A limit on the size of files stands for a full disk."""
         code = (
             "import resource, signal, sys; from pathlib import Path;"
             "from tests.cache.test_sqlite import fill, file_entry, ORIGIN, SqliteStore;"

@@ -1,4 +1,4 @@
-"""Versions of files over time: in SQLite, and in what is in front of Redis."""
+"""Former versions of files in SQLite, and in the local tier of Redis."""
 
 from __future__ import annotations
 
@@ -51,31 +51,31 @@ def bodies(store: Store, origin: Origin = KEY) -> list[bytes]:
     return [copy.body for copy in versions(store, origin)]
 
 
-class TestWhatIsKept:
-    def test_the_newest_first_and_no_more(self, store: Store) -> None:
+class TestKept:
+    def test_newest_versions_are_kept(self, store: Store) -> None:
         keep(store, b"a", b"b")
         assert bodies(store) == [b"b", b"a"]
         keep(store, b"c", b"d", first=2)
         assert bodies(store) == [b"d", b"c", b"b"]
 
-    def test_the_same_answer_is_no_new_version(self, store: Store) -> None:
+    def test_same_answer_confirms_the_version(self, store: Store) -> None:
         keep(store, b"a", b"a", b"b", b"b", b"b")
         second, first = versions(store)
         assert (first.fetched_at, first.confirmed_at) == (NOW, NOW + 3600)
         assert (second.fetched_at, second.confirmed_at) == (NOW + 7200, NOW + 4 * 3600)
 
-    def test_what_comes_back_is_a_new_one(self, store: Store) -> None:
+    def test_returning_file_is_a_new_version(self, store: Store) -> None:
         keep(store, b"a", b"b", b"a")
         assert bodies(store) == [b"a", b"b", b"a"]
 
-    def test_that_there_is_no_file_is_a_version(self, store: Store) -> None:
+    def test_missing_file_is_a_version(self, store: Store) -> None:
         keep(store, b"")
         copy = file_entry(KEY, at=NOW + 9, body=b"").known.copy
         assert copy is not None
         store.commit(Entry(KEY, Knowledge(replace(copy, event=404))), None).result()
         assert [copy.event for copy in versions(store)] == [404, 200]
 
-    def test_an_outage_is_none(self, store: Store) -> None:
+    def test_outage_is_not_a_version(self, store: Store) -> None:
         keep(store, b"a")
         copy = file_entry(KEY, body=b"a").known.copy
         outage = outage_entry(KEY, at=NOW + 5).known.outage
@@ -83,25 +83,25 @@ class TestWhatIsKept:
         store.commit(outage_entry(KEY, at=NOW + 7), None).result()
         assert bodies(store) == [b"a"]
 
-    def test_an_older_answer_is_not_kept(self, store: Store) -> None:
+    def test_older_answer_is_not_kept(self, store: Store) -> None:
         keep(store, b"a", b"b", first=9)
         keep(store, b"c", first=8)
         assert bodies(store) == [b"b", b"a"]
 
-    def test_each_key_has_its_own(self, store: Store) -> None:
+    def test_each_key_has_its_own_versions(self, store: Store) -> None:
         keep(store, b"a", b"b")
         store.commit(file_entry(usual_key(OTHER)), None).result()
         assert len(versions(store, usual_key(OTHER))) == 1
         assert versions(store, ORIGIN) == []
 
-    def test_forgotten_with_the_entry(self, store: Store) -> None:
+    def test_versions_are_forgotten_with_the_entry(self, store: Store) -> None:
         keep(store, b"a", b"b")
         store.forget(KEY).result()  # type: ignore[attr-defined]
         assert bodies(store) == []
         keep(store, b"c", first=5)
         assert bodies(store) == [b"c"]
 
-    def test_any_sequence(self, tmp_path: Path) -> None:
+    def test_any_sequence_of_answers_keeps_the_newest(self, tmp_path: Path) -> None:
         """Against the plain meaning: runs of equal answers, the last n."""
         draw = random.Random(7)
         for case in range(20):
@@ -114,12 +114,12 @@ class TestWhatIsKept:
 
 
 class TestSwitch:
-    def test_off_by_default(self, tmp_path: Path) -> None:
+    def test_versions_are_off_by_default(self, tmp_path: Path) -> None:
         with closing(made(tmp_path, 0)) as store:
             keep(store, b"a", b"b")
             assert versions(store) == []
 
-    def test_switched_on_later(self, tmp_path: Path) -> None:
+    def test_versions_begin_when_they_are_switched_on(self, tmp_path: Path) -> None:
         """An old file is read on, and what it has is the first version."""
         with closing(made(tmp_path, 0)) as store:
             keep(store, b"a")
@@ -131,7 +131,7 @@ class TestSwitch:
             keep(store, b"c", first=2)
             assert bodies(store) == [b"b", b"a"], "nothing is added, and nothing lost"
 
-    def test_one_of_two_processes_keeps_them(self, tmp_path: Path) -> None:
+    def test_one_of_two_processes_keeps_versions(self, tmp_path: Path) -> None:
         with ExitStack() as undo:
             plain = undo.enter_context(closing(made(tmp_path, 0)))
             keep(plain, b"a")
@@ -143,7 +143,7 @@ class TestSwitch:
 
 class TestDamage:
     @pytest.mark.parametrize("record", [b"", b"REP\x02", b"\xff" * 99, "text", None, 7])
-    def test_a_damaged_version_is_left_out(self, tmp_path: Path, record: object) -> None:
+    def test_damaged_version_is_left_out(self, tmp_path: Path, record: object) -> None:
         with closing(made(tmp_path, 5)) as store:
             keep(store, b"a", b"b")
             with closing(sqlite3.connect(tmp_path / "robots.sqlite")) as plain:
@@ -160,7 +160,7 @@ class TestDamage:
 
 
 class TestBound:
-    def test_versions_go_before_entries(self, tmp_path: Path) -> None:
+    def test_versions_are_deleted_before_entries(self, tmp_path: Path) -> None:
         """The limit of the file holds for both."""
         draw = random.Random(3)
         with closing(SqliteStore(tmp_path / "r.sqlite", 1 << 18, versions=100)) as store:
@@ -172,7 +172,7 @@ class TestBound:
         assert (tmp_path / "r.sqlite").stat().st_size < 1 << 21
 
 
-def test_an_instant(store: Store) -> None:
+def test_version_of_an_instant(store: Store) -> None:
     keep(store, b"a", b"b", b"b")
     known = versions(store)
     assert as_of(known, NOW - 1) is None
@@ -181,7 +181,7 @@ def test_an_instant(store: Store) -> None:
 
 
 @pytest.mark.parametrize("local", ["sqlite", "memory", None])
-def test_redis_has_those_of_what_is_in_front_of_it(
+def test_redis_store_has_versions_of_its_local_tier(
     redis_server: RedisServer, tmp_path: Path, local: str | None
 ) -> None:
     with ExitStack() as undo:

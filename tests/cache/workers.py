@@ -1,7 +1,7 @@
-"""What processes do that share one store.
+"""The work of processes that share one store.
 
-`write` writes entries, and reads those of others, until it is killed or nobody holds the other end
-of its pipe; every entry that was acknowledged becomes a line of its log. `fetch` gets a policy for
+`write` writes entries, and reads those of others, until it is killed or the other end of its pipe
+is closed. It logs a line for each acknowledged entry. `fetch` gets a policy for
 every origin in the way of `fetching.exchanges`, with a line of the common log in the place of a
 fetch; in the place of a file it takes the URL of a Redis.
 """
@@ -37,14 +37,14 @@ def origin_of(writer: int, number: int) -> Origin:
 
 
 def body_for(origin: Origin, number: int) -> bytes:
-    """A body that shows whether it is whole, and whose it is; of many sizes."""
+    """A body with a digest and its origin, of many sizes."""
     filling = random.Random(f"{origin}{number}").randbytes((number * 977) % 20_000)
     text = b"%s %d " % (str(origin).encode(), number)
     return hashlib.sha256(text + filling).digest() + text + filling
 
 
 def number_in(entry: Entry) -> int:
-    """The number in a body; ValueError if the body is not exactly what was written."""
+    """The number in a body; ValueError if the body is torn."""
     body = body_of(entry) or b""
     name, number, _ = body[32:].split(b" ", 2)
     if name.decode() != str(entry.origin) or body != body_for(entry.origin, int(number)):
@@ -71,7 +71,7 @@ def write(path: Path, log_path: Path, writer: int, first: int, until: Connection
 
 
 def fetch(place: str, log_path: Path, seed: int, count: int) -> None:
-    """Come to a policy for every origin, in an order of one's own."""
+    """Get a policy for every origin, in an order of its own."""
     log = _log(log_path)
     origins = [Origin("http", f"h{number}", 80) for number in range(count)]
     random.Random(seed).shuffle(origins)

@@ -120,9 +120,7 @@ def run(monkeypatch: pytest.MonkeyPatch) -> Run:
 
 
 class TestTryingAgain:
-    def test_the_pause_doubles_up_to_a_minute_and_one_that_stays_begins_anew(
-        self, run: Run, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_pause_doubles_up_to_a_minute(self, run: Run, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.store.fails = True
             await crawl.peek_at(1000)
@@ -162,7 +160,7 @@ class TestTryingAgain:
             run(work)
         assert [record.levelname for record in caplog.records] == ["WARNING"] * 6
 
-    def test_what_is_learnt_anew_while_it_is_copied_is_copied_too(self, run: Run) -> None:
+    def test_answer_during_the_copying_is_copied_too(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             now = time.time()
             crawl.store.fails = True
@@ -182,7 +180,7 @@ class TestTryingAgain:
 
         run(work)
 
-    def test_a_try_takes_no_lease_of_another_process(self, run: Run) -> None:
+    def test_try_takes_no_lease_of_another_process(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.store.fails = True
             await crawl.peek_at(1000)
@@ -196,7 +194,7 @@ class TestTryingAgain:
 
 
 class TestOpening:
-    def test_a_store_that_cannot_be_opened_is_opened_later(self, run: Run) -> None:
+    def test_failed_opening_is_repeated(self, run: Run) -> None:
         stores: list[Directed] = []
 
         def opener() -> Directed:
@@ -219,7 +217,7 @@ class TestOpening:
 
         run(work, opener)
 
-    def test_one_that_opens_when_the_crawl_has_ended_is_closed(self, run: Run) -> None:
+    def test_store_that_opens_after_the_crawl_is_closed(self, run: Run) -> None:
         opens = threading.Event()
         main = threading.main_thread()
         opened: list[Directed] = []
@@ -245,7 +243,7 @@ class TestOpening:
 
         run(work, opener)
 
-    def test_a_store_that_fails_in_part_is_not_used(self, run: Run) -> None:
+    def test_partly_failed_store_is_not_used(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             def peek(_: Origin) -> Entry | None:
                 raise StoreError("out of order")
@@ -261,7 +259,7 @@ class TestOpening:
 
 
 class TestLeases:
-    def test_one_whose_time_may_be_over_is_renewed_before_its_entry_is_kept(self, run: Run) -> None:
+    def test_old_lease_is_renewed_before_the_commit(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             held = await crawl.held()
             own, entry = held.lease, file_entry(KEY)
@@ -280,7 +278,7 @@ class TestLeases:
 
         run(work)
 
-    def test_it_is_renewed_in_the_background(self, run: Run) -> None:
+    def test_lease_is_renewed_in_the_background(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             held = await crawl.held()
             crawl.now += 5
@@ -295,7 +293,7 @@ class TestLeases:
 
         run(work)
 
-    def test_one_of_a_store_that_has_failed_since_counts_nowhere_else(self, run: Run) -> None:
+    def test_lease_of_a_failed_store_is_not_used_in_memory(self, run: Run) -> None:
         async def work(crawl: Crawl) -> None:
             held = await crawl.held()
             crawl.store.fails = True
@@ -310,7 +308,7 @@ class TestLeases:
 
         run(work)
 
-    def test_who_claims_and_goes_leaves_none(self, run: Run) -> None:
+    def test_cancelled_claim_leaves_no_lease(self, run: Run) -> None:
         """Or all others would wait until it ends by itself."""
 
         async def work(crawl: Crawl) -> None:
@@ -331,7 +329,7 @@ class TestLeases:
 
 
 class TestAnswers:
-    def test_those_for_another_crawler_are_not_used(
+    def test_entries_for_another_crawler_are_not_used(
         self, run: Run, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work(crawl: Crawl) -> None:
@@ -361,9 +359,7 @@ class TestAnswers:
             ("commit", ConnectionError("out of order")),
         ],
     )
-    def test_whatever_else_a_class_does_is_a_failure(
-        self, run: Run, method: str, answer: Any
-    ) -> None:
+    def test_odd_answer_is_a_failure(self, run: Run, method: str, answer: Any) -> None:
         def odd(*_: object, **__: object) -> Any:
             if isinstance(answer, Exception):
                 raise answer

@@ -33,14 +33,14 @@ _TIERS = ("sqlite", "memory")
 
 @pytest.fixture
 def own() -> Iterator[RedisServer]:
-    """A server that the test may do anything to."""
+    """A server for one test, which may stop it."""
     with RedisServer() as server:
         yield server
 
 
 @contextmanager
 def hosts(count: int, delay_seconds: float = 0.3) -> Iterator[tuple[Site, list[str]]]:
-    """A site that is the proxy of many hosts, whose robots.txt each take a while."""
+    """A site that is the proxy of many hosts with slow robots.txt files."""
     slow = Answer(body=_RULES, delay_seconds=delay_seconds)
     names = [f"http://h{number}.example" for number in range(count)]
     with Site({f"{name}/robots.txt": slow for name in names}) as proxy:
@@ -89,7 +89,7 @@ def asked(proxy: Site) -> dict[str, int]:
 
 
 def assert_obeyed(proxy: Site, names: list[str], crawls: list[Crawl]) -> None:
-    """Each allowed page was asked for by each worker, and no other page by anybody."""
+    """Each worker requested each allowed page, and no other page."""
     pages = Counter(path for path in proxy.paths() if not path.endswith("/robots.txt"))
     assert pages == {f"{name}/public": len(crawls) for name in names}, crawls[0].log
     for done in crawls:
@@ -141,7 +141,7 @@ def test_four_workers_fetch_each_origin_once(
             assert kept == count
 
 
-def test_the_url_alone_is_enough(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_url_alone_selects_redis(redis_server: RedisServer, tmp_path: Path) -> None:
     """REP_STORE = "auto", as it is by default."""
     with hosts(3, 0.0) as (proxy, names):
         for seed in range(2):
@@ -151,7 +151,7 @@ def test_the_url_alone_is_enough(redis_server: RedisServer, tmp_path: Path) -> N
         assert len(client.keys("rep:{*}:p2:*")) == 3
 
 
-def test_a_warm_worker_does_not_ask_redis(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_warm_worker_sends_redis_nothing(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(3, 0.0) as (proxy, names):
         worker(redis_server.url, proxy, names, tmp_path)
         with redis_server.client() as client:
@@ -164,10 +164,10 @@ def test_a_warm_worker_does_not_ask_redis(redis_server: RedisServer, tmp_path: P
 
 
 @pytest.mark.parametrize("loop", _LOOPS)
-def test_a_record_of_another_origin_is_counted_and_never_used(
+def test_record_of_another_origin_is_counted_and_not_used(
     redis_server: RedisServer, loop: Loop
 ) -> None:
-    """One that would allow lies in the place of one that disallows."""
+    """A record of an origin that allows is copied to an origin that disallows."""
     free, strict = names = ["http://h0.example", "http://h1.example"]
     robots = {f"{free}/robots.txt": Answer(body=""), f"{strict}/robots.txt": Answer(body=_RULES)}
     with Site(robots) as proxy:
@@ -186,7 +186,7 @@ def test_a_record_of_another_origin_is_counted_and_never_used(
 
 
 @pytest.mark.parametrize("loop", _LOOPS)
-def test_refused_from_beginning_to_end(tmp_path: Path, loop: Loop) -> None:
+def test_crawl_without_a_server_obeys(tmp_path: Path, loop: Loop) -> None:
     with hosts(10, 0.0) as (proxy, names):
         done = worker(
             f"redis://:secret@127.0.0.1:{free_port()}/0", proxy, names, tmp_path, loop=loop
@@ -232,7 +232,7 @@ def _kill(server: RedisServer) -> None:
     ids=["frozen", "killed and empty", "flushed"],
 )
 @pytest.mark.parametrize("loop", _LOOPS)
-def test_trouble_in_the_middle(
+def test_outage_in_the_middle_allows_nothing(
     own: RedisServer,
     tmp_path: Path,
     trouble: Callable[[RedisServer], None],
@@ -263,7 +263,7 @@ def test_trouble_in_the_middle(
 
 
 @pytest.mark.slow
-def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
+def test_slow_replies_are_no_outage(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(30, 0.0) as (proxy, names), SlowLine(redis_server.port) as line:
         line.delay_seconds = 0.1
         crawls = [worker(line.url, proxy, names, tmp_path, seed=seed) for seed in range(2)]
@@ -272,8 +272,8 @@ def test_slow_replies(redis_server: RedisServer, tmp_path: Path) -> None:
     assert [warnings(done) for done in crawls] == [[], []]
 
 
-def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServer) -> None:
-    """It waits neither for the lease of somebody else nor for its own time limit."""
+def test_crawl_ends_while_another_process_fetches(redis_server: RedisServer) -> None:
+    """It waits neither for the lease of the other process nor for its own time limit."""
     with Site({"/robots.txt": Answer(body=_RULES)}) as site, a_loop() as loop:
         store = redis_store(redis_server.url, None, loop)
         key = usual_key(Origin.of(site.url()))
@@ -290,7 +290,7 @@ def test_a_crawl_that_ends_while_another_process_fetches(redis_server: RedisServ
     assert "ERROR" not in done.log
 
 
-def test_without_asyncio_the_crawl_does_not_start(redis_server: RedisServer) -> None:
+def test_crawl_without_asyncio_does_not_start(redis_server: RedisServer) -> None:
     with hosts(1) as (proxy, names):
         done = worker(redis_server.url, proxy, names, None, loop="select")
         assert proxy.paths() == []
@@ -306,11 +306,11 @@ class WithoutRedis:
             sys.modules[name] = None  # type: ignore[assignment]
 
 
-def test_without_the_package_the_crawl_does_not_start() -> None:
-    """Nothing of redis-py is needed where it is not asked for, either."""
+def test_crawl_without_redis_py_does_not_start() -> None:
+    """Without the URL of a Redis, a crawl needs no redis-py."""
     with Site({"/robots.txt": Answer(body=_RULES)}) as site:
         urls = [site.url("/public"), site.url("/private")]
-        addons = {"tests.test_redis_store.WithoutRedis": 100, **ADDON["ADDONS"]}
+        addons = {"tests.cache.test_redis_crawls.WithoutRedis": 100, **ADDON["ADDONS"]}
         settings = {**ADDON, "ADDONS": addons}
         redis = {"REP_REDIS_URL": "redis://localhost", "REP_STORE": "auto"}
         done = crawl(URLS_SPIDER, settings={**settings, **redis}, urls=urls)
@@ -323,8 +323,8 @@ def test_without_the_package_the_crawl_does_not_start() -> None:
 
 
 @pytest.mark.parametrize("loop", _LOOPS)
-def test_an_outage_of_an_earlier_run_holds_none_of_the_next(own: RedisServer, loop: Loop) -> None:
-    """One worker left it; four others begin, and one of them asks, before any page is had."""
+def test_outage_of_an_earlier_run_does_not_delay_the_next(own: RedisServer, loop: Loop) -> None:
+    """One worker stores the outage. Four others begin, and one of them fetches the file."""
     with hosts(1, 0.5) as (proxy, names):
         uri = f"{names[0]}/robots.txt"
         proxy.change({uri: Answer(status=503)})

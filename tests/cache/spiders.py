@@ -1,4 +1,4 @@
-"""Spiders of the tests of stores; what takes seconds in real crawls is shortened for them."""
+"""Spiders of the tests of stores, with shorter times than real crawls."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ LEASE_SECONDS = 1.5
 
 
 class SentAs:
-    """A downloader middleware of a user's: every request is sent as another."""
+    """A user's downloader middleware that sets another User-Agent."""
 
     def __init__(self, user_agent: str) -> None:
         self.user_agent = user_agent
@@ -51,7 +51,7 @@ class StoppedSpider(Spider):
 
 
 class LockingSpider(Spider):
-    """Holds a lock on the store while it asks its first URL, and none for the others."""
+    """Holds a lock on the store during its first request only."""
 
     name = "locking"
     urls: list[str]

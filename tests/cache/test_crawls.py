@@ -1,4 +1,4 @@
-"""6: which store a crawl uses, and a store in trouble: it is left, and tried again."""
+"""The choice of the store of a crawl, and crawls with a store that fails."""
 
 from __future__ import annotations
 
@@ -30,23 +30,23 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import body_of, file_entry, outage_entry, usual_key
+from tests.cache.spiders import LEASE_SECONDS
 from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import Answer, Sequence, Site, redirect
-from tests.store_spiders import LEASE_SECONDS
 
 _OLD = "User-agent: *\nDisallow: /old\n"
 _NEW = "User-agent: *\nDisallow: /new\n"
 _WARNINGS = re.compile(r"\[scrapy_rep\.fetch\.keeper\] WARNING: (.*)")
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 _WARNING = "The store of robots.txt answers"
-_ME = "tests.test_stores"
+_ME = "tests.cache.test_crawls"
 
 
 class OddStore(PlainStore):
-    """A store some of whose methods are as the setting TEST_METHODS says."""
+    """A store with methods that fail as the setting TEST_METHODS says."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OddStore:
@@ -71,8 +71,8 @@ def _hangs(*_: Any, **__: Any) -> Future[Any]:
     return Future()
 
 
-class StoreOfBefore(PlainStore):
-    """A store as users wrote them: commits tell nothing, and look at no lease."""
+class CarelessStore(PlainStore):
+    """A store with commits that return nothing and check no lease."""
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
         self.entries[entry.origin] = entry
@@ -80,23 +80,18 @@ class StoreOfBefore(PlainStore):
         return nothing
 
 
-class StoreOfOrigins(StoreOfBefore):
-    """One whose entries are of plain origins, and allow everything."""
+class StoreOfOrigins(CarelessStore):
+    """A store that returns entries with plain origins, which allow everything."""
 
     def peek(self, origin: Origin) -> Entry | None:
         plain = Origin(origin.scheme, origin.host, origin.port)
         return file_entry(plain, at=time.time(), body=b"")
 
 
-class ClaimOfBefore(PlainStore):
-    """As the interface was until version 0.1.0."""
+class WrongClaim(PlainStore):
+    """A store with a claim that takes other arguments."""
 
     def claim(self, origin: Origin, now: float, seconds: float) -> Any:  # type: ignore[override]
-        raise AssertionError("not to be called")
-
-
-class RenewOfBefore(PlainStore):
-    def renew(self, lease: Lease, now: float, seconds: float) -> Any:  # type: ignore[override]
         raise AssertionError("not to be called")
 
 
@@ -105,7 +100,7 @@ class NoRelease(PlainStore):
 
 
 class NoStore:
-    """What the user's class should not be."""
+    """A class that cannot be built."""
 
     def __init__(self) -> None:
         raise RuntimeError("no")
@@ -136,19 +131,15 @@ _HANGS = [pytest.param({name: "hangs"}, marks=pytest.mark.slow) for name in ("cl
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
-    "methods",
-    [{"peek": "raises"}, {"claim": "fails"}, {"commit": "fails"}, _ALL_FAIL, *_HANGS],
-    ids=repr,
-)
-def test_a_store_that_fails(loop: Loop, methods: dict[str, str]) -> None:
+@pytest.mark.parametrize("methods", [_ALL_FAIL, *_HANGS], ids=repr)
+def test_failed_store_is_replaced_by_memory(loop: Loop, methods: dict[str, str]) -> None:
     with Site({"/robots.txt": _RULES}) as site:
         result = run(loop, site, REP_STORE=f"{_ME}.OddStore", TEST_METHODS=methods)
         assert_obeyed(site, result)
     assert_went_on_from_memory(result)
 
 
-def test_a_class_that_cannot_be_closed() -> None:
+def test_class_without_a_working_close_is_reported() -> None:
     with Site({"/robots.txt": _RULES}) as site:
         result = run("asyncio", site, REP_STORE=f"{_ME}.OddStore", TEST_METHODS={"close": "raises"})
         assert_obeyed(site, result)
@@ -162,14 +153,12 @@ def test_a_class_that_cannot_be_closed() -> None:
         ("no.such.module", "No module named 'no'"),
         (f"{_ME}.Nothing", "give 'auto', 'memory', 'sqlite'"),
         (f"{_ME}.NoStore", "cannot be used: RuntimeError('no')"),
-        (f"{_ME}.ClaimOfBefore", "it lacks the method claim(origin: Origin, *, seconds: float"),
-        (f"{_ME}.ClaimOfBefore", "fresh_seconds: float"),
-        (f"{_ME}.RenewOfBefore", "it lacks the method renew(lease: Lease, *, seconds: float)"),
+        (f"{_ME}.WrongClaim", "it lacks the method claim(origin: Origin, *, seconds: float"),
+        (f"{_ME}.WrongClaim", "fresh_seconds: float"),
         (f"{_ME}.NoRelease", "it lacks the method release(lease: Lease)"),
     ],
 )
-def test_a_class_that_cannot_be_had_is_refused(name: str, words: str) -> None:
-    """Also one of an older interface."""
+def test_unusable_class_is_refused(name: str, words: str) -> None:
     with pytest.raises(ConfigurationError, match=r"^REP_STORE = ") as refused:
         chosen_store.opener_of(crawls.Crawl.of(get_crawler(settings_dict={"REP_STORE": name})))
     assert words in str(refused.value)
@@ -186,7 +175,7 @@ def test_a_class_that_cannot_be_had_is_refused(name: str, words: str) -> None:
         ({"REP_STORE": "tests.cache.test_contract.PlainStore"}, "own"),
     ],
 )
-def test_which_store_it_is(settings: dict[str, Any], kind: str) -> None:
+def test_settings_choose_the_store(settings: dict[str, Any], kind: str) -> None:
     assert chosen_store.kind_of(RepSettings.of(Settings(settings))) == kind
 
 
@@ -197,9 +186,7 @@ def test_which_store_it_is(settings: dict[str, Any], kind: str) -> None:
         ("guard", {"REP_REDIRECT_GUARD": "public"}),
     ],
 )
-def test_a_failure_of_our_own_is_nobody_else_s(
-    event: str, settings: dict[str, Any], tmp_path: Path
-) -> None:
+def test_own_failure_is_not_shared(event: str, settings: dict[str, Any], tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     with Site({"/robots.txt": redirect("//localhost/elsewhere")}) as site:
         result = crawl(
@@ -215,14 +202,14 @@ def test_a_failure_of_our_own_is_nobody_else_s(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> None:
+def test_locked_store_is_used_again(loop: Loop, tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     hosts = [f"http://h{number}.example" for number in range(5)]
     with Site({"*": Answer()}) as proxy:
         SqliteStore(path, 1 << 30).close()
         meta = {"proxy": proxy.url("")}
         result = crawl(
-            "tests.store_spiders:LockingSpider",
+            "tests.cache.spiders:LockingSpider",
             loop=loop,
             settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
             environment={"http_proxy": proxy.url("")},
@@ -249,7 +236,7 @@ def test_a_store_that_was_locked_is_used_again(loop: Loop, tmp_path: Path) -> No
     ("kind", "loop"),
     [*(("sqlite", loop) for loop in LOOPS), ("redis", "asyncio"), ("redis", "reactorless")],
 )
-def test_a_stopped_process_does_not_overwrite_its_successor(
+def test_stopped_process_does_not_overwrite_its_successor(
     kind: str, loop: Loop, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
     path, pid_path = tmp_path / "robots.sqlite", tmp_path / "pid"
@@ -266,7 +253,7 @@ def test_a_stopped_process_does_not_overwrite_its_successor(
     ):
         stopped = pool.submit(
             crawl,
-            "tests.store_spiders:StoppedSpider",
+            "tests.cache.spiders:StoppedSpider",
             loop=loop,
             settings=settings,
             url=site.url("/old"),
@@ -289,12 +276,12 @@ def test_a_stopped_process_does_not_overwrite_its_successor(
     assert successor.stats["rep/verdict/disallowed"] == 1
     assert body == _NEW.encode()
     assert result.stats["rep/store/lease_lost"] == 1, result.log
-    # What the successor has learnt is newer, and holds for this crawl as well.
+    # The answer of the successor is newer, so this crawl uses it too.
     assert [item["url"] for item in result.items] == [site.url("/old")]
 
 
 def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
-    """What the store of these settings has, as another process sees it."""
+    """The stored entry, as another process sees it."""
     with ExitStack() as undo:
         if settings["REP_STORE"] == "redis":
             loop = undo.enter_context(a_loop())
@@ -310,11 +297,11 @@ def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
     ("name", "warnings"),
     [
         ("tests.cache.test_contract.PlainStore", 0),
-        ("tests.test_stores.StoreOfBefore", 0),
-        ("tests.test_stores.StoreOfOrigins", 1),
+        ("tests.cache.test_crawls.CarelessStore", 0),
+        ("tests.cache.test_crawls.StoreOfOrigins", 1),
     ],
 )
-def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
+def test_users_store_works(loop: Loop, name: str, warnings: int) -> None:
     urls = [(path, host) for path in ("/a", "/old") for host in ("127.0.0.1", "localhost")]
     with Site({"/robots.txt": Answer(body=_OLD)}) as site:
         result = crawl(
@@ -332,7 +319,7 @@ def test_stores_that_users_wrote(loop: Loop, name: str, warnings: int) -> None:
 
 
 @pytest.mark.parametrize("kept", [outage_entry, partial(file_entry, body=b"")])
-def test_what_a_wrong_clock_recorded_is_not_used_unasked(
+def test_entry_of_a_wrong_clock_is_fetched_again(
     kept: Callable[..., Entry], tmp_path: Path
 ) -> None:
     """It would have held for 20 hours, in this crawl and in all others."""
@@ -349,7 +336,7 @@ def test_what_a_wrong_clock_recorded_is_not_used_unasked(
         store.close()
 
 
-def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
+def test_log_says_that_an_earlier_copy_is_obeyed(tmp_path: Path) -> None:
     """An outage of a wrong clock's is no outage, while the copy holds."""
     path, now = tmp_path / "robots.sqlite", time.time()
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
@@ -367,17 +354,17 @@ def test_the_log_says_that_a_copy_from_before_is_obeyed(tmp_path: Path) -> None:
     assert "rulesed" not in result.log
 
 
-def test_a_local_tier_that_cannot_be_had_is_memory(caplog: pytest.LogCaptureFixture) -> None:
+def test_unwritable_local_tier_is_memory(caplog: pytest.LogCaptureFixture) -> None:
     settings = RepSettings.of(Settings({"REP_STORE_PATH": "/proc/self/robots.sqlite"}))
     assert isinstance(chosen_store._local_tier(settings), MemoryStore)
     assert "or to ':memory:'" in caplog.text
 
 
 class TestSqlite:
-    """The file, at its worst."""
+    """A file that is damaged, locked or cannot be written."""
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_damaged(self, loop: Loop, tmp_path: Path) -> None:
+    def test_damaged_file_is_renamed(self, loop: Loop, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         path.write_bytes(b"this is no database" * 500)
         with Site({"/robots.txt": _RULES}) as site:
@@ -390,7 +377,7 @@ class TestSqlite:
             assert plain.execute("select count(*) from files_3").fetchone() == (2,)
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_where_nothing_can_be_written(self, loop: Loop) -> None:
+    def test_unwritable_path_means_memory(self, loop: Loop) -> None:
         with Site({"/robots.txt": _RULES}) as site:
             for store in ("auto", "sqlite"):
                 before = len(site.paths())
@@ -400,7 +387,7 @@ class TestSqlite:
                 assert "REP_STORE_PATH" in result.log
 
     @pytest.mark.slow
-    def test_locked_by_somebody_who_does_not_let_go(self, tmp_path: Path) -> None:
+    def test_locked_file_means_memory(self, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         with Site({"/robots.txt": _RULES}) as site:
             run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
@@ -415,7 +402,7 @@ class TestSqlite:
         assert "locked" in result.log
 
     @pytest.mark.slow
-    def test_a_lock_holds_the_crawl_up_once_and_not_once_per_origin(self, tmp_path: Path) -> None:
+    def test_lock_delays_the_crawl_once(self, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         hosts = [f"http://h{number}.example" for number in range(12)]
         with Site() as proxy, closing(sqlite3.connect(path, isolation_level=None)) as other:
@@ -444,10 +431,10 @@ class TestPlaces:
 
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize("store", ["auto", "sqlite"])
-    def test_a_project_s_folder_that_cannot_be_made(
+    def test_unwritable_project_folder_means_memory(
         self, loop: Loop, store: str, tmp_path: Path
     ) -> None:
-        """As in a container whose code is root's; root itself can't make this one either."""
+        """As in a container with a project that only root may change."""
         (tmp_path / "scrapy.cfg").write_text("[datadir]\ndefault = /proc/self/no-such-folder\n")
         environment = {
             "SCRAPY_SETTINGS_MODULE": "tests.crawls.settings",
@@ -465,8 +452,10 @@ class TestPlaces:
         assert_went_on_from_memory(result)
         assert "REP_STORE_PATH" in result.log
 
-    def test_a_user_without_a_home(self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-        """As in containers that run as a number which no file knows."""
+    def test_user_without_a_home_is_an_error(
+        self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+    ) -> None:
+        """As in containers that run under an unknown user number."""
         for name in ("HOME", "XDG_CACHE_HOME"):
             monkeypatch.delenv(name, raising=False)
         monkeypatch.setattr("pwd.getpwuid", {}.__getitem__)
@@ -486,7 +475,7 @@ class TestPlaces:
             ("a project", {}, ".scrapy"),
         ],
     )
-    def test_each_system_has_its_place(
+    def test_each_system_has_a_default_path(
         self,
         platform: str,
         environment: dict[str, str],
