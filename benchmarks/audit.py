@@ -87,7 +87,7 @@ class Crawl:
             policy = Policy(origin, 200, Meaning.RULES, reading, tokens, steps=(step,))
             policies._keep(policy)  # noqa: SLF001
             began = time.process_time()
-            self.middleware._decisions.witness.read(_BODY, sha256)  # noqa: SLF001
+            self.middleware._decisions.file_read(_BODY, sha256)  # noqa: SLF001
             self.middleware._decisions.learnt(policy)  # noqa: SLF001
             seconds += time.process_time() - began
         return seconds
@@ -107,7 +107,7 @@ class Crawl:
 
     def end(self) -> Run:
         """Close the trail and return it."""
-        trail: Any = self.middleware._decisions.witness  # noqa: SLF001
+        trail: Any = self.middleware._decisions.trail  # noqa: SLF001
         trail._writer.close("finished").result()  # noqa: SLF001
         return Run(trail._folder)  # noqa: SLF001
 

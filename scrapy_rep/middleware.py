@@ -124,7 +124,8 @@ class RepMiddleware:
 
     def _spider_opened(self) -> None:
         self._identity.open()
-        self._decisions.witness.open()
+        if self._decisions.trail is not None:
+            self._decisions.trail.open()
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
         for ending in self.settings.overrides.endings(time.time()):
@@ -325,8 +326,8 @@ class RepMiddleware:
                 self.pacing.give_up(request, origin)
                 raise
             backoff.note_sent(request)
-            if backoff.is_unsure(origin):
-                self._decisions.witness.probed(origin)
+            if self._decisions.trail is not None and backoff.is_unsure(origin):
+                self._decisions.trail.probed(origin)
             return None
         if self._may_return(request):
             return self._put_back(request)

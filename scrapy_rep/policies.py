@@ -275,8 +275,9 @@ class Policies:
         finally:
             # This also runs when the work is cancelled at the end of the loop, so that no request
             # is left waiting.
-            if policy is None and fetch is not None and fetch.steps:
-                self._decisions.witness.sent_in_vain(origin, fetch.steps)
+            trail = self._decisions.trail
+            if trail is not None and policy is None and fetch is not None and fetch.steps:
+                trail.sent_in_vain(origin, fetch.steps)
             policy = policy or self._still_usable(origin)
             if policy is not None or not is_put_off:
                 self._hand_out(policy or self._refused(origin))
@@ -382,7 +383,7 @@ class Policies:
                 request=request or Request(origin.robots_txt_uri),
             )
         reading = Reading(robots_txt, rules, digest_of(copy.body))
-        self._decisions.witness.read(copy.body, reading.sha256)
+        self._decisions.file_read(copy.body, reading.sha256)
         if reading.is_large:
             reading.keep(await run_in_thread(reading.prepare, self._identity.tokens))
         else:
@@ -396,7 +397,7 @@ class Policies:
         meaning = Meaning.ALLOW if override.ignore else Meaning.RULES
         self.fetching.overridden(origin, override.text)
         reading = Reading(robots_txt, robots_txt, digest_of(body))
-        self._decisions.witness.read(body, reading.sha256)
+        self._decisions.file_read(body, reading.sha256)
         return Policy(
             origin,
             None,

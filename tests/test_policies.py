@@ -221,7 +221,7 @@ class TestFailing:
         sent = Step(ORIGIN.robots_txt_uri, 200)
 
         async def work(crawl: Crawl) -> None:
-            crawl.policies._decisions.witness = SimpleNamespace(  # type: ignore[assignment]
+            crawl.policies._decisions.trail = SimpleNamespace(  # type: ignore[assignment]
                 learnt=lambda _: None,
                 read=lambda *_: None,
                 sent_in_vain=lambda origin, steps: told.append((origin, steps)),
@@ -285,8 +285,8 @@ class TestMemory:
         in_a_crawl(work, {"REP_MEMORY_OCTETS": 1 << 20})
 
 
-def test_a_witness_that_fails_leaves_nobody_waiting() -> None:
-    class Witness:
+def test_requests_go_on_after_a_failure_of_the_trail() -> None:
+    class Trail:
         def read(self, *_: object) -> None:
             pass
 
@@ -294,7 +294,7 @@ def test_a_witness_that_fails_leaves_nobody_waiting() -> None:
             raise RuntimeError("unthought-of")
 
     async def work(crawl: Crawl) -> None:
-        crawl.policies._decisions.witness = Witness()  # type: ignore[assignment]
+        crawl.policies._decisions.trail = Trail()  # type: ignore[assignment]
         waiting = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
         for one in waiting:
             assert is_read(await asyncio.wait_for(one, 5))

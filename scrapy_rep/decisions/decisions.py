@@ -3,9 +3,8 @@
 Rules for the next author:
 
 1. All code that lets a request go on, drops it or exempts it does so here.
-2. The witness (the audit trail) gets a decision before anything else happens, so that a crash
-   cannot interrupt an unrecorded decision.
-3. Without an audit trail, no `Decision` is built.
+2. The audit trail gets a decision before anything else happens, so that a crash cannot interrupt
+   an unrecorded decision.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ from scrapy_rep.stats import Journal
 
 from .crawl_log import CrawlLog
 from .notices import Notices
-from .witness import (
+from .occasions import (
     ABORTED,
     AGAIN,
     BROWSER,
@@ -55,8 +54,6 @@ from .witness import (
     SCHEME,
     SLIPPED,
     WOULD_DROP,
-    Decision,
-    Witness,
 )
 
 if TYPE_CHECKING:
@@ -66,19 +63,18 @@ if TYPE_CHECKING:
     from scrapy_rep.policy import Policy
     from scrapy_rep.protocol.usage.licences import PaymentRequired
 
+    from .trail import Trail
+
 _DRY_RUN_LINES = 20
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
 _ORIGIN_OCTETS = 200
-
-
-_NO_WITNESS = Witness()
 
 
 class Decisions:
     """Records the decisions of one crawl, and drops the requests that are not allowed.
 
     Attributes:
-        witness: the audit trail, or a witness that does nothing.
+        trail: the audit trail; None without one.
         is_dry_run: whether nothing is dropped.
         log: writes the lines of the crawl in the log.
         notices: sends the signals.
@@ -87,7 +83,7 @@ class Decisions:
     """
 
     def __init__(self, crawl: Crawl) -> None:
-        self.witness = _witness(crawl)
+        self.trail = _trail_of(crawl)
         self.is_dry_run = crawl.settings.dry_run
         self.log = CrawlLog(crawl)
         self.notices = Notices(crawl.crawler)
@@ -108,10 +104,10 @@ class Decisions:
         self._user_count += 1
 
     async def leave(self, reason: str) -> None:
-        """Unregister a component; the last one closes the witness."""
+        """Unregister a component; the last one closes the audit trail."""
         self._user_count -= 1
-        if self._user_count == 0:
-            await self.witness.close(reason)
+        if self._user_count == 0 and self.trail is not None:
+            await self.trail.close(reason)
 
     def came_back(self, request: Request) -> None:
         """Note that a request comes from the queue, into which it was put back."""
@@ -120,17 +116,19 @@ class Decisions:
 
     def waited(self, request: Request, seconds: float) -> None:
         """Note how long a request waited before it was judged."""
-        if self.witness is not _NO_WITNESS:
+        if self.trail is not None:
             self._waits[request] = self._waits.get(request, 0.0) + seconds
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
         self.log.rested(origin)
-        self.witness.rested(origin, status, rest)
+        if self.trail is not None:
+            self.trail.rested(origin, status, rest)
 
     def priced(self, response: Response, terms: PaymentRequired) -> None:
         """Record that a page answered 402 (Payment Required)."""
-        self.witness.priced(response.url, terms)
+        if self.trail is not None:
+            self.trail.priced(response.url, terms)
         self._journal.count(stats.PAYMENT_REQUIRED)
         self._journal.debug("Payment required: %s (%s)", response, terms.price or "no price")
         self.notices.send(payment_required, response=response, terms=terms)
@@ -139,8 +137,8 @@ class Decisions:
 
     def exempt(self, request: Request) -> None:
         """Record a request that carries `dont_obey_robotstxt`."""
-        if self.witness is not _NO_WITNESS:
-            self.witness.exempted(request.url, DONT_OBEY, self._occasion(request))
+        if self.trail is not None:
+            self.trail.exempted(request.url, DONT_OBEY, self._occasion(request))
             request.meta[JUDGED_IN] = self._run
         self.judged_by[request] = None
         self.log.has_passed = True
@@ -210,7 +208,8 @@ class Decisions:
 
         `service` is the service that answers with challenges, if that is the reason.
         """
-        self.witness.dropped_later(request.url, None, service)
+        if self.trail is not None:
+            self.trail.dropped_later(request.url, None, service)
         if service:
             self.log.challenged_count += 1
             return Challenged(origin, service)
@@ -230,7 +229,8 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        self.witness.dropped_later(request.url, verdict)
+        if self.trail is not None:
+            self.trail.dropped_later(request.url, verdict)
         self._drop(request, verdict)
 
     # Requests of pages in browsers
@@ -271,9 +271,15 @@ class Decisions:
             self._announced.put(origin, content, _ORIGIN_OCTETS)
             self.notices.send(sitemaps_discovered, origin=origin, sitemaps=sitemaps, policy=policy)
 
+    def file_read(self, body: bytes, sha256: str) -> None:
+        """Record the octets of a file that was read."""
+        if self.trail is not None:
+            self.trail.read(body, sha256)
+
     def learnt(self, policy: Policy) -> None:
         """Record that a policy came into memory, possibly again."""
-        self.witness.learnt(policy)
+        if self.trail is not None:
+            self.trail.learnt(policy)
         self.log.learnt(policy)
 
     def outage(self, policy: Policy, outage: Outage) -> None:
@@ -289,7 +295,8 @@ class Decisions:
         is_request = isinstance(what, Request)
         name = f"{what if is_request else 'an item'} of {response}"
         url = what.url if isinstance(what, Request) else ""
-        self.witness.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
+        if self.trail is not None:
+            self.trail.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
         if self.is_dry_run:
             would = stats.WOULD_WITHHOLD_REQUESTS if is_request else stats.WOULD_WITHHOLD_ITEMS
             self._would_drop(would, name, because)
@@ -300,14 +307,14 @@ class Decisions:
         return True
 
     def _tell(self, url: str, request: Request | None, verdict: Verdict | None, by: str) -> None:
-        if self.witness is _NO_WITNESS:
+        if self.trail is None:
             return
         if request is not None and (verdict is None or verdict.allowed):
             request.meta[JUDGED_IN] = self._run
         if verdict is None:
-            self.witness.exempted(url, SCHEME, by)
+            self.trail.exempted(url, SCHEME, by)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
-            self.witness.exempted(url, ITSELF, by)
+            self.trail.exempted(url, ITSELF, by)
         else:
             dropped = ABORTED if by == BROWSER else DROPPED
             refused = WOULD_DROP if self.is_dry_run else dropped
@@ -317,14 +324,14 @@ class Decisions:
     def _decided(
         self, url: str, request: Request | None, verdict: Verdict, by: str, outcome: str
     ) -> None:
-        if self.witness is _NO_WITNESS:
+        if self.trail is None:
             return
-        decision = Decision(url, verdict, by, outcome, None, ())
-        if request is not None:
-            policy, tokens = self.judged_by.get(request) or (None, ())
-            waited = self._waits.pop(request, 0.0) if self._waits else 0.0
-            decision = Decision(request.url, verdict, by, outcome, policy, tokens, waited)
-        self.witness.decided(decision)
+        if request is None:
+            self.trail.decided(url, verdict, by, outcome)
+            return
+        policy, tokens = self.judged_by.get(request) or (None, ())
+        waited = self._waits.pop(request, 0.0) if self._waits else 0.0
+        self.trail.decided(request.url, verdict, by, outcome, policy, tokens, waited)
 
     def _occasion(self, request: Request) -> str:
         if request in self._came_back:
@@ -363,10 +370,9 @@ class Decisions:
         raise RobotsTxtDisallowed(verdict)
 
 
-def _witness(crawl: Crawl) -> Witness:
-    """The audit trail of a crawl, or a witness that does nothing."""
+def _trail_of(crawl: Crawl) -> Trail | None:
     if not crawl.settings.audit_dir:
-        return _NO_WITNESS
+        return None
     from .trail import Trail  # few crawls need it
 
     return Trail(crawl)

@@ -41,7 +41,7 @@ from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal
 
-from .witness import OFF, REQUEST, Decision, Witness
+from .occasions import OFF, REQUEST
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -78,7 +78,7 @@ class _Kept:
         self.tails: dict[int, tuple[Verdict, str]] = {}
 
 
-class Trail(Witness):
+class Trail:
     """Records the decisions of one crawl in a trail."""
 
     def __init__(self, crawl: Crawl) -> None:
@@ -185,11 +185,19 @@ class Trail(Witness):
             else:
                 logger.info("Report written to %s", self._report, extra=self._journal.extra)
 
-    # Methods of a witness
+    # One method for each kind of event
 
-    def decided(self, decision: Decision) -> None:
-        """Write a decision."""
-        verdict, policy = decision.verdict, decision.policy
+    def decided(  # noqa: PLR0917 - called for every request
+        self,
+        url: str,
+        verdict: Verdict,
+        by: str,
+        outcome: str,
+        policy: Policy | None = None,
+        tokens: tuple[str, ...] = (),
+        waited_seconds: float = 0.0,
+    ) -> None:
+        """Write a decision on a request, which waited `waited_seconds` for its policy."""
         kind = records.ALLOWED if verdict.allowed else records.DISALLOWED
         self._n += 1
         at, segment = self._ready()
@@ -199,16 +207,16 @@ class Trail(Witness):
         before = "" if policy is None else self._policy_lines(policy, segment)
         p, why = _why(policy, verdict)
         rest: dict[str, Any] = {}
-        if decision.tokens and decision.tokens != self._identity.tokens:
-            rest["tokens"] = decision.tokens
+        if tokens and tokens != self._identity.tokens:
+            rest["tokens"] = tokens
         if verdict.why:
             rest["why"] = verdict.why
-        if decision.waited_seconds:
-            rest["waited_seconds"] = rounded(decision.waited_seconds)
-        url = self._url(decision.url)
-        if self._is_redacted and url != bare(decision.url):
+        if waited_seconds:
+            rest["waited_seconds"] = rounded(waited_seconds)
+        shown = self._url(url)
+        if self._is_redacted and shown != bare(url):
             rest["redacted"] = True
-        text = records.decision(self._n, at, url, p, why, decision.by, decision.outcome, rest)
+        text = records.decision(self._n, at, shown, p, why, by, outcome, rest)
         self._put(before + text, at, self._n, kind, policy)
 
     def exempted(self, url: str, why: str, by: str) -> None:

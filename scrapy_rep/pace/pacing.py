@@ -308,9 +308,9 @@ class Pacing:
         with suppress(InvalidUri):
             origin = origin_of(request.url)
             visit = None if origin is None else self.visits.visited(origin.host, request)
-            if visit is not None and visit.seconds:
-                now = time.monotonic()
-                self._decisions.witness.visited(origin, visit.began_at, now, visit.seconds)
+            trail = self._decisions.trail
+            if trail is not None and visit is not None and visit.seconds:
+                trail.visited(origin, visit.began_at, time.monotonic(), visit.seconds)
 
     def _tell(self, policy: Policy, found: Pace) -> None:
         """Log once which delay an origin wants."""

@@ -53,7 +53,8 @@ class RepPageMiddleware(BaseSpiderMiddleware):
 
     def _spider_opened(self) -> None:
         self._crawl.open()
-        self._decisions.witness.open()
+        if self._decisions.trail is not None:
+            self._decisions.trail.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
             self._journal.warning(
                 "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, because "

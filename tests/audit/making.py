@@ -49,12 +49,12 @@ class Judged:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("scrapy_rep.decisions.trail.SEGMENT_OCTETS", segment_octets)
             self.middleware._spider_opened()
-        witness: Any = self.middleware._decisions.witness
-        self.witness = witness
+        trail: Any = self.middleware._decisions.trail
+        self.trail = trail
 
     @property
     def folder(self) -> Path:
-        folder: Path = self.witness._folder
+        folder: Path = self.trail._folder
         return folder
 
     def know(
@@ -65,7 +65,7 @@ class Judged:
         if meaning is Meaning.RULES:
             file = parse(body, origin.robots_txt_uri)
             reading = Reading(file, file, digest_of(body))
-            self.witness.read(body, reading.sha256)
+            self.middleware._decisions.file_read(body, reading.sha256)
         else:
             reading = Reading.of_nothing(origin)
         tokens = self.middleware._identity.tokens

@@ -12,21 +12,16 @@ from hypothesis import strategies as st
 
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_records import Query, redaction
+from scrapy_rep.proof.trail_shapes import SHAPES
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.secrecy import bare
 
-_WORDS = {"ALLOWED", "DISALLOWED", "RATE_LIMITED", "CHALLENGED"}  # within records
 _PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 
 
 def test_the_page_describes_every_kind() -> None:
     described = re.findall(r"^\| `([a-z]+)` \|", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
-    kinds = {
-        value
-        for name, value in vars(records).items()
-        if name.isupper() and isinstance(value, str) and name not in _WORDS
-    }
-    assert set(described) - {"t"} == kinds
+    assert set(described) - {"t"} == SHAPES.keys()
 
 
 @given(st.text(), st.text(), st.text())

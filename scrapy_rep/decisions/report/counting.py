@@ -12,6 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
+from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, REDIRECT, SLIPPED, WOULD_DROP
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.survey.measures import Distribution
@@ -41,7 +42,7 @@ _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
 _STATUSES = 1000
 _STEPS = 20  # of the wall clock of a run
-_WENT_ON = {"would-drop": "dry-run", "slipped": "slipped"}
+_WENT_ON = {WOULD_DROP: "dry-run", SLIPPED: "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK, _OVERRIDE = "network", "override"
@@ -51,9 +52,8 @@ _HOPS = 8  # of a chain; no fetch follows more redirects
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
-AGAIN = ("user-agent", "put-back")
-"""The occasions (`by`) of a second decision on an allowed request: for another User-Agent, and
-after it was put back into the queue."""
+_SECOND = (AGAIN, CAME_BACK)
+"""The occasions of a second decision on an allowed request."""
 
 MOST_SECONDS = 300.0
 """The default of REP_CRAWL_DELAY_MAX_SECONDS: trails contain only settings that differ."""
@@ -177,7 +177,7 @@ class Counting:
         at = float(record["at"])
         allowed, reason = record["allowed"], _text(record["reason"])
         outcome = record["outcome"]
-        is_again = record.get("by") in AGAIN  # counted before, as allowed
+        is_again = record.get("by") in _SECOND  # counted before, as allowed
         place = ALLOWED if allowed else WENT_ON if outcome in _WENT_ON else HELD_BACK
         moment, totals = self.timeline.at(at), self.totals
         moment[place] += not (is_again and allowed)
@@ -186,7 +186,7 @@ class Counting:
         totals.disallowed += not allowed
         totals.held_back += place == HELD_BACK
         totals.went_on += place == WENT_ON
-        totals.redirected += record.get("by") == "redirect"
+        totals.redirected += record.get("by") == REDIRECT
         key = (outcome, allowed, reason, _text(record.get("by", "request")))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
@@ -223,7 +223,7 @@ class Counting:
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
     def _hear_exempt(self, _: RunCounts, record: Record) -> None:
-        if record.get("by") in AGAIN:
+        if record.get("by") in _SECOND:
             return
         why, url = _text(record["why"]), self._url(record["url"])
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
