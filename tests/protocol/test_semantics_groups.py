@@ -221,7 +221,7 @@ class TestWhatIsMatched:
         "url", ["", "#", "#f", "?", "?q", ";p", "http://h", "http://h#f", "//h"]
     )
     def test_what_has_no_path_is_under_the_root(self, url: str) -> None:
-        """SitePace first, and after a URL of the usual form."""
+        """As the first URL, and after a URL of the usual form."""
         robots_txt = parse(b"User-agent: *\nDisallow: /\n")
         for asked in (url, "http://h/x", url):
             assert not robots_txt.verdict(asked, "ExampleBot").allowed

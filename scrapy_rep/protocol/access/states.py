@@ -5,8 +5,8 @@ file has been unreachable since. `standing` gives the state of an origin at an i
 for requests, and when that ends. `learn` gives the knowledge after another answer or failure.
 Neither waits, fetches or reads a clock: `now` and random numbers are arguments.
 
-The table `STATES` lists the states and what a request does in each; `TRANSITIONS` lists the ways
-from one state to another. The documentation draws its diagram from it.
+The table `STATES` lists the states and what a request does in each. docs/states.md lists the ways
+from one state to another.
 """
 
 from __future__ import annotations
@@ -81,31 +81,6 @@ STATES: dict[State, Act] = {
     State.UNREACHABLE: Act.USE,
     State.UNREACHABLE_DUE: Act.FETCH,
 }
-
-_EVENTS = ("successful or unavailable", "time passes", "unreachable")
-_WAYS = {
-    State.UNKNOWN: ("FRESH", "", "UNREACHABLE"),
-    State.FRESH: ("", "DUE", ""),
-    State.DUE: ("FRESH", "EXPIRED", "STALE UNREACHABLE"),
-    State.EXPIRED: ("FRESH", "", "STALE UNREACHABLE"),
-    State.STALE: ("", "STALE_DUE UNREACHABLE", ""),
-    State.STALE_DUE: ("FRESH", "STALE_RESTED UNREACHABLE_DUE", "STALE UNREACHABLE"),
-    State.STALE_RESTED: ("FRESH", "UNREACHABLE_DUE", "STALE UNREACHABLE"),
-    State.UNREACHABLE: ("", "STALE UNREACHABLE_DUE", ""),
-    State.UNREACHABLE_DUE: ("FRESH", "STALE_DUE STALE_RESTED", "STALE UNREACHABLE"),
-}
-TRANSITIONS: tuple[tuple[State, str, State], ...] = tuple(
-    (state, event, State[name])
-    for state, ways in _WAYS.items()
-    for event, names in zip(_EVENTS, ways, strict=True)
-    for name in names.split()
-)
-"""Each state, a possible event, and the state that follows.
-
-If two rows share state and event, the policy decides: `google`, for example, does not use a copy in
-the first twelve hours of an outage, but does so later. A test tries all policies and finds exactly
-these rows.
-"""
 
 
 @dataclass(frozen=True, slots=True)
