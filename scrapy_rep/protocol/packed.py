@@ -4,27 +4,15 @@ Hardly a real group is large, but a hostile file may be, and 50,000 small object
 times its octets. This form takes at most four times, shown by `benchmarks/hostile.py` as "kept".
 
 Strings are sorted, in blocks of 16 that are one string each. To find the strings that begin a path,
-start at the string that sorts last before the path, and go up through its parents. A parent is the
-longest other string that is a prefix. Five strings, in blocks of two::
+the beginning of the path with each length of a string is searched for, the longest first.
 
-    index     0      1        2        3        4
-    string    /a     /a/b     /a/b/c   /a/d     /e
-    parent    -1     0        1        0        -1
-    block     0      0        1        1        2
-
-For the path ``/a/c$`` the binary search ends at index 2, since ``/a/b/c`` is the last string that
-does not sort after the path. It does not begin the path. Its parent ``/a/b``, in block 0, does not
-either, but the next parent ``/a`` does.
-
-Cost of a verdict: a binary search; one comparison for each parent on the way, and 500 KiB can nest
-1,000 of them (1 + 2 + ... + 1,000 octets); with many rules per head, one look-up for each window of
-the path and one for each bin; then at most `_STEPS` for wildcard rules. Building sorts:
-O(n log n).
+Cost of a verdict: one binary search for each length, and 500 KiB hold at most 1,000 lengths
+(1 + 2 + ... + 1,000 octets); with many rules per head, one look-up for each window of the path and
+one for each bin; then at most `_STEPS` for wildcard rules. Building sorts: O(n log n).
 """
 
 from __future__ import annotations
 
-import re
 from array import array
 from bisect import bisect_left, bisect_right
 from collections import Counter
@@ -49,7 +37,6 @@ _BLOCK_STRINGS = 16  # larger blocks take less memory, but longer to search
 _NUMBER_BITS = 32
 _NUMBER_MASK = (1 << _NUMBER_BITS) - 1
 _BEHIND = "\n\x7f"  # sorts after the rest of a block, and before longer strings
-_UP_TO_LF = re.compile(r"[\0-\n]")
 
 _CROWD = 16  # wildcard rules with the same head; more are looked up by their windows
 _WINDOW_OCTETS = (1, 2, 3, 4, 6, 8, 12, 24)
@@ -98,48 +85,33 @@ class _Strings:
         start = indices.start - first * _BLOCK_STRINGS
         return strings[start : start + len(indices)]
 
-    def last_before(self, path: str) -> tuple[int, list[str]]:
-        """Index and block of the last string that does not sort after a path; -1 if all do.
-
-        The strings must be sorted. A path contains no character up to LF, the separator in blocks.
-        """
-        at = bisect_right(self._blocks, path + _BEHIND) - 1
-        if at < 0:
-            return -1, []
-        strings = self._blocks[at].split("\n")
-        return at * _BLOCK_STRINGS + bisect_right(strings, path) - 1, strings
-
     def index(self, string: str) -> int:
         """The index of a string among sorted ones; -1 without it."""
-        at, strings = self.last_before(string)
-        return at if at >= 0 and strings[at % _BLOCK_STRINGS] == string else -1
+        at = bisect_right(self._blocks, string + _BEHIND) - 1
+        strings = self._blocks[at].split("\n") if at >= 0 else []
+        place = bisect_left(strings, string)
+        is_there = place < len(strings) and strings[place] == string
+        return at * _BLOCK_STRINGS + place if is_there else -1
 
 
 class _Prefixes:
-    """Sorted strings; finds the strings that begin a path.
+    """Sorted strings; finds the strings that begin a path, with one search for each length.
 
     Attributes:
         strings: all of them.
     """
 
-    __slots__ = ("_parents", "strings")
+    __slots__ = ("_lengths", "strings")
 
     def __init__(self, strings: Sequence[str]) -> None:
         self.strings = _Strings(strings)
-        self._parents = _parents(strings)
+        self._lengths = sorted({*map(len, strings)}, reverse=True)
 
-    def ways(self, path: str) -> Iterator[tuple[int, int]]:
+    def of(self, path: str) -> Iterator[tuple[int, int]]:
         """Index and length of the strings that begin a path, longest first."""
-        index, strings = self.strings.last_before(path)
-        first = index - index % _BLOCK_STRINGS
-        while index >= 0:
-            string = strings[index - first]
-            if path.startswith(string):
-                yield index, len(string)
-            index = self._parents[index]
-            if 0 <= index < first:  # otherwise in the same block, as most parents are
-                strings = self.strings.block(index)
-                first = index - index % _BLOCK_STRINGS
+        for octets in self._lengths:
+            if octets <= len(path) and (index := self.strings.index(path[:octets])) >= 0:
+                yield index, octets
 
 
 class PackedRules:
@@ -202,10 +174,8 @@ class PackedRules:
 
     def match(self, path: str, _: str = "", /) -> int | None:
         """The decisive rank of the rule that decides for a path; `UNDECIDED` beyond `_STEPS`."""
-        if not path.isprintable():  # a path as written; no rule contains these or blanks
-            path = _UP_TO_LF.sub(" ", path)
         best = self._empty
-        for index, octets in self._literals.ways(path):
+        for index, octets in self._literals.of(path):
             best = _decisive(octets, self._numbers[index])
             break
         if not self._wild:
@@ -227,7 +197,7 @@ class PackedRules:
 
         Each bin comes with the part of the patterns that its strings lack.
         """
-        found = [(at, f"{path[:octets]}*") for at, octets in self._bins.ways(path)]
+        found = [(at, f"{path[:octets]}*") for at, octets in self._bins.of(path)]
         if self._window_bins:
             found += [(at, "") for at in self._bins_in(path)]
         found.sort(key=lambda bin_: self._wild[self._starts[bin_[0]]], reverse=True)
@@ -287,25 +257,3 @@ def _decisive(octets: int, number: int) -> int:
 
 def _number_of(decisive: int) -> int:
     return _NUMBER_MASK - (decisive & _NUMBER_MASK)
-
-
-def _parents(strings: Sequence[str]) -> array[int]:
-    """For each of the sorted strings the index of its longest other prefix, or -1."""
-    parents = array("i", [-1]) * len(strings)
-    # A string seldom begins the next one, and checking all at once is cheap.
-    begins_next = bytes(map(str.startswith, strings[1:], strings))
-    parent = begins_next.find(1)
-    while parent >= 0:
-        index = parent + 1
-        while parent >= 0:
-            parents[index] = parent
-            if index == len(begins_next):
-                return parents
-            if begins_next[index]:
-                parent = index
-            else:
-                while parent >= 0 and not strings[index + 1].startswith(strings[parent]):
-                    parent = parents[parent]
-            index += 1
-        parent = begins_next.find(1, index)
-    return parents
