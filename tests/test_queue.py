@@ -1,4 +1,4 @@
-"""The queue alone: whose request is next, and what becomes of those who wait."""
+"""The queue alone: which request is next, and how the others wait."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ URLS = [f"http://{host}.example/{number}" for number in range(3) for host in "ab
 
 
 class Engine:
-    """An engine whose downloader has no slots yet."""
+    """An engine with a downloader that has no slots yet."""
 
     def __init__(self) -> None:
         self.spider = object()
@@ -138,7 +138,7 @@ def test_priorities_within_an_origin_and_origins_within_a_host() -> None:
     assert paths == ["/high", ":81/high", "/low", ":81/low"]
 
 
-def test_who_waits_stays_and_others_go_on() -> None:
+def test_other_requests_pass_one_that_waits() -> None:
     setup = Setup()
     setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
     setup.site.waits["b.example"] = Wait(Why.HELD, float("inf"))
@@ -157,7 +157,7 @@ def test_who_waits_stays_and_others_go_on() -> None:
     assert len(setup.queue) == 3
 
 
-def test_a_policy_that_is_gone_is_asked_for_again() -> None:
+def test_evicted_policy_is_fetched_again() -> None:
     setup = Setup()
     setup.push(*URLS[:4])
     setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
@@ -171,8 +171,8 @@ def test_a_policy_that_is_gone_is_asked_for_again() -> None:
 
 
 @pytest.mark.parametrize("state", [Why.READY, Why.FETCHING, Why.HELD])
-def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: Why) -> None:
-    """A browser has asked for it meanwhile, say, and no event told the queue."""
+def test_request_that_becomes_exempt_is_not_lost(state: Why) -> None:
+    """Another component fetched it, such as a browser, and no event reached the queue."""
     setup = Setup()
     fetch = setup.site.fetch
     setup.site.fetch = lambda *_: None  # type: ignore[method-assign]
@@ -191,7 +191,7 @@ def test_who_needs_no_robots_txt_by_the_turn_is_not_lost(state: Why) -> None:
 
 
 @pytest.mark.parametrize("url", ["http://:0/x", "http://a.example:0/x", "http:///x"])
-def test_what_names_no_origin_is_handed_out(url: str) -> None:
+def test_lane_without_an_origin_is_handed_out(url: str) -> None:
     """The middleware drops it, and says why."""
     setup = Setup()
     setup.push(url)
@@ -214,7 +214,7 @@ class TestPrefetch:
         assert setup.queue.pop() is None
         assert len(setup.site.asked) == 65
 
-    def test_a_fetch_that_waits_for_a_place_is_looked_at_again(self) -> None:
+    def test_fetch_in_a_full_slot_is_counted_again(self) -> None:
         """No event tells that a fetch which is under way came to stand in the line of its slot."""
         woken: list[str] = []
 
@@ -234,11 +234,11 @@ class TestPrefetch:
 
 
 class TestDisk:
-    def test_what_another_queue_left_is_refused(self) -> None:
+    def test_folder_of_another_queue_is_refused(self) -> None:
         with pytest.raises(ConfigurationError, match="another SCHEDULER_PRIORITY_QUEUE"):
             Setup("folder", [0, 1])
 
-    def test_what_can_t_be_written_leaves_nothing(self, tmp_path: Path) -> None:
+    def test_failed_write_leaves_no_file(self, tmp_path: Path) -> None:
         setup = Setup(str(tmp_path), kind=PickleFifoDiskQueue)
         for _ in range(2):
             with pytest.raises(ValueError, match="instance method"):
@@ -257,7 +257,7 @@ class TestDisk:
             ("", None, ""),
         ],
     )
-    def test_a_name_says_where_it_goes(self, name: str, origin: str | None, key: str) -> None:
+    def test_lane_name_gives_origin_and_slot(self, name: str, origin: str | None, key: str) -> None:
         target = target_named(name)
         assert (target.origin and str(target.origin), target.key) == (origin, key)
         assert target.name == name

@@ -1,4 +1,4 @@
-"""What lies in a `JOBDIR`: nothing is lost, and what is damaged costs only itself."""
+"""The files in a `JOBDIR`: no request is lost, and damage to a file costs only its requests."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ pytestmark = pytest.mark.filterwarnings(
 
 @pytest.fixture(scope="module", autouse=True)
 def nothing_is_left_open_for_others() -> Iterator[None]:
-    """The files that such queues leave open are closed here, where nobody minds their warnings."""
+    """Close the files that such queues leave open, so that their warnings do no harm."""
     yield
     gc.collect()
 
@@ -54,7 +54,7 @@ def pages(count: int) -> list[str]:
 
 
 def serve(setup: Setup) -> list[str]:
-    """All URLs, with every robots.txt answered as it is asked for."""
+    """All URLs; each robots.txt arrives as soon as it is fetched."""
     popped: list[str] = []
     for _ in range(20):
         popped += setup.pop()
@@ -87,7 +87,7 @@ def stats(setup: Setup) -> dict[str, int]:
 
 @pytest.mark.parametrize("kind", KINDS)
 class TestNothingIsLost:
-    def test_resumed_it_is_asked_for_on_behalf_of_a_request(
+    def test_resumed_lane_fetches_robots_txt_for_one_of_its_requests(
         self, kind: Any, tmp_path: Path
     ) -> None:
         """It says what the fetch needs, of FTP the credentials; and stays what it is."""
@@ -112,7 +112,7 @@ class TestNothingIsLost:
         assert serve(setup)[0] == "ftp://a.example/first"
         assert list(tmp_path.iterdir()) == []
 
-    def test_what_was_looked_at_survives_a_kill(self, kind: Any, tmp_path: Path) -> None:
+    def test_sampled_requests_survive_a_kill(self, kind: Any, tmp_path: Path) -> None:
         """Scrapy's queue would lose nothing of what it has not yet touched."""
         state = left(tmp_path / "job", kind, pages(3))
         setup = resumed(tmp_path / "job", state, kind)
@@ -124,8 +124,8 @@ class TestNothingIsLost:
         assert sorted(setup.pop()) == sorted(pages(3))
 
     @pytest.mark.parametrize("error", [NotImplementedError, None])
-    def test_queues_that_cannot_be_looked_at(self, kind: Any, error: Any, tmp_path: Path) -> None:
-        """Their robots.txt is fetched on behalf of nobody."""
+    def test_queue_without_peek(self, kind: Any, error: Any, tmp_path: Path) -> None:
+        """Their robots.txt is fetched without a request."""
 
         def peek(_: object) -> None:
             if error:
@@ -139,8 +139,8 @@ class TestNothingIsLost:
         assert sorted(serve(setup)) == sorted(pages(3))
         assert stats(setup) == {"damaged": 0, "lost": 0}
 
-    def test_handed_over_to_scrapy_s_queue_and_back(self, kind: Any, tmp_path: Path) -> None:
-        """It makes slots of our lanes, under whose names it finds their folders."""
+    def test_folder_works_with_scrapy_s_queue_and_back(self, kind: Any, tmp_path: Path) -> None:
+        """It takes our lanes for slots, and finds their folders by name."""
         long_host = ".".join(["long" * 6] * 3)
         urls = [*pages(3), *(f"http://{long_host}/{number}" for number in range(3))]
         state = left(tmp_path, kind, urls)
@@ -153,10 +153,8 @@ class TestNothingIsLost:
         assert sorted(popped) == sorted([*urls, "http://a.example/new"])
         assert list(tmp_path.iterdir()) == []
 
-    def test_what_a_killed_crawl_left_takes_nothing_from_the_next(
-        self, kind: Any, tmp_path: Path
-    ) -> None:
-        """There is no active.json, and files whose records nobody counted."""
+    def test_files_of_a_killed_crawl_harm_no_new_requests(self, kind: Any, tmp_path: Path) -> None:
+        """There is no active.json, and the records in the files were not counted."""
         setup = Setup(str(tmp_path / "job"), kind=kind)
         setup.push(*(f"{url}?old" for url in pages(3)))
         setup.push("http://a.example/?old", priority=7)
@@ -220,7 +218,7 @@ class TestOneThatFails:
         self.assert_told_once(setup, caplog.text, 4)
 
     def test_in_push(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-        """The scheduler keeps in memory what is refused so: nothing is lost."""
+        """The scheduler keeps refused requests in memory: none is lost."""
         full = OSError(errno.ENOSPC, "no space left on device")
         setup = Setup(str(tmp_path), kind=broken(kind, "push", full))
         for url in pages(3):
@@ -242,10 +240,8 @@ class TestOneThatFails:
         popped = resumed(tmp_path, state, kind).pop()
         assert {url for url in pages(3) if "a.example" not in url} <= set(popped)
 
-    def test_what_a_killed_crawl_left_while_no_more_files_can_be_opened(
-        self, kind: Any, tmp_path: Path
-    ) -> None:
-        """The scheduler keeps in memory what is refused so."""
+    def test_files_of_a_killed_crawl_without_file_handles(self, kind: Any, tmp_path: Path) -> None:
+        """The scheduler keeps refused requests in memory."""
         setup = Setup(str(tmp_path / "job"), kind=kind)
         setup.push(*pages(2))
         shutil.copytree(tmp_path / "job", tmp_path / "killed")
@@ -260,7 +256,7 @@ class TestOneThatFails:
     def test_at_opening(
         self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
-        """What may be had another time is told again; what is nonsense is set aside."""
+        """A file that may be read later is kept; a damaged one is set aside."""
         state = left(tmp_path, kind, pages(3))
         setup = resumed(tmp_path, state, opening_fails(kind, error))
         assert len(setup.queue) == 6
@@ -281,7 +277,7 @@ def opening_fails(kind: Any, error: Exception) -> Any:
     return type("Unopened", (kind,), {"__init__": opened})
 
 
-def test_few_that_fail_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_names_few_failed_files(caplog: pytest.LogCaptureFixture) -> None:
     """A disk that is gone takes the queues of all hosts with it; the log stays readable."""
     setup = Setup()
     damage = Damage(setup.crawler)
@@ -294,7 +290,7 @@ def test_few_that_fail_are_told_of(caplog: pytest.LogCaptureFixture) -> None:
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_a_full_disk_is_waited_for(
+def test_requests_wait_for_a_full_disk(
     kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But not for ever."""
@@ -319,7 +315,7 @@ def test_a_full_disk_is_waited_for(
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_one_record_that_can_t_be_read_costs_one_request(kind: Any, tmp_path: Path) -> None:
+def test_unreadable_record_loses_one_request(kind: Any, tmp_path: Path) -> None:
     """The spider has lost a callback, say."""
     setup = Setup(str(tmp_path), kind=kind)
     setup.push(*pages(3))
@@ -340,7 +336,7 @@ def test_one_record_that_can_t_be_read_costs_one_request(kind: Any, tmp_path: Pa
     assert list(tmp_path.iterdir()) == []
 
 
-def test_many_that_can_t_be_read_do_not_hold_up_the_loop(tmp_path: Path) -> None:
+def test_many_unreadable_requests_do_not_block_the_loop(tmp_path: Path) -> None:
     state = left(tmp_path, LIFO, [f"http://a.example/{number}" for number in range(1000)])
 
     class Unreadable(LIFO):  # type: ignore[misc,valid-type]
@@ -415,7 +411,7 @@ def test_damaged_files(kind: Any, damage: int, tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
-    """Of what can't be opened nothing else is lost, and what comes is kept in memory."""
+    """A file that can't be opened loses no other request, and new requests stay in memory."""
     state = left(tmp_path, kind, pages(2))
     (folder,) = tmp_path.glob("*a.example*")
     shutil.rmtree(folder)
@@ -428,7 +424,7 @@ def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("priorities", [None, 5, ["x"], [None], {"a": 1}, [[]]])
-def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_path: Path) -> None:
+def test_active_json_with_an_invalid_origin(priorities: Any, tmp_path: Path) -> None:
     state = left(tmp_path, LIFO, pages(2))
     state["http://a.example a.example"] = priorities
     setup = resumed(tmp_path, state, LIFO)
@@ -437,7 +433,7 @@ def test_an_active_json_that_says_nonsense_of_an_origin(priorities: Any, tmp_pat
     assert setup.queue.close() == {}
 
 
-def test_nothing_is_resumed_without_file_handles(tmp_path: Path) -> None:
+def test_resume_without_file_handles_raises(tmp_path: Path) -> None:
     """Nothing is wrong with the files then: they must not be set aside."""
     state = left(tmp_path, LIFO, pages(2))
     too_many = OSError(errno.EMFILE, "too many open files")
@@ -447,7 +443,7 @@ def test_nothing_is_resumed_without_file_handles(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("kind", FILES)
-def test_a_new_queue_below_is_as_scrapy_s(kind: Any, tmp_path: Path) -> None:
+def test_new_inner_queue_is_made_as_by_scrapy(kind: Any, tmp_path: Path) -> None:
     """The order within an origin stays that of the queue that the user chose."""
     urls = [f"http://a.example/{number}" for number in range(5)]
     setup = Setup(str(tmp_path), kind=kind)

@@ -47,7 +47,7 @@ class Book:
         return request, asyncio.ensure_future(self.turn(request, seconds, **named))
 
 
-def test_when_a_host_is_ready() -> None:
+def test_host_is_ready_after_its_longest_delay() -> None:
     """Two ports share it, and the longer of their delays; a fetch of the policy was a visit too."""
 
     async def work(book: Book) -> None:
@@ -64,7 +64,7 @@ def test_when_a_host_is_ready() -> None:
     in_a_loop(lambda: work(Book()))
 
 
-def test_files_of_ours_go_before_pages() -> None:
+def test_robots_txt_goes_before_pages() -> None:
     async def work(book: Book) -> None:
         tasks = [book.comes(name)[1] for name in ("1", "2", "robots.txt")]
         await tasks[0]
@@ -78,7 +78,7 @@ def test_files_of_ours_go_before_pages() -> None:
     in_a_loop(lambda: work(Book()))
 
 
-def test_one_that_is_not_sent_costs_nothing() -> None:
+def test_turn_of_a_request_that_is_not_sent_costs_nothing() -> None:
     async def work(book: Book) -> None:
         first, one = book.comes("1", 5.0)
         await one
@@ -90,7 +90,7 @@ def test_one_that_is_not_sent_costs_nothing() -> None:
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
-def test_one_that_is_cancelled_holds_up_nobody(has_turn: bool) -> None:
+def test_cancelled_turn_delays_no_other(has_turn: bool) -> None:
     async def work(book: Book) -> None:
         first, one = book.comes("1")
         _, two = book.comes("2")
@@ -110,7 +110,7 @@ def test_one_that_is_cancelled_holds_up_nobody(has_turn: bool) -> None:
     in_a_loop(lambda: work(Book()))
 
 
-def test_the_same_request_may_come_again() -> None:
+def test_one_request_may_be_yielded_twice() -> None:
     """A middleware returned it, and a downloader of the user's told nothing of its first visit."""
 
     async def work(book: Book) -> None:
@@ -122,7 +122,7 @@ def test_the_same_request_may_come_again() -> None:
     in_a_loop(lambda: work(Book()))
 
 
-def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
+def test_delay_outlives_the_crawl_that_set_it() -> None:
     async def work(book: Book) -> None:
         crawls = "one", "other"
         book.visits.note(OriginDelay(ORIGIN, 5.0), crawls[0])
@@ -137,7 +137,7 @@ def test_a_crawl_that_ends_leaves_what_the_host_is_owed() -> None:
     in_a_loop(lambda: work(Book()))
 
 
-def test_hosts_that_are_owed_nothing_are_forgotten() -> None:
+def test_hosts_without_a_pending_delay_are_forgotten() -> None:
     async def work(book: Book) -> None:
         for number in range(2000):
             origin = Origin("http", f"{number}.example", 80)

@@ -1,4 +1,4 @@
-"""Several workers of one crawl, each in a process of its own, and what came of them."""
+"""Several workers of one crawl, each in its own process, and their results."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Crew:
         spider: ``module:Class``.
         count: how many workers are started at once.
         loop: what they run in.
-        settings: beside `SETTINGS`.
+        settings: in addition to `SETTINGS`.
         arguments: the spider's.
     """
 
@@ -79,7 +79,7 @@ class Crew:
         return self._processes[number].poll() is not None
 
     def number_of(self, pid: int) -> int:
-        """Which of them has this process id."""
+        """The number of the worker with this process id."""
         return [process.pid for process in self._processes].index(pid)
 
     def wait(self, seconds: float = 60.0, *, without: tuple[int, ...] = ()) -> None:
@@ -97,19 +97,19 @@ class Crew:
             time.sleep(0.02)
 
     def log(self, number: int) -> str:
-        """What one of them wrote."""
+        """The log of a worker."""
         folder = Path(self._folder.name, str(number))
         names = [folder / "log", folder / "streams"]
         return "".join(name.read_text(errors="replace") for name in names if name.exists())
 
     def result(self, number: int) -> dict[str, Any]:
-        """What came of one of them."""
+        """The result of a worker."""
         file = Path(self._folder.name, str(number), "result.json")
         found: dict[str, Any] = json.loads(file.read_text()) if file.exists() else {}
         return found
 
     def stat(self, name: str) -> int:
-        """A stat, over all that ended in order."""
+        """The sum of a stat over all workers that ended in order."""
         results = map(self.result, range(len(self._processes)))
         return sum(result.get("stats", {}).get(name, 0) for result in results)
 

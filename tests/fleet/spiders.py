@@ -20,7 +20,7 @@ from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 
 
 class TreeSpider(Spider):
-    """Of each host a tree of pages: page n leads to 2n + 1 and 2n + 2.
+    """Each host has a tree of pages: page n links to pages 2n + 1 and 2n + 2.
 
     Arguments: `roots`, URLs that end with a slash; `pages`, of each; `slow_roots` and `slow_pages`,
     the same.
@@ -101,7 +101,7 @@ class FlatSpider(Spider):
 
 
 class MediaSpider(FlatSpider):
-    """Each page has a picture, which its callback asks for."""
+    """Each page has a picture, which its callback requests."""
 
     name = "flat"
 
@@ -163,7 +163,7 @@ class OddSpider(TreeSpider):
 
 
 class MapSpider(RobotsSitemapSpider):
-    """What sitemaps list."""
+    """The pages that sitemaps list."""
 
     name = "map"
 
@@ -223,7 +223,7 @@ class Impatient:
 
 
 def _queued_seconds() -> float:
-    """How long this process waited for a processor that others had; 0 where nobody tells."""
+    """How long this process waited for a processor; 0 if the system does not tell."""
     with suppress(OSError):
         return int(Path("/proc/self/schedstat").read_text(encoding="ascii").split()[1]) / 1e9
     return 0.0

@@ -1,4 +1,4 @@
-"""Scrapy's own commands in a project of a fleet: those that do not crawl leave the crawl alone."""
+"""Scrapy's own commands in a project of a fleet: most change nothing in Redis."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _SAYS = "A command that does not crawl uses Scrapy's own scheduler and duplicate
 
 @pytest.fixture
 def project(tmp_path: Path, redis_server: RedisServer) -> Path:
-    """A project whose crawls are in Redis, and two crawls that are there."""
+    """A project with two crawls in Redis."""
     (tmp_path / "scrapy.cfg").write_text("[settings]\ndefault = of_fleet.settings\n")
     package = tmp_path / "of_fleet"
     package.mkdir()
@@ -59,7 +59,7 @@ def project(tmp_path: Path, redis_server: RedisServer) -> Path:
 
 @pytest.fixture
 def crawls(redis_server: RedisServer) -> Fleet:
-    """What is queued of the two spiders, and start URLs for one of them."""
+    """The queued requests of both spiders, and the start URLs of one."""
     fleet = Fleet(redis_server)
     worker = fleet.worker("box:1:a")
     worker.push("http://a.example/1", "http://a.example/2", lane="http://a.example")
@@ -100,8 +100,8 @@ def test_one_page_is_fetched(
 
 
 @pytest.mark.slow
-def test_a_crawl_is_the_fleets(project: Path, crawls: Fleet) -> None:
-    """What the commands above leave alone."""
+def test_crawl_command_joins_the_fleet(project: Path, crawls: Fleet) -> None:
+    """The crawl that the commands above do not change."""
     before = content(crawls)
     done = Scrapy("crawl", "shop", "-s", "CLOSESPIDER_TIMEOUT=1", folder=project).end(60)
     assert _SAYS not in done.stderr.decode()

@@ -37,7 +37,7 @@ def roots(site: Site, count: int) -> list[str]:
 
 
 def asked(site: Site) -> Counter[tuple[str, str]]:
-    """How often each host was asked for each path."""
+    """The number of requests by host and path."""
     return Counter((seen.headers["host"], seen.path) for seen in site.requests())
 
 
@@ -53,7 +53,7 @@ def pages_of_tree(pages: int) -> set[str]:
 
 
 def assert_tree(site: Site, hosts: int, pages: int) -> Counter[tuple[str, str]]:
-    """Every page was asked for, and none that is disallowed; how often each."""
+    """All allowed pages were requested, and no other; return the number of requests of each."""
     seen = asked(site)
     paths = Counter(path for _, path in seen)
     assert set(paths) == {"/robots.txt", *pages_of_tree(pages)}
@@ -68,7 +68,7 @@ def assert_nothing_left(server: RedisServer) -> None:
 
 
 class TestOneCrawl:
-    """What users see who change four settings."""
+    """A user changes four settings."""
 
     def test_one_worker(self, site: Site, redis_server: RedisServer) -> None:
         with Crew(redis_server.url, TREE, 1, roots=roots(site, 2), pages=20) as crew:
@@ -117,9 +117,11 @@ class TestOneCrawl:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("loop", _LOOPS)
-    def test_what_is_made_of_start_requests(self, redis_server: RedisServer, loop: Loop) -> None:
-        """Each is redirected to one page, which each worker may be the first to ask for, as it sees
-        it; each answer of that fails, and whoever has a retry does not know the one before.
+    def test_retries_and_redirects_of_start_requests_are_fetched(
+        self, redis_server: RedisServer, loop: Loop
+    ) -> None:
+        """All are redirected to one page, which always fails. Workers do not know which of them
+        requested it before.
         """
         routes = {
             "/robots.txt": ROBOTS,
@@ -149,8 +151,8 @@ class TestOneCrawl:
         assert_nothing_left(redis_server)
 
     @pytest.mark.slow
-    def test_what_is_kept_is_resumed(self, site: Site, redis_server: RedisServer) -> None:
-        """SCHEDULER_PERSIST: a second run asks for what the first one left, and nothing else."""
+    def test_requests_are_resumed(self, site: Site, redis_server: RedisServer) -> None:
+        """SCHEDULER_PERSIST: a second run fetches only the pages that the first left."""
         settings = {"SCHEDULER_PERSIST": True, "CLOSESPIDER_PAGECOUNT": 8}
         for _ in range(2):
             with Crew(
@@ -180,7 +182,7 @@ class TestOneCrawl:
         assert "at least these rights: " in words
 
     @pytest.mark.slow
-    def test_a_node_of_a_cluster_that_has_not_the_crawls_keys(self) -> None:
+    def test_node_of_a_cluster_without_the_keys(self) -> None:
         bus = free_port()
         options = {"cluster-enabled": "yes"}
         with (
@@ -208,7 +210,7 @@ def assert_paced(times: list[float], seconds: float) -> None:
     Workers that did not share a pace would leave next to nothing between some of them.
     """
     gaps = [after - before for before, after in itertools.pairwise(sorted(times))]
-    assert min(gaps) >= 0.7 * seconds, gaps  # in their order: a short one after one that is long?
+    assert min(gaps) >= 0.7 * seconds, gaps  # in their order: a short one after a long one?
     assert sorted(gaps)[len(gaps) // 2] >= 0.98 * seconds, gaps
 
 
@@ -308,7 +310,7 @@ class TestPace:
 
 
 class TestEntries:
-    """What somebody writes into the queue is not executed."""
+    """Entries that another program writes into the queue are not executed."""
 
     @pytest.mark.slow
     def test_hostile_entries(self, site: Site, redis_server: RedisServer) -> None:
@@ -375,7 +377,7 @@ class TestStartUrls:
 
 @pytest.mark.slow
 def test_sitemaps_once_over_the_fleet(redis_server: RedisServer) -> None:
-    """Each sitemap, index files too, is asked for by one worker of three."""
+    """One worker of three fetches each sitemap and index."""
     with Site(address="0.0.0.0") as site:
 
         def url(path: str) -> str:

@@ -1,4 +1,4 @@
-"""The script at a Redis whose keys are not as workers left them: damaged, older, or written to."""
+"""The script at a Redis with keys that are damaged, older, or changed by other programs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class TestOlderSnapshot:
 
     @pytest.mark.parametrize("pace", [{"delay_seconds": 2.0}, {"concurrency": 1}])
     @pytest.mark.parametrize("what", ["done", "done, and not told yet", "departed", "held"])
-    def test_a_lane_that_was_closed_then(
+    def test_lane_that_was_closed(
         self, fleet: Fleet, one: Worker, two: Worker, pace: dict[str, Any], what: str
     ) -> None:
         one.push("a", "b")
@@ -54,7 +54,7 @@ class TestOlderSnapshot:
         one.push("new")
         one.talk()
         one.settle(B)
-        fleet.client.incr(fleet.key("ids"))  # somebody was given another
+        fleet.client.incr(fleet.key("ids"))  # another worker got one
         one.talk()
         snapshot.restore()
         if what == "done, and not told yet":
@@ -66,12 +66,9 @@ class TestOlderSnapshot:
         assert "b" in found
         assert_over(one)
 
-    def test_the_lease_of_nobody_has_ended(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        """What workers have is not given to others before they come back."""
-        one.push("a", "b")
-        one.settle()
-        one.talk()
-        (first,) = one.talk(1)
+    def test_lease_ends_without_a_holder(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+        """No worker gets a request that another still has."""
+        (first,) = one.take("a", "b", count=1)
         (second,) = two.talk(1)
         snapshot = Snapshot(fleet)
         one.push("c")
@@ -89,9 +86,7 @@ class TestOlderSnapshot:
         assert_over(one)
 
     def test_the_reply_to_the_return_is_lost(self, fleet: Fleet, one: Worker) -> None:
-        one.push("a", "b")
-        one.settle(concurrency=2)
-        one.talk()
+        one.queue("a", "b", concurrency=2)
         (*held,) = one.talk(9)
         fleet.client.flushall()
         one.talk()
@@ -101,20 +96,16 @@ class TestOlderSnapshot:
         one.talk()
         assert one.reply.flying == 2
         one.finish(*held)
-        one.push("c")
-        one.settle(concurrency=2)
-        one.talk()
+        one.queue("c", concurrency=2)
         assert drain(one) == ["c"]
         assert_over(one)
 
 
 class TestDamage:
-    """Whatever somebody wrote or deleted, the others' requests are done, and the crawl ends."""
+    """After any write or deletion, the other requests are done, and the crawl ends."""
 
     def queued(self, worker: Worker, *some: str) -> None:
-        worker.push(*some)
-        worker.settle()
-        worker.talk()
+        worker.queue(*some)
 
     def test_an_empty_entry(self, fleet: Fleet, one: Worker) -> None:
         self.queued(one, "a")
@@ -129,7 +120,7 @@ class TestDamage:
         assert_over(one)
 
     def test_a_list_is_gone(self, fleet: Fleet, one: Worker) -> None:
-        """Evicted, say: what was counted is no more, and nobody waits for it."""
+        """An evicted list: its requests are counted no more, and no worker waits for them."""
         self.queued(one, "a", "b", "c")
         fleet.client.delete(fleet.key(f"q:{A}"))
         assert drain(one) == []
@@ -146,7 +137,7 @@ class TestDamage:
         "octets",
         [b"", b"\xc1", b"\x93", msgpack.packb(7), msgpack.packb([]), msgpack.packb([{}] * 11)],
     )
-    def test_what_is_known_of_a_lane_can_not_be_read(
+    def test_unreadable_lane_is_counted_again(
         self, fleet: Fleet, one: Worker, octets: bytes
     ) -> None:
         self.queued(one, "a", "b")
@@ -158,7 +149,7 @@ class TestDamage:
         assert_over(one)
 
     @pytest.mark.parametrize("octets", [b"", b"F", b"F\xc1", b"F" + msgpack.packb([1])])
-    def test_what_a_dead_worker_had_can_not_be_read(
+    def test_unreadable_request_of_a_dead_worker(
         self, fleet: Fleet, one: Worker, two: Worker, octets: bytes
     ) -> None:
         self.queued(one, "a", "b")
@@ -168,7 +159,7 @@ class TestDamage:
         assert drain(two) == ["b"]
         assert_over(two)
 
-    def test_what_is_done_can_not_be_read(self, fleet: Fleet, one: Worker) -> None:
+    def test_unreadable_request_can_end(self, fleet: Fleet, one: Worker) -> None:
         self.queued(one, "a", "b")
         first, second = one.talk(9)
         fleet.client.hset(fleet.key("f:one"), first.id, b"\xc1")
@@ -180,7 +171,7 @@ class TestDamage:
 class TestBounds:
     """However much a worker brings or wants at a time."""
 
-    def test_that_a_request_left_is_told_before_that_it_is_done(
+    def test_departure_is_reported_before_the_end(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         """Of more requests than one batch tells of: no lane is opened without its delay."""
@@ -248,7 +239,7 @@ _SINGLE_AND_OWN = (*_SINGLE, "df", "m:one", "f:one", "epoch", "ids")
 
 
 def all_done(*workers: Worker, some: set[str]) -> None:
-    """All requests are done, whoever had them, and the crawl ends."""
+    """All requests are done by any worker, and the crawl ends."""
     held = {held.payload.decode() for one in workers for held in one.ledger.held.values()}
     for worker in workers:
         worker.finish(*worker.ledger.held.values())
@@ -259,7 +250,7 @@ def all_done(*workers: Worker, some: set[str]) -> None:
 
 
 class TestReconciled:
-    """Where keys are lost or damaged, all requests that are there are found: nobody waits for ever.
+    """After keys are lost or damaged, all remaining requests are found: no worker waits for ever.
 
     So it is after an eviction, a wrong hand, or a snapshot that was taken in between.
     """
@@ -330,7 +321,7 @@ class TestReconciled:
         happens(fleet, name)
         all_done(one, some=left if name == "f:two" else left | had)
 
-    def test_entries_of_a_lane_that_nobody_knows(self, fleet: Fleet, one: Worker) -> None:
+    def test_entries_of_an_unknown_lane(self, fleet: Fleet, one: Worker) -> None:
         """Somebody has pushed them by hand, and counted them."""
         one.push("b", lane=B)
         one.settle(B)
@@ -340,7 +331,7 @@ class TestReconciled:
         all_done(one, some={"a", "aa", "b"})
 
     @pytest.mark.parametrize("times", [["n", 7], ["n", -7], ["fly", 7], ["fly", -7], ["n", 0.5]])
-    def test_totals_that_are_wrong(
+    def test_wrong_totals_are_mended(
         self, fleet: Fleet, one: Worker, two: Worker, times: list[Any]
     ) -> None:
         left = self.crawl(one, two)
@@ -358,7 +349,7 @@ class TestReconciled:
 
     @pytest.mark.parametrize("score", ["inf", "-inf", 1e300])
     @pytest.mark.parametrize("name", ["due", "new", "w"])
-    def test_a_score_that_is_none_of_ours(
+    def test_invalid_score(
         self, fleet: Fleet, one: Worker, two: Worker, name: str, score: Any
     ) -> None:
         left = self.crawl(one, two)
@@ -368,7 +359,7 @@ class TestReconciled:
         all_done(one, some=left | had)
 
     @pytest.mark.parametrize("priority", ["x", "", "1.5", "inf", "nan", "1e3", "0"])
-    def test_a_priority_that_is_none(self, fleet: Fleet, one: Worker, priority: str) -> None:
+    def test_invalid_priority(self, fleet: Fleet, one: Worker, priority: str) -> None:
         one.push("a", "b", priority=3)
         one.settle()
         one.talk()
@@ -377,7 +368,7 @@ class TestReconciled:
 
     @pytest.mark.parametrize("wrong", [(1, -5), (1, 900), (6, "9"), (11, "9"), (5, 99)])
     @pytest.mark.parametrize("place", ["i", "n", "d", "c", "f", "?"])
-    def test_a_lane_of_which_something_is_wrong(
+    def test_lane_with_wrong_values_is_mended(
         self, fleet: Fleet, one: Worker, two: Worker, wrong: tuple[int, Any], place: str
     ) -> None:
         left = self.crawl(one, two)
@@ -390,7 +381,7 @@ class TestReconciled:
 
     @pytest.mark.parametrize("number", [float("nan"), float("inf"), 1e300, -1e300])
     @pytest.mark.parametrize("field", [1, 2, 3, 4, 5, 8, 9])
-    def test_a_lane_with_a_number_that_is_none(
+    def test_lane_with_an_invalid_number(
         self, fleet: Fleet, one: Worker, two: Worker, field: int, number: float
     ) -> None:
         left = self.crawl(one, two)
@@ -401,7 +392,7 @@ class TestReconciled:
         all_done(one, two, some=left)
 
     @pytest.mark.parametrize("deliveries", [-1, 300, 1.5, float("inf")])
-    def test_what_a_worker_has_with_an_odd_number_of_deliveries(
+    def test_invalid_number_of_deliveries(
         self, fleet: Fleet, one: Worker, two: Worker, deliveries: float
     ) -> None:
         left = self.crawl(one, two)
@@ -412,7 +403,7 @@ class TestReconciled:
         all_done(one, some=left)
 
     @pytest.mark.parametrize("name", [*_SINGLE_AND_OWN, "p:http://due.example"])
-    def test_all_is_cleared_at_the_end(
+    def test_crawl_is_cleared_at_its_end(
         self, fleet: Fleet, one: Worker, two: Worker, name: str
     ) -> None:
         self.crawl(one, two)
@@ -422,7 +413,7 @@ class TestReconciled:
         assert left <= {"f:one", "m:one", "f:two", "m:two"}, "those of workers that nobody knows"
 
     def test_one_worker_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        """And once; a sound crawl is never counted anew."""
+        """Once; a sound crawl is never recounted."""
         left = self.crawl(one, two)
         assert (one.mend_count, two.mend_count) == (0, 0)
         evict(fleet, "t")
@@ -433,7 +424,7 @@ class TestReconciled:
         all_done(one, two, some=left)
 
     @pytest.mark.slow
-    def test_of_many_lanes_in_steps(self, fleet: Fleet, one: Worker) -> None:
+    def test_recount_of_many_lanes_in_steps(self, fleet: Fleet, one: Worker) -> None:
         some = {f"{number}" for number in range(1000)}
         for url in some:
             one.push(url, lane=f"http://{url}.example", priority=int(url) % 3 - 1)
@@ -456,7 +447,7 @@ class TestReconciled:
 
     @pytest.mark.parametrize("seed", range(12))
     def test_at_random(self, fleet: Fleet, seed: int) -> None:
-        """Keys go, or change, again and again: the crawl ends, and what was not lost is done."""
+        """Keys vanish or change again and again: the crawl ends, and no other request is lost."""
         chance = random.Random(seed)
         workers = [fleet.worker(f"w{number}") for number in range(3)]
         pushed, done = 0, set()

@@ -42,7 +42,7 @@ def test_another_scheduler_shares_no_pace(
 
 
 def crawled(url: str, **settings: Any) -> tuple[list[str], str, str]:
-    """What one worker scraped, what it raised, and its log."""
+    """The items, the errors and the log of one worker."""
     with (
         Site({}) as site,
         Crew(url, FLAT, 1, settings=settings, roots=[site.url("/")], pages=2) as crew,
@@ -74,7 +74,7 @@ def test_a_user_without_a_right(missing: str) -> None:
 
 
 @pytest.mark.parametrize("left_out", range(1, 7))
-def test_the_rights_are_the_least(left_out: int) -> None:
+def test_workers_need_only_these_rights(left_out: int) -> None:
     """Without any of them, the crawl does not start; +ping is for the end of an outage."""
     rights = ["~rep:*", "+@read", "+@write", "+evalsha", "+script|load", "+select", "+time"]
     with RedisServer() as server:
@@ -135,7 +135,7 @@ def test_a_policy_that_deletes_keys(policy: str, count: int) -> None:
         assert len(scraped) == 2
         assert log.count(f"is {policy}: without free memory, it deletes keys") == count
         assert log.count("Set it to noeviction") == count
-        if count:  # who may not read it hears nothing
+        if count:  # without the right to read it, nothing is logged
             log = crawled(give_rights(server, "~rep:*", "+@all", "-info"))[2]
             assert "noeviction" not in log
 

@@ -1,4 +1,4 @@
-"""What happens to a fleet sooner or later, in a crawl that takes a month."""
+"""Events of a crawl that takes a month."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_redis_is_full(site: Site) -> None:
     assert_whole(site, 0)
 
 
-def test_a_crawl_that_stands_still_says_so_again_and_again(redis_server: RedisServer) -> None:
+def test_standstill_is_logged_again_and_again(redis_server: RedisServer) -> None:
     """Here each request waits for a robots.txt that can't be had."""
     settings = {
         "EXTENSIONS": {"tests.fleet.spiders.Impatient": 1},

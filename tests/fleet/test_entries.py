@@ -1,4 +1,4 @@
-"""Entries of the queue: what a request keeps, and what nobody can have a worker do."""
+"""Entries of the queue: they keep all of a request, and run no other code."""
 
 from __future__ import annotations
 
@@ -174,7 +174,7 @@ def told(request: Request) -> dict[str, Any]:
 
 
 class TestKept:
-    """What a request is, and what its meta may hold."""
+    """The parts of a request, and values in its meta."""
 
     @pytest.mark.parametrize(
         "request_",
@@ -200,7 +200,7 @@ class TestKept:
             XmlRpcRequest("http://a.example/", methodname="m", params=(1,)),
         ],
     )
-    def test_all_of_a_request(self, entries: Entries, request_: Request) -> None:
+    def test_every_part_of_a_request_is_kept(self, entries: Entries, request_: Request) -> None:
         again = entries.read(entries.write(request_))
         assert type(again) is type(request_)
         assert told(again) == told(request_)
@@ -237,7 +237,7 @@ class TestKept:
         again = entries.read(entries.write(Request("http://a.example/", meta={"v": value})))
         assert repr(again.meta["v"]) == repr(plain)
 
-    def test_what_scrapy_takes_for_numbers_and_flags(self, entries: Entries) -> None:
+    def test_numbers_and_flags_that_scrapy_accepts(self, entries: Entries) -> None:
         request = Request("http://a.example/", priority=True, dont_filter=1)  # type: ignore[arg-type]
         again = entries.read(entries.write(request))
         assert (again.priority, again.dont_filter) == (1, True)
@@ -268,25 +268,25 @@ class TestKept:
             request = Request("http://a.example/", getattr(spider, name))
             assert Entries(spider).read(Entries(spider).write(request)).callback == request.callback
 
-    def test_a_class_of_the_user_s(self, entries: Entries) -> None:
+    def test_class_of_the_user(self, entries: Entries) -> None:
         assert type(entries.read(entries.write(OwnRequest("http://a.example/")))) is OwnRequest
 
     @pytest.mark.parametrize("method", ["GET", "POST"])
     @pytest.mark.parametrize("tag", [None, "x", Pair(1, 2)])
-    def test_attributes_of_a_class_of_the_user_s(
+    def test_attributes_of_a_class_of_the_user(
         self, entries: Entries, method: str, tag: Any
     ) -> None:
         request = Tagged("http://a.example/", tag=tag, method=method, cb_kwargs={"number": 1})
         assert told(entries.read(entries.write(request))) == told(request)
 
-    def test_what_is_told_of_the_request_before_goes(self, entries: Entries) -> None:
+    def test_report_on_the_previous_request_is_removed(self, entries: Entries) -> None:
         told = {"rep_page": PageRules(), "rep_usage": UsagePreferences()}
         meta = {"rep_verdict": Verdict(allowed=True, reason=Reason.RULE), **told, "depth": 1}
         assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == {
             "depth": 1
         }
 
-    def test_what_a_sitemap_says_stays(self, entries: Entries) -> None:
+    def test_values_of_sitemaps_are_kept(self, entries: Entries) -> None:
         entry = {"loc": "/", "lastmod": "2024-05-01T12:00:00.5Z", "priority": "0.5"}
         values, _ = values_of({**entry, "alternate": ["/de"]}, "http://a.example/")
         meta = {"rep_sitemap": values}
@@ -322,7 +322,7 @@ def nested(depth: int, wrap: Callable[[Any], Any]) -> Any:
 
 
 class TestRefusedToQueue:
-    """What another worker could not make again is refused at once, by the name of its key."""
+    """A value that another worker could not read is refused at once; the error names its key."""
 
     @pytest.mark.parametrize(
         ("value", "words"),
@@ -351,7 +351,7 @@ class TestRefusedToQueue:
             entries.write(request)
         assert str(caught.value).startswith("meta")
 
-    def test_the_way_to_a_value_is_named(self, entries: Entries) -> None:
+    def test_message_names_the_path_to_a_value(self, entries: Entries) -> None:
         request = Request("http://a.example/", cb_kwargs={"a": [{"b": (1, Plain())}]})
         with pytest.raises(EntryRefused, match=r"^cb_kwargs\['a'\]\[0\]\['b'\]\[1\] is of type"):
             entries.write(request)
@@ -365,9 +365,7 @@ class TestRefusedToQueue:
             entries.write(Request("http://a.example/", callback))
 
     @pytest.mark.parametrize("name", ["start", "log", "from_crawler", "_set_crawler"])
-    def test_callbacks_nobody_may_name(
-        self, spider: SomeSpider, entries: Entries, name: str
-    ) -> None:
+    def test_forbidden_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
         with pytest.raises(EntryRefused, match=r"^errback"):
             entries.write(Request("http://a.example/", errback=getattr(spider, name)))
 
@@ -383,7 +381,7 @@ class TestRefusedToQueue:
         with pytest.raises(EntryRefused, match="its priority is not from"):
             entries.write(Request("http://a.example/", priority=priority))
 
-    def test_a_class_that_needs_more_than_an_entry_has(self, entries: Entries) -> None:
+    def test_class_with_other_arguments_is_refused(self, entries: Entries) -> None:
         with pytest.raises(EntryRefused, match="no request can be made from it"):
             entries.write(Needy("http://a.example/", 1))
 
@@ -408,7 +406,7 @@ def instance(name: Any, state: Any = None) -> bytes:
 
 
 class Bomb:
-    """Runs a command in whoever unpickles it."""
+    """Runs a command in the process that unpickles it."""
 
     def __init__(self, file: Path) -> None:
         self.file = file
@@ -418,7 +416,7 @@ class Bomb:
 
 
 class TestRefusedToExecute:
-    """Nothing that somebody writes into Redis makes a worker do what a spider does not."""
+    """No entry makes a worker call methods that the spider does not have for responses."""
 
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
     def test_a_pickle(self, entries: Entries, tmp_path: Path, protocol: int) -> None:
@@ -436,7 +434,9 @@ class TestRefusedToExecute:
             *["", "parse.x", "parse ", "custom_settings", "x" * 100_000],
         ],
     )
-    def test_names_that_are_no_callbacks(self, entries: Entries, key: str, name: str) -> None:
+    def test_names_of_other_methods_are_refused(
+        self, entries: Entries, key: str, name: str
+    ) -> None:
         with pytest.raises(EntryRefused, match="not a callback"):
             entries.read(packed(**{key: name}))
 
@@ -554,7 +554,7 @@ class TestRefusedToExecute:
         with pytest.raises(EntryRefused, match="more than"):
             entries.read(packed(body=b"x" * 50_000_000))
 
-    def test_what_is_no_request_of_ours_never_raises_anything_else(self, entries: Entries) -> None:
+    def test_invalid_entry_raises_only_entry_refused(self, entries: Entries) -> None:
         whole = packed(meta={"a": (1, 2)}, headers={b"x": [b"y"]}, priority=3, callback="parse")
         for place in range(len(whole)):
             for octet in (0x00, 0x7F, 0x80, 0xC1, 0xC7, 0xD9, 0xDF, 0xFF):
@@ -602,10 +602,10 @@ _priorities = st.integers(-20, 20) | st.sampled_from([sign * n for n in _edges f
 @settings(
     max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture]
 )
-def test_what_is_written_survives_redis_and_a_death(
+def test_written_requests_survive_redis_and_a_death(
     redis_server: Any, some: list[tuple[int, dict[str, Any]]]
 ) -> None:
-    """What one side accepts, the other accepts: an entry is refused when it is written, or done."""
+    """Writer and reader accept the same entries: an entry that was written can be read."""
     redis_server.flush()
     fleet, entries = Fleet(redis_server), Entries(SomeSpider())
     one, two = fleet.worker("one"), fleet.worker("two")

@@ -1,6 +1,6 @@
 """Workers that die, freeze or are cut off; a Redis that is out, slow, frozen, emptied or restarted.
 
-Whatever happens, every page is asked for, none that is disallowed, and the crawl ends by itself.
+After each failure, all allowed pages are fetched, and the crawl ends by itself.
 """
 
 from __future__ import annotations
@@ -59,7 +59,7 @@ def crew_of(url: str, count: int, site: Site, spider: str = TREE, **fields: Any)
 
 
 def until(site: Site, count: int, seconds: float = 40.0) -> None:
-    """Come back when so many pages were asked for."""
+    """Return when so many pages were requested."""
     patience = time.monotonic() + seconds
     while len(site.requests()) < count:
         assert time.monotonic() < patience, f"{len(site.requests())} of {count}"
@@ -67,7 +67,7 @@ def until(site: Site, count: int, seconds: float = 40.0) -> None:
 
 
 def assert_whole(site: Site, most_twice: int, *, times: int = 2) -> None:
-    """Every page was asked for; some twice, and no more than were in flight."""
+    """Every page was fetched; those in flight perhaps twice."""
     seen = asked(site)
     paths = {path for _, path in seen}
     assert paths == {"/robots.txt", *pages_of_tree(PAGES)}
@@ -81,7 +81,7 @@ def assert_whole(site: Site, most_twice: int, *, times: int = 2) -> None:
 
 
 class TestWorkers:
-    """What a worker had is handed on."""
+    """The requests of a worker are handed on."""
 
     @pytest.mark.parametrize("seed", range(2))
     @pytest.mark.parametrize("spider", [TREE, SLOW_TREE])
@@ -93,9 +93,7 @@ class TestWorkers:
             crew.wait()
         assert_whole(site, 2 * PLACES)
 
-    def test_the_only_one_is_killed_and_another_goes_on(
-        self, site: Site, redis_server: RedisServer
-    ) -> None:
+    def test_next_worker_goes_on_after_a_kill(self, site: Site, redis_server: RedisServer) -> None:
         """It had not sent all of its links."""
         with crew_of(redis_server.url, 1, site) as crew:
             until(site, 60)
@@ -130,8 +128,8 @@ class TestWorkers:
         assert sum(counts.values()) <= 45 + PLACES
         assert_paced([seen.at for seen in requests], 0.3)
 
-    def test_freeze_on_the_way_to_the_site(self, redis_server: RedisServer) -> None:
-        """What a worker has in its middlewares when it wakes waits for a turn once more."""
+    def test_frozen_on_the_way_to_the_site(self, redis_server: RedisServer) -> None:
+        """After a freeze, requests in the middlewares wait for a turn again."""
         robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
         settings = {
             **SETTINGS,
@@ -196,7 +194,7 @@ class TestWorkers:
                 assert {key[1] for key in asked(site)} >= {f"/{number}" for number in range(5)}
                 assert_paced([seen.at for seen in site.requests()], 1.0)
 
-    def test_a_page_that_kills_its_worker_kills_three(
+    def test_page_that_kills_its_worker_kills_three(
         self, site: Site, redis_server: RedisServer
     ) -> None:
         """Then it is a dead letter, and the others go on."""
@@ -232,7 +230,9 @@ class TestRedis:
     @pytest.mark.every_loop
     @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
     @pytest.mark.parametrize("happens", [freeze, restart])
-    def test_out(self, site: Site, loop: Loop, happens: Callable[[RedisServer], None]) -> None:
+    def test_requests_outside_the_buffer(
+        self, site: Site, loop: Loop, happens: Callable[[RedisServer], None]
+    ) -> None:
         options = {"appendonly": "yes", "appendfsync": "always"}
         with (
             RedisServer(**options) as server,
@@ -249,11 +249,11 @@ class TestRedis:
                 assert log.count("answers again") == 1
                 assert "Traceback" not in log
             assert max(item["stall"] for n in range(2) for item in stalls(crew, n)) < 1
-            # The lease ran out meanwhile, for as long as Redis was frozen.
+            # The lease ended while Redis was frozen.
             assert_whole(site, 2 * PLACES)
 
     def test_emptied(self, site: Site) -> None:
-        """What was queued there alone is lost with it; what workers have is not."""
+        """Requests that only Redis had are lost; those of workers are not."""
         with RedisServer() as server, crew_of(server.url, 2, site) as crew:
             until(site, 60)
             flush(server)
@@ -269,7 +269,7 @@ class TestRedis:
     def test_keys_are_lost_or_replaced(
         self, site: Site, redis_server: RedisServer, loop: Loop
     ) -> None:
-        """The crawl goes on, ends by itself, and has asked for every page."""
+        """The crawl goes on, ends by itself, and has fetched every page."""
         prefix = "rep:{tree:requests}:"
         with redis_server.client() as client, crew_of(redis_server.url, 2, site, loop=loop) as crew:
             until(site, 60)
@@ -307,7 +307,7 @@ class TestRedis:
         assert_whole(site, 0)
 
     def test_replies_are_swallowed(self, site: Site, redis_server: RedisServer) -> None:
-        """Batches are carried out, and nobody hears of it."""
+        """Batches are carried out, but their replies are lost."""
         with SlowLine(redis_server.port) as lane, crew_of(lane.url, 2, site) as crew:
             for count in (40, 90, 140):
                 until(site, count)

@@ -41,10 +41,7 @@ def taken(worker: Worker) -> HeldRequest:
 
 def page_of(worker: Worker) -> HeldRequest:
     """A page that a worker got from the queue, and fetched."""
-    worker.push("page")
-    worker.settle()
-    worker.talk()
-    (page,) = worker.talk(9)
+    (page,) = worker.take("page")
     worker.ledger.take()
     page.has_reached = True
     worker.ledger.left(page, worker.fleet.now)
@@ -52,9 +49,9 @@ def page_of(worker: Worker) -> HeldRequest:
 
 
 class TestBooks:
-    """The page of a kept request is done after it, and Redis knows who has it."""
+    """The page of a kept request is done after it, and Redis knows its worker."""
 
-    def test_the_page_is_done_after_it(self, one: Worker) -> None:
+    def test_page_is_done_after_a_kept_request(self, one: Worker) -> None:
         page = page_of(one)
         keep(one, "x", page.id)
         one.finish(page)
@@ -68,7 +65,7 @@ class TestBooks:
         assert_over(one)
         assert one.fleet.total("done") == 2
 
-    def test_the_page_is_done_after_what_a_kept_one_leads_to(self, one: Worker) -> None:
+    def test_page_is_done_after_the_links_of_a_kept_request(self, one: Worker) -> None:
         page = page_of(one)
         keep(one, "x", page.id)
         one.finish(page)
@@ -83,7 +80,7 @@ class TestBooks:
             one.talk()
         assert_over(one)
 
-    def test_of_two_workers_one_keeps_it(self, one: Worker, two: Worker) -> None:
+    def test_one_of_two_workers_keeps_a_request(self, one: Worker, two: Worker) -> None:
         two.talk()
         for kind in (PushKind.FILTERED, PushKind.START):
             keep(one, f"x{kind}", kind=kind)
@@ -147,7 +144,7 @@ class TestBooks:
         two.talk()
         assert urls(two.talk(9)) == ["page"]
 
-    def test_one_without_a_page_waits_for_nothing(self, one: Worker) -> None:
+    def test_kept_request_without_a_page_waits_for_no_other(self, one: Worker) -> None:
         keep(one, "x")
         one.talk()
         x = taken(one)
@@ -225,7 +222,7 @@ def expected() -> set[str]:
 @pytest.mark.slow
 @pytest.mark.timed
 class TestCrawls:
-    """What sites see."""
+    """The requests that sites get."""
 
     def test_each_is_fetched_once(self, site: Site, redis_server: RedisServer) -> None:
         with Crew(redis_server.url, ODD, 2, roots=[site.url("/")], pages=PAGES) as crew:

@@ -29,7 +29,7 @@ def reason_of(crew: Crew, number: int) -> str:
 class TestStopped:
     """A stop keeps the queue, and the next run fetches exactly the rest."""
 
-    def test_all_workers(self, site: Site, redis_server: RedisServer) -> None:
+    def test_all_workers_stop(self, site: Site, redis_server: RedisServer) -> None:
         with crew_of(redis_server.url, 2, site) as crew:
             until(site, 60)
             for number in range(2):
@@ -44,7 +44,7 @@ class TestStopped:
         assert_whole(site, 0)
         assert_nothing_left(redis_server)
 
-    def test_the_last_leaves_before_the_first_is_back(
+    def test_two_workers_restart_one_after_the_other(
         self, site: Site, redis_server: RedisServer
     ) -> None:
         with crew_of(redis_server.url, 2, site) as crew:
@@ -58,7 +58,7 @@ class TestStopped:
             assert crew.errors == ""
         assert_whole(site, 0)
 
-    def test_by_its_settings(self, site: Site, redis_server: RedisServer) -> None:
+    def test_settings_stop_the_crawl(self, site: Site, redis_server: RedisServer) -> None:
         with crew_of(redis_server.url, 1, site, settings={"CLOSESPIDER_PAGECOUNT": 50}) as crew:
             crew.wait()
             assert reason_of(crew, 0) == "closespider_pagecount"
@@ -67,7 +67,7 @@ class TestStopped:
             crew.wait()
         assert_whole(site, 0)
 
-    def test_the_next_run_begins_again(self, site: Site, redis_server: RedisServer) -> None:
+    def test_next_run_begins_again(self, site: Site, redis_server: RedisServer) -> None:
         """`SCHEDULER_FLUSH_ON_START`: the rest of an earlier crawl is deleted once."""
         with crew_of(redis_server.url, 1, site, settings={"CLOSESPIDER_PAGECOUNT": 50}) as crew:
             crew.wait()
@@ -96,7 +96,7 @@ class TestStopped:
 class TestDeployed:
     """Some workers have a new callback."""
 
-    def test_some_workers(self, site: Site, redis_server: RedisServer) -> None:
+    def test_some_workers_are_deployed(self, site: Site, redis_server: RedisServer) -> None:
         with (
             crew_of(redis_server.url, 1, site) as old,
             crew_of(redis_server.url, 1, site, NEW) as new,

@@ -1,4 +1,4 @@
-"""What an operator orders of running crawls: pause, resume, stop, clear, drop, allow."""
+"""Orders of an operator to running crawls: pause, resume, stop, clear, drop, allow."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ class TestRunningCrawls:
 
     @pytest.mark.slow
     @pytest.mark.parametrize("what", ["pause", "stop"])
-    def test_what_waits_in_slots_goes_back(
+    def test_requests_in_slots_go_back(
         self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], what: str
     ) -> None:
         """For a delay of the user; the next run, or `resume`, goes on with it."""
@@ -187,7 +187,7 @@ class TestRunningCrawls:
         ],
         ids=["turns", "slots"],
     )
-    def test_what_waits_is_dropped(
+    def test_waiting_requests_are_dropped(
         self,
         redis_server: RedisServer,
         order: Callable[..., dict[str, Any]],

@@ -35,7 +35,7 @@ def crawler_of(**slot: Any) -> Any:
 class TestProgress:
     """The engine's set tells of each request that leaves it."""
 
-    def test_tells(self) -> None:
+    def test_ends_are_reported(self) -> None:
         one, two, three = (Request(f"http://a.example/{n}") for n in range(3))
         crawler = crawler_of(inprogress={one})
         told: list[Request] = []
@@ -73,7 +73,7 @@ class TestProgress:
 
 
 class TestFilter:
-    """Of start requests, each is queued once over the fleet; of what is made of them, each."""
+    """A start request is queued once over the fleet, but all of its retries and redirects."""
 
     def test_start_requests(self) -> None:
         one, two = Filter(get_crawler()), Filter(get_crawler())
@@ -82,7 +82,7 @@ class TestFilter:
         assert seen[:2] == seen[2:]
         assert len(set(seen)) == 2
 
-    def test_what_is_made_of_them(self) -> None:
+    def test_retries_of_start_requests_are_not_filtered(self) -> None:
         """The retry of a retry may be another worker's; two may be redirected to one page."""
         one, two = Filter(get_crawler()), Filter(get_crawler())
         request = start_request()
@@ -130,7 +130,7 @@ def push(octets: int = 10, kind: PushKind = PushKind.FILTERED) -> Push:
 
 
 class TestLedger:
-    """What one batch brings."""
+    """The content of a batch."""
 
     def test_is_bounded_by_number(self) -> None:
         ledger = Ledger("w")
@@ -154,7 +154,7 @@ class TestLedger:
             ledger.confirmed(batch, "e", 0)
         assert sizes == [[PUSH_OCTETS // 2] * 2, [10], [3 * PUSH_OCTETS], [10]]
 
-    def test_what_is_not_due_waits_for_its_time(self) -> None:
+    def test_request_waits_until_it_is_due(self) -> None:
         ledger = Ledger("w")
         some = [
             HeldRequest(f"{wait}", "lane", 1.0, 1, b"", wait_seconds=wait) for wait in (0.0, 0.5)
@@ -165,7 +165,7 @@ class TestLedger:
         ledger.set_aside(some[0], "no request")
         assert [ledger.take(), ledger.take()] == [some[1], None]
 
-    def test_what_is_told_during_a_batch_is_told_in_the_next(self) -> None:
+    def test_report_during_a_batch_comes_in_the_next(self) -> None:
         ledger = Ledger("w")
         held = HeldRequest("1", "lane", 1.0, 1, b"")
         ledger.hold(held)
@@ -204,7 +204,7 @@ class TestLedger:
 
 
 class Silent:
-    """A link and an owner of which nothing comes."""
+    """A link and an owner without any reply."""
 
     async def run(self, *_: Any) -> bytes:
         raise LinkDownError("no")
@@ -245,7 +245,7 @@ def test_without_redis_nothing_begins_and_the_task_goes_on() -> None:
 
 
 @pytest.mark.parametrize("missing", ["scrapy_redis", "msgpack"])
-def test_a_package_that_is_missing_is_named_with_the_mend(missing: str) -> None:
+def test_error_names_a_missing_package(missing: str) -> None:
     code = (
         f"import sys; sys.modules[{missing!r}] = None\n"
         "import scrapy_rep\n"
@@ -278,12 +278,12 @@ _GARBAGE = [
 
 
 @pytest.mark.parametrize("octets", _GARBAGE)
-def test_what_is_no_reply(octets: Any) -> None:
+def test_invalid_reply_raises(octets: Any) -> None:
     with pytest.raises(StoreError):
         reply_of(octets)
 
 
-def test_garbage_for_replies_is_told_once_and_counts_as_lost(
+def test_invalid_replies_are_logged_once_and_count_as_lost(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Garbage(Silent):
@@ -312,7 +312,7 @@ def test_garbage_for_replies_is_told_once_and_counts_as_lost(
 
 
 @pytest.mark.parametrize("words", ["\ud83d", "plain"])
-def test_an_error_with_odd_words_can_be_told(words: str) -> None:
+def test_message_may_hold_any_characters(words: str) -> None:
     ledger = Ledger("w")
     held = HeldRequest("1", "", 0.0, 1, b"x")
     ledger.hold(held)

@@ -1,4 +1,4 @@
-"""The script at a real Redis, with workers whose clocks the test turns."""
+"""The script at a real Redis; the test sets the clock of the workers."""
 
 from __future__ import annotations
 
@@ -35,9 +35,9 @@ def push(url: str) -> Push:
 
 
 class TestQueue:
-    """Who gets which request."""
+    """Which worker gets which request."""
 
-    def test_a_lane_without_a_policy_is_asked_for_once(self, one: Worker, two: Worker) -> None:
+    def test_one_worker_checks_a_lane_without_a_policy(self, one: Worker, two: Worker) -> None:
         one.push("x", "y")
         assert one.talk(5, lanes=5) == []
         assert list(one.reply.to_check) == [(A, b"x")]
@@ -47,7 +47,7 @@ class TestQueue:
         one.talk()
         assert urls(two.talk(5)) == ["x", "y"]
 
-    def test_who_was_asked_and_does_not_say_is_followed_by_another(
+    def test_another_worker_checks_a_lane_after_a_silent_one(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         one.push("x")
@@ -71,9 +71,7 @@ class TestQueue:
         one.talk()
         assert [url[0] for url in urls(one.talk(4))] in (list("abab"), list("baba"))
 
-    def test_a_held_lane_waits_for_its_time_and_blocks_nobody(
-        self, fleet: Fleet, one: Worker
-    ) -> None:
+    def test_held_lane_waits_and_blocks_no_other(self, fleet: Fleet, one: Worker) -> None:
         one.push("a")
         one.push("b", lane=B)
         one.settle(wait_until=fleet.now + 30, reason="held")
@@ -86,17 +84,17 @@ class TestQueue:
         one.talk(5, lanes=5)
         assert list(one.reply.to_check) == [(A, b"a")]
 
-    def test_what_holds_no_more_is_asked_for_again(self, fleet: Fleet, one: Worker) -> None:
-        one.push("a", "b")
-        one.settle(valid_until=fleet.now + 5)
-        one.talk()
+    def test_lane_is_checked_again_after_its_policy_expires(
+        self, fleet: Fleet, one: Worker
+    ) -> None:
+        one.queue("a", "b", valid_until=fleet.now + 5)
         assert urls(one.talk(1)) == ["a"]
         fleet.now += 6
         assert one.talk(1, lanes=1) == []
         one.talk(1, lanes=1)
         assert one.reply.to_check == ((A, b"b"),)
 
-    def test_as_many_at_a_time_as_the_origin_takes(self, one: Worker, two: Worker) -> None:
+    def test_origin_limits_its_requests_at_a_time(self, one: Worker, two: Worker) -> None:
         one.push(*"abcde")
         one.settle(concurrency=2)
         first = one.talk(1) + one.talk(1)
@@ -110,9 +108,7 @@ class TestQueue:
         assert urls(two.talk(5)) == ["d"], "the one that was answered had given its place up"
 
     def test_totals(self, fleet: Fleet, one: Worker) -> None:
-        one.push(*"abc")
-        one.settle()
-        (held,) = one.talk(1) or one.talk(1)
+        (held,) = one.take(*"abc", count=1)
         assert (one.reply.queued, one.reply.flying) == (2, 1)
         one.finish(held)
         one.talk()
@@ -131,17 +127,15 @@ class TestQueue:
         one.talk(5)
         assert one.reply.word == "ok"
 
-    def test_an_entry_that_is_too_long_is_set_aside_unseen(self, fleet: Fleet, one: Worker) -> None:
-        one.push("short", "l" * 5000, "another")
-        one.settle()
-        one.talk()
+    def test_too_long_entry_is_set_aside_unread(self, fleet: Fleet, one: Worker) -> None:
+        one.queue("short", "l" * 5000, "another")
         assert urls(one.talk(5, longest=100)) == ["short", "another"]
         assert (one.reply.queued, one.reply.flying, fleet.total("aside")) == (0, 2, 1)
         assert len(fleet.client.lindex(fleet.key("dead"), 0)) < 1200
 
 
 class TestFilter:
-    """What was seen is queued, and queued once."""
+    """Each link is queued once."""
 
     def test_fingerprints(self, one: Worker, two: Worker) -> None:
         one.push("a", "a", "b")
@@ -152,7 +146,7 @@ class TestFilter:
         assert two.reply.filtered == (0,)
         assert two.reply.queued == 3
 
-    def test_others_are_not_filtered(self, one: Worker) -> None:
+    def test_unfiltered_requests_are_not_filtered(self, one: Worker) -> None:
         one.push("a", "a", kind=PushKind.UNFILTERED)
         one.push("a")
         one.talk()
@@ -165,7 +159,7 @@ class TestFilter:
         assert (two.reply.filtered, two.reply.queued) == ((0,), 1)
 
     @pytest.mark.parametrize(("done", "queued"), [(2, 2), (1, 1)])
-    def test_and_once_more_after_the_end(
+    def test_start_requests_are_queued_again_after_the_end(
         self, one: Worker, two: Worker, done: int, queued: int
     ) -> None:
         """Not in a run that goes on where another was stopped."""
@@ -181,7 +175,7 @@ class TestFilter:
 class TestPace:
     """A lane with a delay is closed from a pop to the departure."""
 
-    def test_closed_until_it_has_left_then_due_after_the_delay(
+    def test_lane_is_closed_until_departure_then_due_after_the_delay(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = popped(one, "a", "b")
@@ -195,10 +189,10 @@ class TestPace:
         fleet.now += 0.001
         assert urls(two.talk(9)) == ["b"]
 
-    def test_a_worker_may_have_it_shortly_before(
+    def test_worker_gets_a_request_shortly_before_it_is_due(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
-        """It is told how long to keep it, and nobody else is given one meanwhile."""
+        """The worker keeps it until then, and no other worker gets one of its lane."""
         held = popped(one, "a", "b", "c")
         one.ledger.left(held, fleet.now)
         one.talk()
@@ -216,7 +210,7 @@ class TestPace:
         fleet.now += 1.96
         assert urls(one.talk(9, ahead_ms=50)) == ["c"]
 
-    def test_one_that_is_not_due_yet_is_given_back(self, fleet: Fleet, one: Worker) -> None:
+    def test_request_that_is_not_due_is_given_back(self, fleet: Fleet, one: Worker) -> None:
         held = popped(one, "a", "b")
         one.ledger.left(held, fleet.now)
         one.talk()
@@ -229,7 +223,7 @@ class TestPace:
         fleet.now += 0.05
         assert urls(one.talk(9)) == ["b"]
 
-    def test_what_is_told_later_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_later_report_counts(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         held = popped(one, "a", "b")
         one.ledger.left(held, fleet.now + 0.1)
         one.talk()
@@ -243,7 +237,7 @@ class TestPace:
         one.talk()
         assert one.reply.next_ms is None, "it was closed by another, which is on its way"
 
-    def test_what_ended_without_a_visit_costs_no_time(
+    def test_request_that_ends_without_a_visit_costs_no_delay(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = popped(one, "a", "b")
@@ -251,7 +245,9 @@ class TestPace:
         one.talk()
         assert urls(two.talk(9)) == ["b"]
 
-    def test_what_reached_the_downloader_counts_as_a_visit(self, fleet: Fleet, one: Worker) -> None:
+    def test_request_that_reached_the_downloader_counts_as_a_visit(
+        self, fleet: Fleet, one: Worker
+    ) -> None:
         held = popped(one, "a", "b")
         held.has_reached = True
         one.finish(held)
@@ -264,7 +260,7 @@ class TestPace:
         assert one.talk(9) == []
         assert one.reply.next_ms == 1500
 
-    def test_the_delay_is_not_forgotten_while_nothing_is_queued(
+    def test_delay_is_kept_while_nothing_is_queued(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = popped(one, "a")
@@ -284,7 +280,7 @@ class TestPace:
         fleet.now += 2
         assert urls(two.talk(9)) == ["b"], "what may have killed a worker comes after the others"
 
-    def test_a_give_back_does_not(self, one: Worker, two: Worker) -> None:
+    def test_give_back_does_not_count_as_a_visit(self, one: Worker, two: Worker) -> None:
         popped(one, "a", "b")
         one.ledger.give_back()
         one.talk()
@@ -295,9 +291,7 @@ class TestLeases:
     """Nothing is lost with a worker, and a late one changes nothing."""
 
     def popped(self, one: Worker, *some: str) -> list[HeldRequest]:
-        one.push(*some)
-        one.settle()
-        return one.talk(9) or one.talk(9)
+        return one.take(*some)
 
     def test_a_dead_workers_requests_are_handed_on(
         self, fleet: Fleet, one: Worker, two: Worker
@@ -312,7 +306,9 @@ class TestLeases:
         assert sorted(urls(got)) == ["a", "b", "c"]
         assert [held.deliveries for held in got] == [2, 2, 2]
 
-    def test_no_lease_ends_while_redis_is_out(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_leases_do_not_end_while_redis_is_out(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
         """And a worker that died then is taken over a lease later."""
         dead = fleet.worker("dead")
         (held,) = self.popped(one, "a")
@@ -335,7 +331,7 @@ class TestLeases:
             one.talk()
             assert two.talk(9) == []
 
-    def test_a_late_worker_changes_nothing(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_late_worker_changes_nothing(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         (held,) = self.popped(one, "a")
         one.push("child")
         one.push("start", kind=PushKind.START)
@@ -351,7 +347,7 @@ class TestLeases:
         two.talk()
         assert two.reply.flying == 0
 
-    def test_what_a_late_worker_had_said_is_not_heard_after_its_takeover(
+    def test_batch_of_a_worker_that_was_taken_over_is_refused(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         (held,) = self.popped(one, "a")
@@ -387,10 +383,10 @@ class TestLeases:
         assert (last.reply.dead, fleet.total("dead"), last.reply.queued) == (1, 1, 0)
         assert b"a" in fleet.client.lindex(fleet.key("dead"), 0)
 
-    def test_who_is_lost_with_a_request_that_kills_is_no_dead_letter(
+    def test_only_the_request_that_kills_becomes_a_dead_letter(
         self, fleet: Fleet, one: Worker
     ) -> None:
-        """Four workers die of the same request; what they had beside it is done by the fifth."""
+        """Four workers die of one request; a fifth does their other requests."""
         for number in range(8):
             one.push(f"{number}", lane=f"lane {number}")
             one.settle(f"lane {number}")
@@ -412,20 +408,20 @@ class TestLeases:
         drained(worker, 60)
         assert fleet.total("done") == 7
 
-    def test_what_was_never_begun_does_not_count_as_a_delivery(self, one: Worker) -> None:
+    def test_request_that_was_given_back_counts_no_delivery(self, one: Worker) -> None:
         for _ in range(9):
             (held,) = self.popped(one, "a")
             assert held.deliveries == 1
             one.ledger.give_back()
 
-    def test_what_can_not_be_read_is_set_aside(self, fleet: Fleet, one: Worker) -> None:
+    def test_unreadable_request_is_set_aside(self, fleet: Fleet, one: Worker) -> None:
         (held,) = self.popped(one, "a")
         one.ledger.set_aside(held, "it is no request")
         one.talk()
         assert (one.reply.flying, fleet.total("aside"), fleet.total("done")) == (0, 1, 0)
         assert b"it is no request" in fleet.client.lindex(fleet.key("dead"), 0)
 
-    def test_the_worker_learns_what_the_script_sets_aside(self, fleet: Fleet, one: Worker) -> None:
+    def test_worker_learns_of_entries_that_are_set_aside(self, fleet: Fleet, one: Worker) -> None:
         (held,) = self.popped(one, "a")
         fleet.client.hset(fleet.key("f:one"), held.id, b"Fgarbage")
         one.finish(held)
@@ -475,17 +471,15 @@ class TestLeases:
 
 
 class TestRefused:
-    """What one worker cannot use goes to the others, once to each."""
+    """Each other worker gets a refused request once."""
 
     def refused(self, worker: Worker, *others: str) -> HeldRequest:
-        worker.push("new", *others)
-        worker.settle()
-        (held,) = worker.talk(1) or worker.talk(1)
+        (held,) = worker.take("new", *others, count=1)
         worker.ledger.set_aside(held, "no such callback")
         worker.talk()
         return held
 
-    def test_by_one(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_one_refusal_passes_a_request_on(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         two.talk()
         self.refused(one, "old")
         got = drained(one)
@@ -497,7 +491,9 @@ class TestRefused:
         assert (two.reply.letters, two.reply.queued, two.reply.flying) == (0, 0, 0)
         assert "refused" not in fleet.all_keys()
 
-    def test_by_all(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_request_that_all_refuse_is_set_aside(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
         two.talk()
         self.refused(one)
         (held,) = two.talk(9)
@@ -507,7 +503,9 @@ class TestRefused:
         assert two.reply.aside == ((f"An entry of {A}", "no such callback"),)
         assert "refused" not in fleet.all_keys()
 
-    def test_by_all_that_are_left(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_request_that_all_remaining_workers_refuse_is_set_aside(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
         two.talk()
         self.refused(one)
         assert drained(one) == []
@@ -515,7 +513,7 @@ class TestRefused:
         assert drained(one) == []
         assert (one.reply.letters, one.reply.queued) == (1, 0)
 
-    def test_a_worker_that_comes_later_has_it(self, one: Worker, two: Worker) -> None:
+    def test_worker_that_joins_later_gets_the_request(self, one: Worker, two: Worker) -> None:
         two.talk()
         self.refused(one)
         one.talk(leaves=True)
@@ -524,8 +522,10 @@ class TestRefused:
 
 
 class TestSuspects:
-    def test_come_after_a_hundred_others(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        """Whatever is queued at their origin."""
+    def test_suspects_come_after_a_hundred_others(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        """This holds for any number of requests of their origin."""
         one.push("a", "b")
         one.settle()
         assert len(one.talk(9) or one.talk(9)) == 2
@@ -564,17 +564,15 @@ class TestLostReplies:
         one.talk()
         assert one.reply.queued == 3
 
-    def test_what_was_pushed_after_a_lost_reply_is_no_part_of_that_batch(self, one: Worker) -> None:
+    def test_push_after_a_lost_reply_comes_in_the_next_batch(self, one: Worker) -> None:
         one.lose()
         one.push("a")
         one.talk()
         one.talk()
         assert one.reply.queued == 1
 
-    def test_what_nobody_received_comes_back(self, one: Worker, two: Worker) -> None:
-        one.push("a", "b")
-        one.settle()
-        one.talk()
+    def test_requests_in_a_lost_reply_come_back(self, one: Worker, two: Worker) -> None:
+        one.queue("a", "b")
         assert len(one.lose(2).popped) == 2
         assert two.talk(9) == []
         one.talk()
@@ -582,11 +580,8 @@ class TestLostReplies:
         assert sorted(urls(got)) == ["a", "b"]
         assert [held.deliveries for held in got] == [1, 1]
 
-    def test_what_is_done_stays_done(self, one: Worker, two: Worker) -> None:
-        one.push("a", "b")
-        one.settle()
-        one.talk()
-        first, second = one.talk(2)
+    def test_done_requests_stay_done(self, one: Worker, two: Worker) -> None:
+        first, second = one.take("a", "b", count=2)
         one.finish(first)
         one.lose()
         one.finish(second)
@@ -605,7 +600,7 @@ class TestLostReplies:
         assert one.carry_out(lost).word == "late"
         assert one.talk(5) == []
 
-    def test_the_first_reply_is_lost(self, one: Worker) -> None:
+    def test_first_reply_is_lost(self, one: Worker) -> None:
         one.push("a")
         one.lose()
         one.talk()
@@ -616,10 +611,7 @@ class TestEpoch:
     """A Redis that is emptied, or older than it was."""
 
     def test_emptied(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a", "b", "c")
-        one.settle()
-        one.talk()
-        first, second = one.talk(2)
+        first, second = one.take("a", "b", "c", count=2)
         two.talk()
         one.push("unsent")
         fleet.client.flushall()
@@ -638,10 +630,8 @@ class TestEpoch:
         one.talk()
         assert one.reply.word == "ok"
 
-    def test_what_is_held_is_filtered_again(self, fleet: Fleet, one: Worker) -> None:
-        one.push("a")
-        one.settle()
-        (held,) = one.talk(1) or one.talk(1)
+    def test_requests_of_a_worker_are_filtered_again(self, fleet: Fleet, one: Worker) -> None:
+        (held,) = one.take("a", count=1)
         held.fingerprint = b"a"
         fleet.client.flushall()
         one.talk()
@@ -650,7 +640,9 @@ class TestEpoch:
         one.talk()
         assert one.reply.filtered == (0,)
 
-    def test_a_new_worker_comes_first(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_new_worker_joins_an_emptied_redis_first(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
         """The others may have visited any site just before they come back."""
         held = popped(one, "a")
         fleet.client.flushall()
@@ -669,10 +661,7 @@ class TestEpoch:
         assert urls(two.talk(9)) == ["b"]
 
     def test_an_older_snapshot(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a", "b", "c", "d")
-        one.settle()
-        one.talk()
-        (first,) = one.talk(1)
+        (first,) = one.take("a", "b", "c", "d", count=1)
         two.talk()
         snapshot = {key: fleet.client.dump(key) for key in fleet.client.keys("*")}
         one.finish(first)
@@ -714,9 +703,7 @@ class TestClock:
     """A clock that is set back, as after a fail-over, stops nothing."""
 
     def test_a_dead_worker_is_taken_over(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a")
-        one.settle()
-        one.talk()
+        one.queue("a")
         one.talk(1)
         fleet.now -= 600
         for _ in range(3):
@@ -744,7 +731,7 @@ class TestClock:
         assert_over(two)
 
     @pytest.mark.parametrize("key", ["flushing", "mending"])
-    def test_the_lock_of_a_dead_worker_ends(
+    def test_lock_of_a_dead_worker_ends(
         self, fleet: Fleet, one: Worker, two: Worker, key: str
     ) -> None:
         """Redis keeps it by its own clock."""
@@ -769,7 +756,7 @@ class TestBounds:
             found += one.talk(50)
         return found
 
-    def test_what_is_brought_back_comes_in_parts(self, fleet: Fleet, one: Worker) -> None:
+    def test_requests_are_written_again_in_parts(self, fleet: Fleet, one: Worker) -> None:
         held = self.held(one, 200)
         fleet.client.flushall()
         one.finish(*held[:80])
@@ -787,7 +774,7 @@ class TestBounds:
         drained(one)
         assert_over(one)
 
-    def test_a_worker_that_dies_while_it_brings_back_loses_none(
+    def test_death_during_a_rewrite_loses_no_request(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = self.held(one, 100)
@@ -805,7 +792,7 @@ class TestBounds:
         assert set(found) >= set(urls(held))
         assert max(found.values()) == 1
 
-    def test_a_lost_reply_is_told_in_a_few_octets(self, one: Worker) -> None:
+    def test_report_of_a_lost_reply_is_short(self, one: Worker) -> None:
         self.held(one, 200)
         before = len(one.sent()[1])
         one.ledger.failed()
@@ -846,13 +833,10 @@ class TestFull:
         yield fill
         fill(False)
 
-    def test_pages_are_done_and_links_wait(
+    def test_pages_end_and_links_wait(
         self, fleet: Fleet, one: Worker, two: Worker, full: Callable[[bool], None]
     ) -> None:
-        one.push("a", "b")
-        one.settle()
-        one.talk()
-        first, second = one.talk(2)
+        first, second = one.take("a", "b", count=2)
         full(True)
         one.ledger.push(push("child"), first.id)
         one.finish(first, second)
@@ -897,7 +881,7 @@ class TestSeeds:
     """Start URLs that users put into Redis are moved by the script, and leased."""
 
     @pytest.mark.parametrize("kind", ["list", "set", "zset"])
-    def test_kinds(self, fleet: Fleet, one: Worker, kind: str) -> None:
+    def test_every_kind_of_key_of_start_urls(self, fleet: Fleet, one: Worker, kind: str) -> None:
         if kind == "list":
             fleet.client.rpush("urls", "x", "y")
         elif kind == "set":
@@ -915,7 +899,7 @@ class TestSeeds:
         assert (one.reply.queued, one.reply.flying) == (1, 0)
         assert fleet.total("done") == 0, "it is no request"
 
-    def test_a_dead_worker_loses_none(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_dead_worker_loses_no_start_url(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         fleet.client.rpush("urls", "x", "y")
         one.talk(9, seeds=9, seeds_key="urls")
         fleet.now += LEASE_MS / 1000 + 1
@@ -924,17 +908,13 @@ class TestSeeds:
 
     def test_requests_come_first(self, fleet: Fleet, one: Worker) -> None:
         fleet.client.rpush("urls", "x")
-        one.push("a", "b")
-        one.settle()
-        one.talk()
+        one.queue("a", "b")
         one.talk(2, seeds=9, seeds_key="urls")
         assert (len(one.reply.popped), len(one.reply.seeds)) == (2, 0)
 
-    def test_none_is_lost_in_a_reply_that_is_full(self, fleet: Fleet, one: Worker) -> None:
+    def test_full_reply_loses_no_start_url(self, fleet: Fleet, one: Worker) -> None:
         fleet.client.rpush("urls", "x", "y")
-        one.push(PUSH_OCTETS * "a")
-        one.settle()
-        one.talk()
+        one.queue(PUSH_OCTETS * "a")
         one.talk(9, seeds=9, seeds_key="urls")
         assert (len(one.reply.popped), one.reply.seeds_left) == (1, 2)
         one.talk(9, seeds=9, seeds_key="urls")
@@ -942,12 +922,12 @@ class TestSeeds:
 
 
 class TestEnding:
-    """Everybody learns at the same time that there is nothing left; the last one clears."""
+    """All workers learn at the same time that nothing is left; the last one clears."""
 
-    def test_idle(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        one.push("a")
-        one.settle()
-        (held,) = one.talk(9) or one.talk(9)
+    def test_all_workers_learn_that_the_crawl_is_idle(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        (held,) = one.take("a")
         assert one.reply.idle_ms != 0
         two.talk(is_busy=True)
         one.finish(held)
@@ -962,7 +942,7 @@ class TestEnding:
         one.talk()
         assert one.reply.idle_ms is None
 
-    def test_a_dead_worker_that_was_busy_holds_nobody_up(
+    def test_dead_busy_worker_does_not_delay_the_end(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         one.talk(is_busy=True)
@@ -970,7 +950,7 @@ class TestEnding:
         two.talk(), two.talk()
         assert two.reply.idle_ms == 0
 
-    def test_only_the_last_one_is_told_to_clear(self, one: Worker, two: Worker) -> None:
+    def test_only_the_last_worker_clears(self, one: Worker, two: Worker) -> None:
         one.talk(), two.talk()
         one.talk(leaves=True, flushes=True)
         assert one.reply.word == "ok"
@@ -978,7 +958,7 @@ class TestEnding:
         assert two.reply.word == "flush"
 
     @pytest.mark.parametrize("left", ["a frozen worker's", "a letter", "a start URL", "a stop"])
-    def test_what_did_not_end_by_itself_is_kept(
+    def test_unfinished_crawl_is_kept(
         self, fleet: Fleet, one: Worker, two: Worker, left: str
     ) -> None:
         two.talk()
@@ -1001,7 +981,9 @@ class TestEnding:
         three.talk()
         assert [one.reply.word, three.reply.word] == ["ok", "ok"]
 
-    def test_what_a_worker_leaves_is_queued_again(self, one: Worker, two: Worker) -> None:
+    def test_requests_of_a_worker_that_leaves_are_queued_again(
+        self, one: Worker, two: Worker
+    ) -> None:
         one.push("a")
         one.settle()
         one.talk(9)
@@ -1017,12 +999,10 @@ class TestEnding:
         fleet.clear()
         assert fleet.all_keys() == set()
 
-    def test_what_a_dead_last_worker_did_not_clear_is_cleared_by_the_next_run(
+    def test_next_run_clears_after_a_dead_last_worker(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
-        one.push("a")
-        one.settle()
-        (held,) = one.talk(9) or one.talk(9)
+        (held,) = one.take("a")
         two.talk()
         one.finish(held)
         one.talk()
@@ -1036,12 +1016,12 @@ class TestEnding:
         three.talk()
         assert (three.reply.word, three.reply.queued) == ("ok", 1)
 
-    def test_nobody_joins_while_another_clears(self, fleet: Fleet, one: Worker) -> None:
+    def test_worker_waits_while_another_clears(self, fleet: Fleet, one: Worker) -> None:
         fleet.client.set(fleet.key("flushing"), "another")
         one.talk()
         assert one.reply.word == "wait"
 
-    def test_a_run_that_is_to_begin_fresh(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_fresh_run_clears_if_it_is_alone(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         one.talk()
         two.talk(is_fresh=True)
         assert two.reply.word == "ok", "another is at work"
@@ -1052,7 +1032,7 @@ class TestEnding:
 
 
 class TestAtRandom:
-    """Whatever happens in whichever order: each URL is done, and what is done stays done."""
+    """After any events in any order, each URL is done, and stays done."""
 
     @pytest.mark.parametrize("seed", range(20))
     def test_nothing_is_lost(self, fleet: Fleet, seed: int) -> None:

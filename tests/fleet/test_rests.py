@@ -60,7 +60,7 @@ def test_three_workers(redis_server: RedisServer, loop: Loop) -> None:
         assert_rests(site)
 
 
-def test_the_worker_that_has_the_probe_is_killed(redis_server: RedisServer) -> None:
+def test_worker_with_the_probe_is_killed(redis_server: RedisServer) -> None:
     """Another worker sends a first request five seconds later, long before the lease ends."""
     # The answer to the first probe takes long.
     slow = Answer(body="page", delay_seconds=2.0)

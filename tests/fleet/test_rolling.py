@@ -1,4 +1,4 @@
-"""What operators do each day: workers are restarted one by one, and a new release is deployed."""
+"""Daily operation: workers are restarted one by one, and a new release is deployed."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_rolling_restarts(turns: int) -> None:
 
 
 def _restart(crew: Crew, redis: RedisServer, turns: int, chance: random.Random) -> list[int]:
-    """Restart workers; the numbers of those that were stopped."""
+    """Restart workers; return the numbers of the stopped ones."""
     running, stopped = list(range(WORKERS)), []
     for turn in range(turns):
         time.sleep(chance.uniform(0.5, 3))

@@ -34,7 +34,7 @@ def has_first(worker: Worker, lane: str = A) -> bool:
     return lane in worker.reply.probes
 
 
-def test_others_hear_of_a_rest_once(fleet: Fleet, one: Worker, two: Worker) -> None:
+def test_rest_is_reported_to_others_once(fleet: Fleet, one: Worker, two: Worker) -> None:
     two.talk()
     tell(one, rest_of(fleet))
     fleet.now += 1
@@ -59,7 +59,7 @@ def test_one_reply_brings_fifty(fleet: Fleet, one: Worker, two: Worker) -> None:
     assert {**found[0], **found[1]}.keys() == set(lanes)
 
 
-def test_an_old_answer_only_makes_it_longer(fleet: Fleet, one: Worker, two: Worker) -> None:
+def test_old_answer_only_extends_a_rest(fleet: Fleet, one: Worker, two: Worker) -> None:
     tell(one, rest_of(fleet, doublings=3))
     heard(two)
     fleet.now += 1
@@ -99,15 +99,13 @@ def test_a_first_request_that_ends_without_an_answer(
 
 @pytest.mark.parametrize("delay_seconds", [0.0, 2.0])
 @pytest.mark.parametrize("has_said_so", [True, False])
-def test_of_a_silent_worker_five_seconds_later(
+def test_first_request_of_a_silent_worker_ends_after_five_seconds(
     fleet: Fleet, one: Worker, two: Worker, has_said_so: bool, delay_seconds: float
 ) -> None:
     """Also if it was killed before it said that its request goes first."""
     tell(one, rest_of(fleet))
     fleet.now += 4
-    one.push("a", "b")
-    one.settle(concurrency=1, delay_seconds=delay_seconds)
-    one.talk()
+    one.queue("a", "b", concurrency=1, delay_seconds=delay_seconds)
     assert urls(one.talk(9)) == ["a"]
     if has_said_so:
         assert has_first(one)

@@ -40,12 +40,10 @@ def wish(worker: Worker, lane: str = A) -> int:
 class TestScript:
     """A turn closes its lane as a request that was popped does."""
 
-    def test_of_a_lane_that_nobody_knows(self, one: Worker, two: Worker) -> None:
+    def test_turn_in_an_unknown_lane(self, one: Worker, two: Worker) -> None:
         turn = turn_of(one, wish(one))
         assert (turn.wait_seconds, turn.delay_seconds) == (0.0, DELAY)
-        two.push("a")
-        two.settle(delay_seconds=DELAY)
-        two.talk()
+        two.queue("a", delay_seconds=DELAY)
         assert two.talk(9) == [], "the turn has not left"
         held = one.ledger.held[turn.id]
         one.ledger.left(held, one.fleet.now)
@@ -55,7 +53,7 @@ class TestScript:
         one.fleet.now += DELAY
         assert urls(two.talk(9)) == ["a"]
 
-    def test_comes_one_delay_after_the_last_visit(self, fleet: Fleet, one: Worker) -> None:
+    def test_turn_comes_one_delay_after_the_last_visit(self, fleet: Fleet, one: Worker) -> None:
         held = popped(one, "a")
         one.ledger.left(held, fleet.now)
         one.finish(held)
@@ -63,8 +61,10 @@ class TestScript:
         fleet.now += 0.5
         assert turn_of(one, wish(one)).wait_seconds == DELAY - 0.5
 
-    def test_comes_before_what_is_queued(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        """Behind the request that is on its way, whoever has that; nobody gets in between."""
+    def test_turn_comes_before_queued_requests(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        """After the request that is on its way in any worker, and before all others."""
         held = popped(one, "a", "b")
         key = wish(two)
         assert asked(two, key) is None
@@ -82,7 +82,7 @@ class TestScript:
         fleet.now += DELAY
         assert urls(one.talk(9)) == ["b"]
 
-    def test_what_is_told_later_of_the_request_before_counts(
+    def test_later_report_on_the_previous_request_counts(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         held = popped(one, "a")
@@ -94,7 +94,7 @@ class TestScript:
         one.talk()
         assert turn_of(two, key).wait_seconds == DELAY
 
-    def test_of_several_one_waits_and_the_others_ask_again(
+    def test_one_wish_waits_and_the_others_are_sent_again(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         keys = [wish(one), wish(one), wish(two)]
@@ -136,7 +136,7 @@ class TestScript:
         assert "f:one" not in fleet.all_keys()
 
     @pytest.mark.parametrize("has_it", [True, False])
-    def test_one_that_nobody_waits_for_any_more(
+    def test_turn_without_a_waiting_request(
         self, fleet: Fleet, one: Worker, two: Worker, has_it: bool
     ) -> None:
         held = None if has_it else popped(two, "x")
@@ -166,12 +166,10 @@ class TestScript:
         one.lose()
         one.talk()
         assert fleet.client.hlen(fleet.key("f:one")) == 0
-        two.push("b")
-        two.settle(delay_seconds=DELAY)
-        two.talk()
+        two.queue("b", delay_seconds=DELAY)
         assert (two.talk(9), two.reply.next_ms) == ([], 1000 * DELAY)
 
-    def test_is_no_request_in_flight(self, one: Worker) -> None:
+    def test_turn_is_no_request_in_flight(self, one: Worker) -> None:
         key = wish(one)
         turn = turn_of(one, key)
         assert (one.reply.flying, one.reply.idle_ms) == (0, 0)
@@ -180,7 +178,7 @@ class TestScript:
         assert (one.reply.flying, one.fleet.total("done")) == (0, 0)
 
     def test_redis_is_emptied(self, fleet: Fleet, one: Worker) -> None:
-        """A turn that was granted is forgotten; one that is waited for comes."""
+        """A turn that was granted is forgotten; a wish gets its turn."""
         granted = turn_of(one, wish(one))
         key = wish(one, B)
         fleet.client.flushall()
@@ -193,16 +191,14 @@ class TestScript:
     def test_an_emptied_redis_lets_each_delay_pass_first(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
-        """Whoever visited the site just before, nobody knows."""
+        """Redis does not know when the site was visited last."""
         held = popped(one, "a")
         one.ledger.left(held, fleet.now)
         one.finish(held)
         one.talk(), two.talk()
         fleet.client.flushall()
         two.talk(), two.talk()
-        two.push("b")
-        two.settle(delay_seconds=DELAY)
-        two.talk()
+        two.queue("b", delay_seconds=DELAY)
         began = fleet.now
         while not two.talk(9):
             fleet.now += 0.1
@@ -223,9 +219,7 @@ class TestCrawls:
 
     @pytest.mark.every_loop
     @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
-    def test_a_robots_txt_that_is_fetched_again(
-        self, redis_server: RedisServer, loop: Loop
-    ) -> None:
+    def test_robots_txt_that_is_fetched_again(self, redis_server: RedisServer, loop: Loop) -> None:
         robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n", headers=_SHORT)
         settings: dict[str, Any] = {**_STORES, "REP_CACHE_MIN_SECONDS": 1}
         with (
@@ -267,7 +261,7 @@ class TestCrawls:
             assert len(times_of(site)) == 13
             assert_paced(times_of(site), 0.5)
 
-    def test_a_robots_txt_that_a_spider_asks_for(self, redis_server: RedisServer) -> None:
+    def test_robots_txt_that_a_spider_requests(self, redis_server: RedisServer) -> None:
         robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
         with (
             Site({"/robots.txt": robots}) as site,

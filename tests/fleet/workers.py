@@ -76,6 +76,17 @@ class Worker:
         fields.setdefault("valid_until", self.fleet.now + 10_000)
         self.ledger.settle(Settled(lane, **fields))
 
+    def queue(self, *urls: str, **settled: Any) -> None:
+        """Push requests to a lane and settle it."""
+        self.push(*urls)
+        self.settle(**settled)
+        self.talk()
+
+    def take(self, *urls: str, count: int = 9) -> list[HeldRequest]:
+        """Push requests to a lane and settle it; return some of them, popped."""
+        self.queue(*urls)
+        return self.talk(count)
+
     def sent(self, want: int = 0, **fields: Any) -> Any:
         """The octets of a batch, and the batch."""
         fields.setdefault("lease_ms", LEASE_MS)
@@ -88,7 +99,7 @@ class Worker:
         return reply_of(self.fleet.batch([PREFIX, seeds_key or PREFIX + "none"], [octets]))
 
     def talk(self, want: int = 0, **fields: Any) -> list[HeldRequest]:
-        """One batch; what was popped."""
+        """Send a batch; return the popped requests."""
         batch, octets, seeds_key = self.sent(want, **fields)
         self.reply = reply = self.carry_out(octets, seeds_key)
         self.ledger.is_full = reply.is_full or reply.word == "full"
@@ -107,7 +118,7 @@ class Worker:
         return [*reply.popped]
 
     def mend(self) -> None:
-        """Everything is counted anew, as the worker's task would have it."""
+        """Run the recount, as the task of the worker does."""
         self.mend_count += 1
         has_more = True
         while has_more:
@@ -117,7 +128,7 @@ class Worker:
             self.odd += odd_in(aside)
 
     def lose(self, want: int = 0, **fields: Any) -> Reply:
-        """One batch whose reply never comes."""
+        """Send a batch and lose its reply."""
         _, octets, seeds_key = self.sent(want, **fields)
         self.ledger.failed()
         return self.carry_out(octets, seeds_key)
@@ -138,7 +149,7 @@ def urls(some: list[HeldRequest]) -> list[str]:
 
 
 def drained(worker: Worker, times: int = 20) -> list[HeldRequest]:
-    """What a worker is given in so many batches, each of which is done at once."""
+    """The requests that a worker gets in so many batches; it does each at once."""
     found = []
     for _ in range(times):
         got = worker.talk(9)
@@ -149,7 +160,7 @@ def drained(worker: Worker, times: int = 20) -> list[HeldRequest]:
 
 
 def drain(*workers: Worker, times: int = 30) -> list[str]:
-    """What workers are given until nothing is left; each is done at once."""
+    """The requests that workers get until nothing is left; they do each at once."""
     found: list[str] = []
     for _ in range(times):
         for worker in workers:
@@ -170,8 +181,6 @@ def assert_over(worker: Worker) -> None:
 
 def popped(one: Worker, *some: str) -> HeldRequest:
     """The first of some requests to a site with a delay; it closes its lane."""
-    one.push(*some)
-    one.settle(delay_seconds=DELAY)
-    one.talk()
+    one.queue(*some, delay_seconds=DELAY)
     (held,) = one.talk(9)
     return held
