@@ -230,7 +230,7 @@ class TestRedis:
     @pytest.mark.every_loop
     @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
     @pytest.mark.parametrize("happens", [freeze, restart])
-    def test_requests_outside_the_buffer(
+    def test_redis_is_out(
         self, site: Site, loop: Loop, happens: Callable[[RedisServer], None]
     ) -> None:
         options = {"appendonly": "yes", "appendfsync": "always"}
