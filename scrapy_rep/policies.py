@@ -256,6 +256,7 @@ class Policies:
                 request,
                 is_refresh=is_refresh,
                 is_awaited=partial(self.is_awaited, origin),
+                interrupt=partial(self._work.interrupt, origin),
             )
             known = await fetch.result()
             if fetch.is_late:

@@ -167,8 +167,9 @@ class Journal:
         if not self._logger.isEnabledFor(logging.DEBUG):
             return False
         while logger is not None:
-            if any(handler.level <= logging.DEBUG for handler in logger.handlers):
-                return True
+            for handler in logger.handlers:
+                if handler.level <= logging.DEBUG:
+                    return True
             logger = logger.parent if logger.propagate else None
         return False
 

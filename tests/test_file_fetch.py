@@ -96,7 +96,9 @@ class Crawl:
         return FileFetch(self.context, origin, self.settings.rules, **named)
 
     async def known(self, origin: Origin = ORIGIN, **named: Any) -> Knowledge:
-        return await self.fetch(origin, **named).result()
+        task = asyncio.current_task()
+        assert task is not None
+        return await self.fetch(origin, interrupt=task.cancel, **named).result()
 
     def learnt(self, told: Answer = FILE, age: float = 0.0) -> Knowledge:
         return learn(Knowledge(), told, time.time() - age, self.settings.rules.limits)

@@ -52,6 +52,7 @@ class Directed:
         *,
         is_refresh: bool,
         is_awaited: Callable[[], bool],
+        interrupt: Callable[[], None],
     ) -> Any:
         """What stands for `FileFetch`."""
         self.asked.append((origin, is_refresh))

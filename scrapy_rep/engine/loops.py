@@ -82,18 +82,24 @@ class CancelledElsewhereError(Exception):
     """Foreign code cancelled the work, so it failed for everything that waits for it."""
 
 
+Task = asyncio.Future[Value] | Deferred[Value]
+
+
+def started(work: Coroutine[Any, Any, Value]) -> Task[Value]:
+    """Work that begins now, or in the next turn of the loop; the caller must keep it."""
+    return asyncio.ensure_future(work) if is_asyncio_available() else Deferred.fromCoroutine(work)
+
+
 class Running(Generic[Value]):
     """Work under way that can be ended, even if it ignores cancellation."""
 
     def __init__(self, work: Coroutine[Any, Any, Value]) -> None:
         self._outcome: Promise[Value] = Promise()
-        self._work: asyncio.Future[Value] | Deferred[Any]
-        if is_asyncio_available():
-            self._work = asyncio.ensure_future(work)
-            self._work.add_done_callback(self._ended)
-        else:
-            self._work = Deferred.fromCoroutine(work)
+        self._work: Task[Any] = started(work)
+        if isinstance(self._work, Deferred):
             self._work.addCallbacks(self._outcome.keep, lambda failure: self._failed(failure.value))
+        else:
+            self._work.add_done_callback(self._ended)
 
     def _ended(self, work: asyncio.Future[Value]) -> None:
         error = asyncio.CancelledError() if work.cancelled() else work.exception()

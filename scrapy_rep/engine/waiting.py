@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine, Iterable
-from contextlib import suppress
+from collections.abc import Callable, Coroutine
 from typing import Any, Generic, TypeVar
 
-from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
+from scrapy.utils.asyncio import call_later
 from twisted.internet.defer import Deferred
 
-from .loops import Promise, within
+from .loops import Promise, Task, started
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -23,7 +22,8 @@ class SharedWork(Generic[Key, Value]):
 
     def __init__(self) -> None:
         self._waiters: dict[Key, list[Promise[Value]]] = {}
-        self._tasks: set[Deferred[None]] = set()
+        self._tasks: dict[Task[None], Key] = {}
+        self._all_ended: Promise[None] | None = None
 
     def is_under_way(self, key: Key) -> bool:
         """Whether there is work on a key."""
@@ -36,9 +36,17 @@ class SharedWork(Generic[Key, Value]):
     def start(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
         """Begin work on a key; the work must call `end` with its result."""
         self._waiters.setdefault(key, [])
-        task = deferred_from_coro(work)
-        self._tasks.add(task)  # otherwise it might be garbage-collected while it runs
-        task.addBoth(lambda _: self._tasks.discard(task))
+        task = started(work)
+        self._tasks[task] = key  # otherwise it might be garbage-collected while it runs
+        if isinstance(task, Deferred):
+            task.addBoth(lambda _: self._ended(task))
+        else:
+            task.add_done_callback(self._ended)
+
+    def _ended(self, task: Task[None]) -> None:
+        del self._tasks[task]
+        if self._all_ended is not None and not self._tasks:
+            self._all_ended.keep(None)
 
     def end(self, key: Key, value: Value) -> None:
         """Give the result of the work on a key to all its waiters."""
@@ -61,20 +69,22 @@ class SharedWork(Generic[Key, Value]):
             self.start(key, work())
         return waiter
 
+    def interrupt(self, key: Key) -> None:
+        """Cancel the work on a key, which may go on after that."""
+        for task, one in list(self._tasks.items()):
+            if one == key:
+                task.cancel()
+
     async def cancel(self, limit_seconds: float) -> list[Key]:
         """Cancel all work and wait for its end; return the keys that still have no result.
 
         Work that is cancelled before its turn never runs.
         """
-        tasks = list(self._tasks)
-        for task in tasks:
+        for task in list(self._tasks):
             task.cancel()
-        with suppress(TimeoutError):
-            await within(limit_seconds, _all_of(tasks))
+        if self._tasks:
+            self._all_ended = Promise()
+            alarm = call_later(limit_seconds, self._all_ended.keep, None)
+            await self._all_ended
+            alarm.cancel()
         return list(self._waiters)
-
-
-async def _all_of(tasks: Iterable[Deferred[None]]) -> None:
-    for task in tasks:
-        with suppress(Exception):
-            await maybe_deferred_to_future(task)

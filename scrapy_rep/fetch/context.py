@@ -63,9 +63,9 @@ class FetchContext:
             self.archive = Archive(crawl)
         self.asker = Asker(crawl)
         self.keeper = Keeper(crawl)
-        self.sender = Sender(crawl, self.archive)
-        self.places = Places(crawl.settings.concurrent_fetches)
         self.looks = Ticks(_LOOK_SECONDS)
+        self.sender = Sender(crawl, self.archive, self.looks)
+        self.places = Places(crawl.settings.concurrent_fetches)
         self.heartbeat = Ticks(LEASE_SECONDS / 3)
         self.under_way: dict[tuple[Origin, str], FetchState] = {}
         self.dated: Lru[Key, bool] = Lru(_DATED_OCTETS)

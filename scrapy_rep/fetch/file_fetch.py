@@ -17,6 +17,7 @@ closes, a fetch ends at once if nothing waits for it or if its request was not s
 
 from __future__ import annotations
 
+import asyncio
 import math
 import random
 import socket
@@ -34,7 +35,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.checks import site_of
-from scrapy_rep.engine.loops import Running, Stopwatch, sleep, within
+from scrapy_rep.engine.loops import Stopwatch, sleep, within
 from scrapy_rep.engine.state import is_closing, would_end_but_for
 from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
@@ -106,6 +107,7 @@ class FileFetch(FetchState):
         resource: OriginFile = ROBOTS_TXT,
         permits: Callable[[str], Awaitable[bool]] | None = None,
         uses_store: bool = True,
+        interrupt: Callable[[], None] = lambda: None,
     ) -> None:
         """Prepare the fetch of a file.
 
@@ -120,6 +122,7 @@ class FileFetch(FetchState):
             permits: tells whether a redirect may be followed to a URL; None if robots.txt does not
                 govern the file.
             uses_store: whether it uses other origins' copies, and archives its requests.
+            interrupt: cancels the task that awaits the result.
         """
         carried = Carried.of(request, context.settings.fetch_meta_keys)
         super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
@@ -131,7 +134,8 @@ class FileFetch(FetchState):
         self._is_refresh = is_refresh
         self._permits = permits
         self._key = context.asker.key(origin, carried.meta, resource.path)
-        self._running: Running[Knowledge] | None = None
+        self._interrupt = interrupt
+        self._ended_by: Exception | None = None
         self._closing = Stopwatch()
         self.is_late = False
 
@@ -145,11 +149,14 @@ class FileFetch(FetchState):
         """
         context = self._context
         context.under_way[self.origin, self.resource.path] = self
-        self._running = Running(self._run())
         context.looks.add(self._look)
         try:
-            known = await self._running.result()
-        except _LateError:
+            known = await self._run()
+        except (asyncio.CancelledError, CancelledError):
+            if self._ended_by is None:
+                raise
+            if not isinstance(self._ended_by, _LateError):
+                raise self._ended_by from None
             return self._learn_that_it_is_late()
         else:
             if self._archive is not None:
@@ -165,19 +172,23 @@ class FileFetch(FetchState):
 
     def _look(self) -> None:
         """End the fetch if it is late or not needed any more."""
-        assert self._running is not None  # noqa: S101 - for mypy
         crawler, settings = self._context.crawler, self._context.settings
         if self.asked.seconds > settings.unreachable_wait_seconds:
-            self._running.end(_LateError())
+            self._end(_LateError())
         elif is_closing(crawler):
             self._closing.start()
             patience = settings.fetch_timeout_seconds + _GRACE_SECONDS
             is_worth_it = self.part in (FetchPart.HANDLER, FetchPart.ANSWER) and self.is_awaited()
             is_worth_it = is_worth_it or self.part is FetchPart.STORE
             if self._closing.seconds > patience or not is_worth_it:
-                self._running.end(NotNeededError("the crawl is closing"))
+                self._end(NotNeededError("the crawl is closing"))
         elif self._delays_the_end():
-            self._running.end(NotAwaitedError("only this fetch keeps the crawl from its end"))
+            self._end(NotAwaitedError("only this fetch keeps the crawl from its end"))
+
+    def _end(self, error: Exception) -> None:
+        if self._ended_by is None:
+            self._ended_by = error
+            self._interrupt()
 
     def _delays_the_end(self) -> bool:
         """Whether the engine waits only for fetches that wait for their turn."""
@@ -238,7 +249,8 @@ class FileFetch(FetchState):
         finally:
             context.heartbeat.drop(keep_alive)
             if not is_kept:
-                await context.keeper.release(held)
+                is_late = isinstance(self._ended_by, _LateError)
+                await context.keeper.release(held, is_awaited=not is_late)
 
     # The store
 

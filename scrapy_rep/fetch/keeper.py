@@ -162,10 +162,14 @@ class Keeper:
         """Renew a lease, in the background."""
         self._start(self._renew(held))
 
-    async def release(self, held: Held) -> None:
-        """End a lease without an entry."""
+    async def release(self, held: Held, *, is_awaited: bool = True) -> None:
+        """End a lease without an entry, in the background if that is not awaited."""
         if held.store is self._store:
-            await self._do(lambda store: store.release(held.lease))
+            releasing = self._do(lambda store: store.release(held.lease))
+            if is_awaited:
+                await releasing
+            else:
+                self._start(releasing)
 
     async def commit(self, entry: Entry, held: Held | None = None) -> bool:
         """Keep an entry and end the lease; return False if the lease was lost.
@@ -286,7 +290,7 @@ class Keeper:
                     memory.forget(one)
         return count
 
-    def _start(self, work: Coroutine[Any, Any, None]) -> None:
+    def _start(self, work: Coroutine[Any, Any, Any]) -> None:
         task = deferred_from_coro(work)
         self._tasks.add(task)  # otherwise it might be garbage-collected while it runs
         task.addBoth(self._end, task)

@@ -52,7 +52,6 @@ if TYPE_CHECKING:
 
     from .archive import Archive
 
-_LOOK_SECONDS = 0.1
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
 _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because each takes memory
 _LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
@@ -64,7 +63,7 @@ _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middl
 class Sender:
     """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
 
-    def __init__(self, crawl: Crawl, archive: Archive | None) -> None:
+    def __init__(self, crawl: Crawl, archive: Archive | None, looks: Ticks) -> None:
         self._archive = archive
         self._crawl = crawl
         self._crawler = crawler = crawl.crawler
@@ -73,7 +72,7 @@ class Sender:
         self._identity = crawl.part(Identity)
         self._downloader = Downloader(crawler)
         self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
-        self._ticks = Ticks(_LOOK_SECONDS)
+        self._looks = looks
         self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
         self._wires: Wires | None = None
@@ -97,7 +96,7 @@ class Sender:
         event: Event = Failure.LOCAL  # if it is cancelled; it was sent nevertheless
         try:
             fetch.enter(FetchPart.MIDDLEWARES)
-            self._ticks.add(self._look)
+            self._looks.add(self._look)
             running = Running(self._in_engine(request))
             self._under_way[transfer] = fetch, running
             try:
@@ -125,7 +124,7 @@ class Sender:
                 if not transfer.is_back:
                     self._downloader.abandon(transfer.sent or request)
             if not self._under_way:
-                self._ticks.drop(self._look)
+                self._looks.drop(self._look)
             step = _step(uri, transfer, event, response, self._crawl.clock)
             self._note(fetch, step, transfer, response)
 

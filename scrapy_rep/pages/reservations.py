@@ -138,6 +138,7 @@ class Reservations:
             is_awaited=lambda: False,  # at the end of the crawl, no page waits for it
             resource=TDMREP,
             permits=partial(self._permits, request=request),
+            interrupt=partial(self._work.interrupt, origin),
         )
         return await self._read(origin, await fetch.result())
 
