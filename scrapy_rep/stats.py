@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.secrecy import without_userinfo
@@ -153,7 +154,11 @@ class Journal:
     def count(self, name: str, count: int = 1) -> None:
         """Increase a stat; a count of 0 creates no stat."""
         if count:
-            self._crawler.stats.inc_value(name, count)
+            self._increase(name, count)
+
+    @cached_property
+    def _increase(self) -> Callable[..., None]:
+        return self._crawler.stats.inc_value  # each look-up takes several calls
 
     @property
     def extra(self) -> dict[str, Any]:

@@ -48,7 +48,7 @@ class Downloader:
 
     def _slot(self, key: str) -> Any:
         slots = getattr(self._raw, "slots", None)
-        return slots.get(key) if isinstance(slots, Mapping) else None
+        return slots.get(key) if isinstance(slots, dict) else None
 
     @property
     def active(self) -> Collection[Request]:
@@ -234,4 +234,5 @@ def _number(value: Any) -> float:
 
 
 def _collection(value: Any) -> Collection[Any]:
-    return value if isinstance(value, Collection) and not isinstance(value, str) else ()
+    # Abstract classes would cost each request several checks.
+    return value if isinstance(value, (set, deque, dict, list, tuple)) else ()

@@ -342,10 +342,13 @@ class Backoff:
 def _retry_after_seconds(response: Response) -> float | None:
     """The longest time that a Retry-After field names; None if none names one."""
     now, headers = time.time(), response.headers
+    named = headers.getlist("Retry-After")
+    if not named:  # as usual
+        return None
     dated = {name: (headers.get(name) or b"").decode("latin-1") for name in ("date", "age")}
     found = (
         retry_after_seconds({**dated, "retry-after": value.decode("latin-1")}, now)
-        for value in headers.getlist("Retry-After")
+        for value in named
     )
     return max((seconds for seconds in found if seconds is not None), default=None)
 
