@@ -4,8 +4,8 @@ Three readers are compared (`protocol.other_readers`): ours, Google's matcher, c
 each of them, every name in either file, and one agent without a group, is tried if its rules are
 not the same in both. The probe URLs are built from its rules in both spellings of each escape, and
 `witnesses` finds more for changed rules. A rule that makes a difference is not missed if the search
-for it ends within `SEARCH_STEPS`. Agents in exactly the same groups of both files share their
-results.
+for it ends within `SEARCH_STEPS`, unless all paths that show it have dot segments. Agents in
+exactly the same groups of both files share their results.
 
 Cost: all work is counted in steps, up to `MOST_STEPS`; in the worst case each verdict tries every
 wildcard rule. If the probes for all rules of an agent would take more than `STEPS_FOR_ALL`, only

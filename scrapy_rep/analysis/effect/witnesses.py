@@ -13,8 +13,8 @@ follows paths that can still match a pattern that one side alone has.
 
 **Dot segments.** A path with dot segments is judged both as written and without them, and both must
 be allowed. If the sides agree on all paths as written, they agree. If they differ on paths as
-written, there are up to three searches: for any path; for one without dot segments, which is a
-witness; and if there is no such path, for one with dot segments (see `dotted`).
+written, there are up to two searches: for any path, and for one without dot segments, which is a
+witness. So only a rule about paths with dot segments may make a difference that is not found.
 
 Cost: bounded by the `StepBudget`, where a step is one pattern that reads one symbol. The number of
 states may be 2 to the number of wildcards, so the search in hostile files ends with the budget.
@@ -29,7 +29,6 @@ from typing import NamedTuple
 
 from scrapy_rep.protocol.paths import END, without_dots
 
-from .dotted import DOTS, dotted
 from .probes import as_reference
 from .products import Product, ReadState, Said, Says, Sides
 from .readers import IN_QUERY, symbols_of
@@ -43,6 +42,8 @@ _OTHERS = (
     *string.ascii_uppercase,
     *(f"%{octet:02X}" for octet in range(0x80, 0x100)),
 )
+_DOTS = (".", "..")
+_TO_THE_TOP = ("/..", "/../..", "/../../..", "/../../../x")
 _MOST_GIVEN = 3  # for each pattern, since not every path can be in a URL
 
 
@@ -67,10 +68,8 @@ def _of_pattern(sides: Sides, wanted: str, budget: StepBudget) -> Iterator[str]:
     yield from found
     if not found or any(without_dots(path) == path for path in found):
         return
-    plain = list(hunt.found(budget, has_dots=False))
-    yield from plain
-    if not plain:
-        yield from dotted(sides, hunt.meeting, wanted, found, other=hunt.other, budget=budget)
+    yield from hunt.found(budget, has_dots=False)
+    yield from (f"{path}{end}" for path in found for end in _TO_THE_TOP)
 
 
 class _Hunt:
@@ -78,31 +77,27 @@ class _Hunt:
 
     Few patterns can make a difference, and few of the others prevent it. So only the first are
     searched at the start; if others decide on a path that this finds, they are added.
-
-    Attributes:
-        meeting: the patterns that may match the same path.
-        other: the symbol for all symbols that these patterns do not contain.
     """
 
     def __init__(self, sides: Sides, wanted: str) -> None:
         self._says = sides.says
         self._wanted = wanted
-        self.meeting = [text for text in sides.patterns if text == wanted or may_meet(text, wanted)]
-        self._octets = sum(map(len, self.meeting))
-        named = {symbol for text in self.meeting for symbol in symbols_of(text)}
-        self.other = next(symbol for symbol in _OTHERS if symbol not in named)
-        opponents = _opponents(sides.says, self.meeting, wanted)
+        self._meeting = [one for one in sides.patterns if one == wanted or may_meet(one, wanted)]
+        self._octets = sum(map(len, self._meeting))
+        named = {symbol for text in self._meeting for symbol in symbols_of(text)}
+        self._other = next(symbol for symbol in _OTHERS if symbol not in named)
+        opponents = _opponents(sides.says, self._meeting, wanted)
         self._searched = None if opponents is None else {wanted, *opponents}
 
     def found(self, budget: StepBudget, *, has_dots: bool = True) -> Iterator[str]:
         """The paths, those without dot segments first; only these unless `has_dots`."""
         given: set[str] = set()
         while self._searched is not None:
-            patterns = [text for text in self.meeting if text in self._searched]
+            patterns = [text for text in self._meeting if text in self._searched]
             search = _Search(Product(patterns, self._says), patterns.index(self._wanted))
             beside: set[str] = set()
-            for path in search.found(self.other, budget, has_dots=has_dots):
-                if not budget.take(look_steps(self._octets, len(self.meeting))):
+            for path in search.found(self._other, budget, has_dots=has_dots):
+                if not budget.take(look_steps(self._octets, len(self._meeting))):
                     return
                 deciders, is_difference = self._judged(path)
                 if is_difference and path not in given:
@@ -117,7 +112,7 @@ class _Hunt:
 
     def _judged(self, path: str) -> tuple[set[str], bool]:
         """The patterns that decide on a path for each side, and whether the verdicts differ."""
-        matched = [text for text in self.meeting if matches(text, path + END)]
+        matched = [text for text in self._meeting if matches(text, path + END)]
         one, other = (_decision(says, matched) for says in self._says)
         return {one[2], other[2]} - {""}, one[1] is not other[1]
 
@@ -190,12 +185,12 @@ class _PathState(NamedTuple):
             there = self._replace(in_query=symbol == "?", segment="")
             return None if self.ends_in_dots else there
         segment = self.segment + symbol
-        return self._replace(segment=segment if segment in DOTS else "x")
+        return self._replace(segment=segment if segment in _DOTS else "x")
 
     @property
     def ends_in_dots(self) -> bool:
         """Whether a path that ends here has a dot segment that is not permitted."""
-        return self.segment in DOTS
+        return self.segment in _DOTS
 
 
 class _Search:
