@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterable, Iterator, Sequence
+from pkgutil import get_data
 from string import ascii_lowercase
 
 from scrapy_rep.analysis.agents import crawlers
@@ -44,27 +45,12 @@ LETTERS_ALIKE = {
 """The Latin letters that other letters look like, for `str.translate`."""
 _DIGITS_ALIKE = {ord("0"): "o", ord("1"): "l"}
 _NOT_SHAPE = re.compile(r"[^a-z0-9]+")
-_WORDS_FOR_ALL = frozenset(
-    [
-        *["all", "any", "anybody", "anyone", "anything", "every", "everybody", "everyone", "none"],
-        *["everything", "other", "others", "default", "bot", "bots", "robot", "robots", "crawler"],
-        *["crawlers", "spider", "spiders", "allbots", "allrobots", "allcrawlers"],
-    ]
-)
-# Products that no name in the table begins with, or another product's name does.
-_AI = ["GPTBot", "ClaudeBot", "Google-Extended", "CCBot"]
-_PRODUCTS = {
-    **dict.fromkeys(("ai", "aibot", "aibots", "aicrawler", "aicrawlers", "llm"), _AI),
-    "alexa": ["Amazonbot"],
-    "bard": ["Google-Extended"],
-    "chatgpt": ["GPTBot", "OAI-SearchBot", "ChatGPT-User"],
-    "copilot": ["bingbot"],
-    "facebook": ["facebookexternalhit", "meta-externalagent"],
-    "gemini": ["Google-Extended"],
-    "instagram": ["facebookexternalhit", "meta-externalagent"],
-    "llama": ["meta-externalagent"],
-    "msn": ["bingbot"],
-    "siri": ["Applebot"],
+# Words that name no crawler, with the names that they stand for.
+_WORDS = {
+    word: tuple(names.split())
+    for line in (get_data(__name__, "words.txt") or b"").decode().splitlines()
+    for names, _, words in (line.partition(" | "),)
+    for word in words.split()
 }
 _STEM_END = re.compile(r"-|(?:bot|spider|crawler)$")
 _PURPOSES = ("search", "ai-training", "ai-search", "ai-user-fetch", "seo", "preview")
@@ -150,10 +136,8 @@ def meant_by(text: str) -> tuple[str, ...]:
     shape = _shape(text) if len(text) <= _LONGEST else ""
     if len(shape) < 2 or text.lower() in KNOWN:  # noqa: PLR2004 - a letter is no word
         return ()
-    if shape in _WORDS_FOR_ALL:
-        return ("*",)
-    if shape in _PRODUCTS:
-        return tuple(_PRODUCTS[shape])
+    if shape in _WORDS:
+        return _WORDS[shape]
     for word in (shape, shape.removesuffix("ai"), shape.removesuffix("bot")):
         if len(word) > 2 and word in _BY_WORD:  # noqa: PLR2004 - short words mean many things
             return tuple(_one_of_each_purpose(_BY_WORD[word]))
