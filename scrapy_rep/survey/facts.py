@@ -13,19 +13,24 @@ from __future__ import annotations
 import re
 from codecs import getincrementaldecoder
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Container, Mapping
 from dataclasses import dataclass, field
 from functools import cache
 from hashlib import sha256
 from itertools import islice
 
+from scrapy_rep.analysis.outline import Line, Outline, outline
 from scrapy_rep.protocol.extensions.pace import read_site_pace
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Coding, Kind, clean
-from scrapy_rep.protocol.tokens import EVERYONE, is_everyone
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, RULES, Coding, Kind
+from scrapy_rep.protocol.selection import Selection
+from scrapy_rep.protocol.text import Text
+from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, names_of
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference, combined
+from scrapy_rep.protocol.usage.robots import FileUsage
 
 from .effect import NONE, ProbeBudget, class_of
-from .file_records import FileRecords, GroupNames, read, said_to_everyone
 
 OPEN_NAME = r"[a-z0-9_.-]{1,40}"
 """Longer names and keys are not counted: in HTML, all text before a colon reads like a key."""
@@ -40,6 +45,10 @@ _KEY = re.compile(OPEN_NAME.encode())
 _NAMES_KEPT = 2000  # per file; real files have up to 900
 _KEYS_KEPT = 100
 _HOSTS_KEPT = 100
+_USES = (
+    ("Content-Signal", (b"content-signal", b"content-signals")),
+    ("Content-Usage", (b"content-usage",)),
+)
 _BOM = b"\xef\xbb\xbf"
 _LONGEST_DELAY_SECONDS = 1e9  # 30 years; longer delays count as this
 
@@ -96,51 +105,62 @@ class Facts:
 
 def facts(body: bytes, *, with_lint: bool = False) -> Facts:
     """The facts of the octets of a robots.txt, decompressed."""
-    octets, is_cut, codings = clean(body)
-    found = read(octets)
-    names = GroupNames.of(found.blocks)
-    everyone = tuple(names.by_name.get(EVERYONE, ()))
+    found = outline(body)
+    octets = found.octets
+    rules = [line for block in found.blocks for line in block.rules]
+    others = Counter(line.name for line in found.lines if line.kind is Kind.OTHER)
+    everyone = found.by_name.get(EVERYONE, ())
     budget = ProbeBudget()
 
     @cache
     def class_by(indices: tuple[int, ...]) -> str | None:
-        disallow = [value for index in indices for value in found.blocks[index].disallow]
-        allow = [value for index in indices for value in found.blocks[index].allow]
+        of_groups = [line for index in indices for line in found.blocks[index].rules]
+        disallow, allow = (
+            [_text(line) for line in of_groups if line.kind is kind]
+            for kind in (Kind.DISALLOW, Kind.ALLOW)
+        )
         return class_of(disallow, allow, budget)
 
     star_class = class_by(everyone) or NONE
-    hosts = _sitemap_hosts(found.sitemaps)
-    signal, usage = said_to_everyone(octets) if found.has_preferences else (None, None)
+    hosts = _sitemap_hosts([line.value for line in found.sitemaps])
+    has_preferences = any(key.startswith(b"content-") for key in others)
+    signal, usage = _said_to_everyone(octets, others) if has_preferences else (None, None)
     return Facts(
         sha256=sha256(body).digest(),
         octets=len(body),
-        is_cut=is_cut,
+        is_cut=found.is_cut,
         bom=body.startswith(_BOM),
-        is_utf16=Coding.UTF16 in codings,
+        is_utf16=Coding.UTF16 in found.codings,
         utf8=_is_utf8(body[:PARSE_LIMIT_OCTETS]),
         markup=_MARKUP.match(octets) is not None,
         eol=_eol(body),
-        **_line_facts(octets, found),
+        **_line_facts(found),
         groups=len(found.blocks),
         multi_agent_groups=sum(len(block.agents) > 1 for block in found.blocks),
-        names=len(names.by_name) - bool(everyone),
+        names=len(found.by_name) - bool(everyone),
         has_star=bool(everyone),
-        names_in_several_groups=sum(len(groups) > 1 for groups in names.by_name.values()),
-        **_rule_facts(found.values()),
-        rules_before_agent=len(found.before.disallow) + len(found.before.allow),
+        names_in_several_groups=sum(len(groups) > 1 for groups in found.by_name.values()),
+        **_rule_facts([_text(line) for line in rules]),
+        rules_before_agent=sum(line.kind in RULES for line in found.before),
         crawl_delay_star=_delay_of_everyone(octets),
         sitemaps=sum(hosts.values()),
         star_class=star_class,
         content_signal=signal,
         content_usage=usage,
-        agents=_agents(names, class_by),
+        agents=_agents(found, class_by),
         lint=_lint(body) if with_lint else None,
-        other_keys=_other_keys(found.others),
+        other_keys=_other_keys(others),
         sitemap_hosts=dict(islice(hosts.items(), _HOSTS_KEPT)),
     )
 
 
-def _line_facts(octets: bytes, found: FileRecords) -> dict[str, int]:
+def _text(line: Line) -> str:
+    """The value of a line, octets as characters."""
+    return line.value.decode("latin-1")
+
+
+def _line_facts(found: Outline) -> dict[str, int]:
+    octets = found.octets
     lines = octets.split(b"\n")
     if not lines[-1]:
         lines.pop()
@@ -150,7 +170,7 @@ def _line_facts(octets: bytes, found: FileRecords) -> dict[str, int]:
         with_mark = [line for line in lines if b"#" in line]
         comments = len(with_mark)
         alone = sum(not line.partition(b"#")[0].strip() for line in with_mark)
-    counts = found.counts
+    counts = Counter(line.kind for line in found.lines if line.kind is not None)
     return {
         "lines": len(lines),
         "lines_blank": blank,
@@ -216,10 +236,10 @@ def host_of(uri: str) -> str:
     return _PORT.sub("", authority.rpartition("@")[2].partition("?")[0]).lower()
 
 
-def _agents(names: GroupNames, class_by: Callable[[tuple[int, ...]], str | None]) -> dict[str, str]:
+def _agents(found: Outline, class_by: Callable[[tuple[int, ...]], str | None]) -> dict[str, str]:
     """The class of each name, computed once for each set of groups."""
-    usual = filter(_NAME.fullmatch, names.by_name)
-    classes = ((name, class_by(names.obeyed_by(name))) for name in usual)
+    usual = filter(_NAME.fullmatch, found.by_name)
+    classes = ((name, class_by(found.obeyed_by(name))) for name in usual)
     told = ((name, effect) for name, effect in classes if effect is not None)
     return dict(islice(told, _NAMES_KEPT))
 
@@ -227,6 +247,27 @@ def _agents(names: GroupNames, class_by: Callable[[tuple[int, ...]], str | None]
 def _other_keys(others: Counter[bytes]) -> dict[str, int]:
     keys = ((key, count) for key, count in others.items() if _KEY.fullmatch(key))
     return {key.decode("ascii"): count for key, count in islice(keys, _KEYS_KEPT)}
+
+
+def _said_to_everyone(octets: bytes, keys: Container[bytes]) -> tuple[str | None, str | None]:
+    """The preferences of a file for all crawlers: two facts; linear in the octets.
+
+    Each is None without such a record, empty if the records say nothing to all crawlers about
+    ``/``, otherwise like ``search=y train-ai=n``, categories in alphabetical order.
+    """
+    text = Text(octets)
+    said = FileUsage.of(text, "", Selection.of(text, "", names_of(())), {}).preferences("/")
+    found = []
+    for name, spellings in _USES:
+        own = [one for one in said.statements if one.source.kind == name]
+        words = {category: combined(own, category) for category in sorted(CATEGORIES)}
+        shown = " ".join(
+            f"{category}={preference.value}"
+            for category, preference in words.items()
+            if preference is not Preference.UNKNOWN
+        )
+        found.append(shown if any(key in keys for key in spellings) else None)
+    return found[0], found[1]
 
 
 def _lint(body: bytes) -> dict[str, int]:

@@ -19,7 +19,7 @@ import pytest
 
 from scrapy_rep.survey import jobs
 from scrapy_rep.survey.aggregate import Aggregate, SurveyPart
-from scrapy_rep.survey.definitions import FACTS
+from scrapy_rep.survey.captures import ANSWER_FACTS, BODY_FACTS
 from scrapy_rep.survey.inputs import tasks
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
@@ -69,7 +69,7 @@ class TestJson:
     def test_json_has_definitions_and_statistics(self, folder: Path) -> None:
         found = _json(folder, "--lint")
         assert found["definitions"].keys() == found["statistics"].keys()
-        assert {*FACTS} <= {*found["statistics"]}
+        assert {*ANSWER_FACTS, *BODY_FACTS} <= {*found["statistics"]}
         rules = found["statistics"]["rules"]
         names = {"sum", "files_with", "min", "p10", "p25", "p50", "p75", "p90", "p99", "max"}
         assert names | {"mean", "share", "low", "high", "of", "denominator"} == {*rules}
@@ -136,7 +136,7 @@ class TestFiles:
         path = tmp_path / "facts.parquet"
         assert rep("survey", folder, "--jobs", 1, "--lint", "--facts", path).status == 0
         table = parquet.read_table(path)
-        assert {*table.column_names} == {*FACTS}
+        assert {*table.column_names} == {*ANSWER_FACTS, *BODY_FACTS}
         assert len(table.column_names) == 50
         rows = {row["host"]: row for row in table.to_pylist()}
         assert rows["ai.example"]["agents"] == [("gptbot", "full"), ("ccbot", "full")]

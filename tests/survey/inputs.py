@@ -6,9 +6,11 @@ import base64
 import gzip
 import io
 import json
+import zipfile
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
+import scrapy_rep
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.access.events import Event
@@ -114,6 +116,16 @@ def trail(files: Files, at: Path) -> Path:
         crawl.know(host, body)
         crawl.judge([f"https://{host}/{n}" for n in range(100 if number < 20 else 5)])
     return crawl.end().path
+
+
+def package(at: Path) -> Path:
+    """The whole package as a zip, as the workers of a cluster import it."""
+    path, folder = at / "scrapy_rep.zip", Path(scrapy_rep.__file__).parent
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as packed:
+        for file in folder.rglob("*.*"):
+            if file.suffix != ".pyc":
+                packed.write(file, file.relative_to(folder.parent).as_posix())
+    return path
 
 
 KINDS: tuple[Callable[[Files, Path], Path], ...] = (

@@ -7,7 +7,6 @@ import os
 import subprocess
 import sys
 import threading
-import zipfile
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,6 @@ from pathlib import Path
 
 import pytest
 
-import scrapy_rep
 from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.inputs.tasks import tasks_of
 from scrapy_rep.survey.saved import Survey
@@ -28,7 +26,6 @@ from tests.survey import inputs
 from tests.survey.files import SMALL
 from tests.survey.test_spark import ENVIRONMENT, WHY_NOT
 
-_PACKAGE = Path(scrapy_rep.__file__).parent
 _CRAWL = "crawl-data/CC-MAIN-2026-04"
 
 
@@ -147,10 +144,11 @@ def test_partitions(tmp_path: Path) -> None:
 def test_the_job(tmp_path: Path) -> None:
     """As its user runs it: submitted as one file, with a zip of the package, over the network."""
     paths = _archive(tmp_path)
-    package, script, output = (tmp_path / n for n in ("rep.zip", "job.py", "survey.json"))
-    with zipfile.ZipFile(package, "w", zipfile.ZIP_DEFLATED) as packed:
-        for module in _PACKAGE.rglob("*.py"):
-            packed.write(module, module.relative_to(_PACKAGE.parent).as_posix())
+    package, script, output = (
+        inputs.package(tmp_path),
+        tmp_path / "job.py",
+        tmp_path / "survey.json",
+    )
     script.write_text("from scrapy_rep.survey.spark import main; main()")
     with _served(tmp_path) as (base, asked):
         done = subprocess.run(

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.survey.captures import ANSWER_FACTS, BODY_FACTS, Capture, row_of
-from scrapy_rep.survey.definitions import FACTS
+from scrapy_rep.survey.definitions import DEFINITIONS
 from scrapy_rep.survey.effect import CLASSES
 from scrapy_rep.survey.facts import Facts, facts, host_of
 from tests.survey.files import BODIES, SMALL
@@ -21,7 +21,7 @@ def test_there_are_fifty() -> None:
     row = row_of(Capture("a.example", body=b""), facts(b""))
     assert len(row) == 50
     assert [*row] == [*ANSWER_FACTS, *BODY_FACTS]
-    assert {*row} == {*FACTS}
+    assert {*row} <= {*DEFINITIONS}
 
 
 def test_a_capture_without_a_file_has_the_same_columns() -> None:

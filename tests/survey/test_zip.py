@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import subprocess
 import sys
-import zipfile
 from pathlib import Path
 
-import scrapy_rep
+from tests.survey import inputs
 
-_PACKAGE = Path(scrapy_rep.__file__).parent
 _CODE = """
 import sys
 sys.path.insert(0, sys.argv[1])
@@ -26,11 +24,7 @@ print("done")
 
 
 def test_in_a_bare_interpreter(tmp_path: Path) -> None:
-    archive = tmp_path / "scrapy_rep.zip"
-    with zipfile.ZipFile(archive, "w", zipfile.ZIP_DEFLATED) as packed:
-        for file in _PACKAGE.rglob("*.*"):
-            if file.suffix != ".pyc":
-                packed.write(file, file.relative_to(_PACKAGE.parent).as_posix())
+    archive = inputs.package(tmp_path)
     done = subprocess.run(
         [sys.executable, "-I", "-S", "-c", _CODE, str(archive)],
         cwd=tmp_path,
