@@ -152,39 +152,7 @@ class RepMiddleware:
         self._decisions.log.finish()
         await self._decisions.leave(reason)
 
-    def _downloaded(self, response: Response, request: Request) -> None:
-        with suppress(InvalidUri):
-            origin = origin_of(request.url)
-            if origin is not None and not is_robots_txt(request.url):
-                self.policies.fetching.saw_answer(origin, response.status)
-
-    def _request_scheduled(self, request: Request) -> None:
-        """Drop a request that is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
-
-        This fetches nothing. A request of an unreachable origin is queued: by the time its turn
-        comes, the file may be there.
-        """
-        if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
-            return
-        verdict = self._known_verdict(request)
-        if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:
-            return
-        self._decisions.filtered(request, verdict)
-
-    def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict of a policy in memory; None if no policy there is ready for this request."""
-        try:
-            origin = origin_of(request.url)
-        except InvalidUri:
-            return None
-        if origin is None or is_robots_txt(request.url):
-            return None
-        policy = self.policies.peek(origin, renew=False)
-        tokens = self._identity.tokens_for(request)
-        if policy is None or not policy.is_ready_for(tokens):
-            return None
-        self._judged_by[request] = policy, tokens
-        return policy.verdict(request.url, tokens)
+    # The way of one request
 
     async def process_request(
         self,
@@ -199,62 +167,95 @@ class RepMiddleware:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
         self.drops.refuse(request)
+        if not _SAYS_MORE.isdisjoint(request.meta) and self._is_free_of_rules(request):
+            return await self._pass_on(request)
+        return await self._judge(request) or await self._pass_on(request)
+
+    def _is_free_of_rules(self, request: Request) -> bool:
+        """Whether a request with some meta keys is our own or exempt; others lose old marks."""
         meta = request.meta
-        if not _SAYS_MORE.isdisjoint(meta):
-            if MARK in meta and is_own(request):
-                return await self._go_on(request)
-            meta.pop(VERDICT, None)
-            if SLOT in meta:
-                leave_inherited_slot(request)
-            if PUT_BACK in meta:
-                request.dont_filter = bool(meta.pop(PUT_BACK))
-                self._came_back[request] = is_closing(self.crawler)
-                self._decisions.came_back(request)
-            if EXEMPT in meta and is_exempt(request):
-                self._decisions.exempt(request)
-                return await self._go_on(request)
-        verdict = self._judged_at_once(request)
-        if verdict is None:
-            verdict = await self.judge(request)
+        if MARK in meta and is_own(request):
+            return True
+        meta.pop(VERDICT, None)
+        if SLOT in meta:
+            leave_inherited_slot(request)
+        if PUT_BACK in meta:
+            request.dont_filter = bool(meta.pop(PUT_BACK))
+            self._came_back[request] = is_closing(self.crawler)
+            self._decisions.came_back(request)
+        if EXEMPT in meta and is_exempt(request):
+            self._decisions.exempt(request)
+            return True
+        return False
+
+    async def _judge(
+        self, request: Request, tokens: tuple[str, ...] | None = None, *, is_again: bool = False
+    ) -> Request | None:
+        """Let a request pass with its verdict, or drop it; return it for the queue if undecided."""
+        verdict = await self.verdict_on(request, tokens)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
-        self._decisions.judged(request, verdict, meta)
-        if self._reservations is not None:
-            await self._reserve(request, self._reservations)
-        return await self._go_on(request)
+        first = request.meta.get(VERDICT)
+        is_told = is_again and self._decisions.is_dry_run and first and not first.allowed
+        if not is_told:
+            self._decisions.judged(request, verdict, is_again=is_again)
+        policy, _ = self._judged_by.get(request) or (None, ())
+        if self._reservations is not None and policy is not None:
+            await self._reservations.add_to(policy, request)
+        return None
 
-    async def _reserve(self, request: Request, reservations: Reservations) -> None:
-        """Read the tdmrep.json of an origin before one of its pages is fetched."""
-        policy = self.policy_of(request)
-        if policy is not None:
-            await reservations.add_to(policy, request)
+    async def verdict_on(
+        self, request: Request, tokens: tuple[str, ...] | None = None
+    ) -> Verdict | None:
+        """The verdict on a request; None if robots.txt does not govern it.
 
-    async def _take_own_turn(self, request: Request) -> None:
-        """OriginDelay a robots.txt request as its origin requires; it goes before waiting pages."""
-        origin = origin_of(request.url)
-        policy = None if origin is None else self.policies.known(origin)
-        if origin is None or (policy is None and self.pacing.is_idle):
-            return
-        delay = OriginDelay(origin, 0.0) if policy is None else self.pacing.delay_of(policy)
-        is_awaited = partial(self._is_awaited, origin)
-        with request.meta[MARK].in_line(delay.seconds):
-            await self.pacing.turn(request, delay, is_urgent=True, is_awaited=is_awaited)
+        `tokens` are those of the User-Agent that is sent; None before that is known.
+        """
+        self._judged_by[request] = None  # no policy has judged it so far
+        if self.drops and (verdict := self.drops.verdict(request.url)) is not None:
+            return verdict
         try:
-            self.drops.refuse(request)  # while it waited
-        except IgnoreRequest:
-            self.pacing.give_up(request, origin)
-            raise
+            origin = origin_of(request.url)
+        except InvalidUri:
+            return Verdict(allowed=False, reason=Reason.INVALID_URI)
+        if origin is None:
+            return None
+        if is_robots_txt(request.url):
+            return implicit_verdict(origin.robots_txt_uri)
+        policy = self.policies.peek(origin, request)
+        if policy is None:
+            began_at = time.monotonic()
+            policy = await self.policies.get(origin, request)
+            self._decisions.waited(request, time.monotonic() - began_at)
+        else:
+            self._journal.count(stats.CACHE_HIT)
+        if tokens is None:
+            tokens = self._identity.tokens_for(request)
+        return await self._verdict_by(policy, request, tokens)
 
-    async def _go_on(self, request: Request) -> Request | None:
+    async def _verdict_by(
+        self, policy: Policy, request: Request, tokens: tuple[str, ...]
+    ) -> Verdict:
+        """The verdict of a policy; an allowed request waits for the visit time of its origin."""
+        if not policy.is_ready_for(tokens):
+            await self.policies.make_ready(policy, tokens)
+        self._judged_by[request] = policy, tokens
+        verdict = policy.verdict(request.url, tokens)
+        if not verdict.allowed or (policy.sets_no_pace and tokens == policy.tokens):
+            return verdict
+        if tokens == policy.tokens:
+            self.pacing.note(policy)
+        if self.pacing.of(policy, tokens).is_skipped:
+            self._journal.count(stats.SKIPPED)
+            return Verdict(False, Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
+        if not await self.pacing.wait_for_visit_time(policy, tokens):
+            return Verdict(False, Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
+        return verdict
+
+    async def _pass_on(self, request: Request) -> Request | None:
         """Let a request pass; take the last look now if it is not taken later."""
         looking = None if self._looks_last else self._last_look(request)
         return None if looking is None else await looking
-
-    def _is_awaited(self, origin: Origin) -> bool:
-        """Whether a request waits for a file of an origin."""
-        reservations = self._reservations
-        is_reserving = reservations is not None and reservations.is_awaited(origin)
-        return is_reserving or self.policies.is_awaited(origin)
 
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
         """Judge a request again if its User-Agent has changed; then wait for its turn."""
@@ -262,25 +263,23 @@ class RepMiddleware:
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
         self.pacing.backoff.note_sent(request)
-        judged = self._judged_by.get(request)
-        was_refused = REFUSED_UNTIL in request.meta
-        if judged is None:
-            is_free = self.pacing.is_idle and not was_refused
-            return None if is_free else self._in_turn(request)
-        policy, tokens = judged
-        sent = self._identity.tokens_sent(request) if self._looks_last else tokens
-        if sent != tokens:
-            return self._judge_again(request, sent)
-        is_usual = policy.sets_no_pace and tokens == policy.tokens and not was_refused
-        is_free = is_usual and self.pacing.is_free(policy.origin)
-        return None if is_free else self._in_turn(request)
+        policy, tokens = self._judged_by.get(request) or (None, ())
+        if policy is None:
+            is_free = self.pacing.is_idle
+        else:
+            sent = self._identity.tokens_sent(request) if self._looks_last else tokens
+            if sent != tokens:
+                return self._judge_as_sent(request, sent)
+            is_usual = policy.sets_no_pace and tokens == policy.tokens
+            is_free = is_usual and self.pacing.is_free(policy.origin)
+        return None if is_free and REFUSED_UNTIL not in request.meta else self._in_turn(request)
 
-    async def _judge_again(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
+    async def _judge_as_sent(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
+        """Judge a request by the User-Agent that is sent, and have it wait for its turn."""
         if not self._has_warned:
             self._has_warned = True
             self._warn_of_header(request)
-        back = await self._judged_again(request, tokens)
-        return back or await self._in_turn(request)
+        return await self._judge(request, tokens, is_again=True) or await self._in_turn(request)
 
     async def _in_turn(self, request: Request) -> Request | None:
         """Have a request wait for its turn.
@@ -296,9 +295,20 @@ class RepMiddleware:
         if back is not None or policy is None or not self._is_old(policy):
             return back
         self.pacing.give_up(request, delay.origin)  # its robots.txt must not wait for it
-        back = await self._judged_again(request, tokens)
+        back = await self._judge(request, tokens, is_again=True)
         delay = self._delay_of(request)
         return await self._turn(request, delay) if delay is not None and back is None else back
+
+    def _delay_of(self, request: Request) -> OriginDelay | None:
+        """The delay before a request; the delay for the crawl's own tokens always applies."""
+        policy, tokens = self._judged_by.get(request) or (None, ())
+        if policy is None:  # an exempt request, or a request for robots.txt itself
+            with suppress(InvalidUri):
+                origin = origin_of(request.url)
+                return None if origin is None else OriginDelay(origin, 0.0)
+            return None
+        is_usual = tokens == policy.tokens
+        return self.pacing.note(policy) if is_usual else self.pacing.delay_of(policy, tokens)
 
     def _is_old(self, policy: Policy) -> bool:
         """Whether a request that waited for its turn is to be judged by a newer policy."""
@@ -340,6 +350,58 @@ class RepMiddleware:
             service = self.pacing.backoff.service_of(origin)
             raise self._decisions.rate_limited(request, origin, service)
 
+    # The requests for robots.txt files
+
+    async def _take_own_turn(self, request: Request) -> None:
+        """Have a robots.txt request wait for its turn; it goes before pages that wait."""
+        origin = origin_of(request.url)
+        policy = None if origin is None else self.policies.known(origin)
+        if origin is None or (policy is None and self.pacing.is_idle):
+            return
+        delay = OriginDelay(origin, 0.0) if policy is None else self.pacing.delay_of(policy)
+        is_awaited = partial(self._is_awaited, origin)
+        with request.meta[MARK].in_line(delay.seconds):
+            await self.pacing.turn(request, delay, is_urgent=True, is_awaited=is_awaited)
+        try:
+            self.drops.refuse(request)  # while it waited
+        except IgnoreRequest:
+            self.pacing.give_up(request, origin)
+            raise
+
+    def _is_awaited(self, origin: Origin) -> bool:
+        """Whether a request waits for a file of an origin."""
+        reservations = self._reservations
+        is_reserving = reservations is not None and reservations.is_awaited(origin)
+        return is_reserving or self.policies.is_awaited(origin)
+
+    # Requests for the queue
+
+    def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
+        """Whether a request was refused only because the crawl closes; a resume may allow it."""
+        is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
+        return not is_kept and self._may_return(request) and is_closing(self.crawler)
+
+    def _may_return(self, request: Request) -> bool:
+        """Whether a request may be put back into the JOBDIR when the crawl closes.
+
+        It may be put back only once: a request of the engine's `download_async` does not go to the
+        queue, but comes here again.
+        """
+        return self._has_job and not self._came_back.get(request, False)
+
+    def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
+        """The request for the queue, marked so that the duplicate filter does not drop it."""
+        self._journal.count(stat)
+        return put_back(request)
+
+    # Answers
+
+    def _downloaded(self, response: Response, request: Request) -> None:
+        with suppress(InvalidUri):
+            origin = origin_of(request.url)
+            if origin is not None and not is_robots_txt(request.url):
+                self.policies.fetching.saw_answer(origin, response.status)
+
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request to queue again because its answer was a refusal, or None.
 
@@ -373,17 +435,19 @@ class RepMiddleware:
         prices, links = map(response.headers.getlist, ("crawler-price", "link"))
         self._decisions.priced(response, payment_of(prices, links, response.url))
 
-    async def _judged_again(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
-        """Judge a request again; return it for the queue if the verdict is undecided."""
-        verdict = await self.judge(request, tokens)
-        if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
-            return self._put_back(request)
-        first = request.meta.get(VERDICT)
-        if not self._decisions.is_dry_run or first is None or first.allowed:
-            self._decisions.judged(request, verdict, request.meta, is_again=True)
-        if self._reservations is not None:
-            await self._reserve(request, self._reservations)
-        return None
+    def process_exception(
+        self,
+        request: Request,
+        exception: Exception,  # noqa: ARG002
+    ) -> None:
+        """Drop a request if its browser was redirected to a disallowed page.
+
+        Raises:
+            RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
+        """
+        refusal = self._pages.refusal_of(request) if self._pages is not None else None
+        if refusal is not None:
+            self._decisions.redirected_in_browser(request, refusal)
 
     def _warn_of_header(self, request: Request) -> None:
         orders = middleware_orders(self.crawler.settings)
@@ -403,111 +467,35 @@ class RepMiddleware:
             ", ".join(behind) or "Scrapy's own",
         )
 
-    def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
-        """Whether a request was refused only because the crawl closes; a resume may allow it."""
-        is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
-        return not is_kept and self._may_return(request) and is_closing(self.crawler)
+    # Links, before they are queued
 
-    def _may_return(self, request: Request) -> bool:
-        """Whether a request may be put back into the JOBDIR when the crawl closes.
+    def _request_scheduled(self, request: Request) -> None:
+        """Drop a request that is known to be disallowed before it is queued (`REP_FILTER_LINKS`).
 
-        It may be put back only once: a request of the engine's `download_async` does not go to the
-        queue, but comes here again.
+        This fetches nothing. A request of an unreachable origin is queued: by the time its turn
+        comes, the file may be there.
         """
-        return self._has_job and not self._came_back.get(request, False)
+        if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
+            return
+        verdict = self._known_verdict(request)
+        if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:
+            return
+        self._decisions.filtered(request, verdict)
 
-    def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
-        """The request for the queue, marked so that the duplicate filter does not drop it."""
-        self._journal.count(stat)
-        return put_back(request)
-
-    def process_exception(
-        self,
-        request: Request,
-        exception: Exception,  # noqa: ARG002
-    ) -> None:
-        """Drop a request if its browser was redirected to a disallowed page.
-
-        Raises:
-            RobotsTxtDisallowed: the policy of the redirect's target does not allow it.
-        """
-        refusal = self._pages.refusal_of(request) if self._pages is not None else None
-        if refusal is not None:
-            self._decisions.redirected_in_browser(request, refusal)
-
-    async def judge(
-        self, request: Request, tokens: tuple[str, ...] | None = None
-    ) -> Verdict | None:
-        """The verdict on a request; None if robots.txt does not govern it.
-
-        `tokens` are those of the User-Agent that is sent; None before that is known.
-        """
-        self._judged_by[request] = None  # no policy has judged it so far
-        if self.drops and (verdict := self.drops.verdict(request.url)) is not None:
-            return verdict
+    def _known_verdict(self, request: Request) -> Verdict | None:
+        """The verdict of a policy in memory; None if no policy there is ready for this request."""
         try:
             origin = origin_of(request.url)
         except InvalidUri:
-            return Verdict(allowed=False, reason=Reason.INVALID_URI)
-        if origin is None:
             return None
-        if is_robots_txt(request.url):
-            return implicit_verdict(origin.robots_txt_uri)
-        policy = self.policies.peek(origin, request)
-        if policy is None:
-            began_at = time.monotonic()
-            policy = await self.policies.get(origin, request)
-            self._decisions.waited(request, time.monotonic() - began_at)
-        else:
-            self._journal.count(stats.CACHE_HIT)
-        if tokens is None:
-            tokens = self._identity.tokens_for(request)
-        return await self._verdict_of(policy, request, tokens)
-
-    async def _verdict_of(
-        self, policy: Policy, request: Request, tokens: tuple[str, ...]
-    ) -> Verdict:
-        """The verdict of a policy; an allowed request waits for the visit time of its origin."""
-        if not policy.is_ready_for(tokens):
-            await self.policies.make_ready(policy, tokens)
+        if origin is None or is_robots_txt(request.url):
+            return None
+        policy = self.policies.peek(origin, renew=False)
+        tokens = self._identity.tokens_for(request)
+        if policy is None or not policy.is_ready_for(tokens):
+            return None
         self._judged_by[request] = policy, tokens
-        verdict = policy.verdict(request.url, tokens)
-        if not verdict.allowed:
-            return verdict
-        if tokens == policy.tokens and not policy.sets_no_pace:
-            self.pacing.note(policy)
-        if self.pacing.of(policy, tokens).is_skipped:
-            self._journal.count(stats.SKIPPED)
-            return Verdict(False, Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
-        if not await self.pacing.wait_for_visit_time(policy, tokens):
-            return Verdict(False, Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
-        return verdict
-
-    def _judged_at_once(self, request: Request) -> Verdict | None:
-        """The verdict on a request, if no waiting is needed for it; otherwise None."""
-        policy = self.policies.at_once(request)
-        if policy is None:
-            return None
-        verdict = policy.verdict(request.url)
-        self._judged_by[request] = policy, policy.tokens
-        self._journal.count(stats.CACHE_HIT)
-        return verdict
-
-    def _delay_of(self, request: Request) -> OriginDelay | None:
-        """The delay before a request; the delay for the crawl's own tokens always applies."""
-        policy, tokens = self._judged_by.get(request) or (None, ())
-        if policy is None:  # an exempt request, or a request for robots.txt itself
-            with suppress(InvalidUri):
-                origin = origin_of(request.url)
-                return None if origin is None else OriginDelay(origin, 0.0)
-            return None
-        is_own = tokens == policy.tokens
-        return self.pacing.note(policy) if is_own else self.pacing.delay_of(policy, tokens)
-
-    def policy_of(self, request: Request) -> Policy | None:
-        """The policy by which a request was judged; None if it was not judged."""
-        judged = self._judged_by.get(request)
-        return None if judged is None else judged[0]
+        return policy.verdict(request.url, tokens)
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:
@@ -535,7 +523,7 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages 
 
     judge = None
     if middleware is not None:
-        judge = BrowserJudge(Crawl.of(crawler), middleware.judge)
+        judge = BrowserJudge(Crawl.of(crawler), middleware.verdict_on)
     return CrawlPages(crawler, judge)
 
 

@@ -50,7 +50,7 @@ from scrapy_rep.policy import (
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
-from scrapy_rep.protocol.access.origin import Origin, known_origin
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, learn, standing
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -120,17 +120,6 @@ class Policies:
             if renew:
                 self._refresh(origin, request)
         return policy
-
-    def at_once(self, request: Request) -> Policy | None:
-        """The policy that judges most requests; None where that takes more than a look.
-
-        It is usable, names no pace, and was read for the product tokens of the request.
-        """
-        origin = known_origin(request.url)
-        policy = None if origin is None else self.peek(origin, request)
-        if policy is None or not policy.sets_no_pace:
-            return None
-        return policy if self._identity.tokens_for(request) == policy.tokens else None
 
     def known(self, origin: Origin) -> Policy | None:
         """The newest policy in memory, which may have expired."""

@@ -148,7 +148,6 @@ class Decisions:
         self,
         request: Request,
         verdict: Verdict | None,
-        meta: dict[str, Any],
         *,
         is_again: bool = False,
     ) -> None:
@@ -173,7 +172,7 @@ class Decisions:
             self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
         self.log.has_passed = True
-        meta[VERDICT] = verdict
+        request.meta[VERDICT] = verdict
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.
