@@ -23,7 +23,7 @@ from scrapy_rep.protocol.tokens import ProductTokens
 from scrapy_rep.protocol.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
 from scrapy_rep.protocol.usage.preference import UsagePreferences
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
-from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
+from scrapy_rep.protocol.usage.usage_answers import UsageSources, usage_of_answer
 from scrapy_rep.signals import is_exempt
 
 from . import page_html
@@ -124,7 +124,7 @@ def usage_of(
     else:
         said = robots_txt.usage(response.url, tokens, usage_tokens)
     reading = _reading_of(response)
-    answer = Answer(
+    answer = UsageSources(
         url=response.url,
         fields=page_html.fields_of(response),
         metas=_metas(response, reading),

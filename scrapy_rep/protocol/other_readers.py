@@ -89,7 +89,7 @@ class Reader:
 
     def judge(self, rules: Iterable[Rule], product_token: str = "") -> Judge:
         """The verdicts of a reader other than `OURS`, given the rules of a merged group."""
-        return _Group(self, rules, product_token).verdict
+        return _ReadGroup(self, rules, product_token).verdict
 
 
 OURS = Reader("rfc9309", "follow RFC 9309", lambda value: normal_pattern(value.decode("latin-1")))
@@ -99,7 +99,7 @@ READERS = (OURS, GOOGLE, PREFIXES)
 """The readers for which a safe change of a file changes nothing."""
 
 
-class _Group:
+class _ReadGroup:
     """The rules of one merged group, as another reader compares them."""
 
     def __init__(self, reader: Reader, rules: Iterable[Rule], product_token: str) -> None:

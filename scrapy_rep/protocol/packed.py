@@ -55,7 +55,7 @@ _FEW_BINS = 500  # are tried instead of the windows
 _BINS_PER_WINDOW = 20  # are compared in the time in which one is searched for
 
 
-class _Strings:
+class _PackedStrings:
     """Many short ASCII strings without LF, in blocks of one string each."""
 
     __slots__ = ("_blocks",)
@@ -94,7 +94,7 @@ class _Strings:
         return at * _BLOCK_STRINGS + place if is_there else -1
 
 
-class _Prefixes:
+class _PackedPrefixes:
     """Sorted strings; finds the strings that begin a path, with one search for each length.
 
     Attributes:
@@ -104,7 +104,7 @@ class _Prefixes:
     __slots__ = ("_lengths", "strings")
 
     def __init__(self, strings: Sequence[str]) -> None:
-        self.strings = _Strings(strings)
+        self.strings = _PackedStrings(strings)
         self._lengths = sorted({*map(len, strings)}, reverse=True)
 
     def of(self, path: str) -> Iterator[tuple[int, int]]:
@@ -139,7 +139,7 @@ class PackedRules:
         empty = numbers.pop("", None)
         self._empty = None if empty is None else _decisive(0, empty)
         literals = sorted([p for p in numbers if p[0] == "/" and "*" not in p])
-        self._literals = _Prefixes(literals)
+        self._literals = _PackedPrefixes(literals)
         self._numbers = array("I", map(numbers.__getitem__, literals))
         wild = [p for p in numbers if "*" in p and p[0] in "/*"] if has_wild else []
         self._take_wild(wild, numbers)
@@ -160,12 +160,12 @@ class PackedRules:
         starts = [0, *compress(count(1), map(ne, names[1:], names))]
         self._starts = array("I", [*starts, len(patterns)])
         bins = [names[start] for start in starts] if names else []
-        self._bins = _Prefixes(bins)
+        self._bins = _PackedPrefixes(bins)
         self._window_bins = range(bisect_left(bins, "*"), bisect_left(bins, "+"))
         self._cut_up_by = {len(name) - 1 for name in bins if name[:1] == "*"}
         self._wild = array("Q", [_decisive(len(p), numbers[p]) for p in patterns])
         # The name of the bin is the head of these patterns, so only the rest is stored.
-        self._wild_patterns = _Strings(
+        self._wild_patterns = _PackedStrings(
             [
                 p if name[:1] == "*" else p.partition("*")[2]
                 for p, name in zip(patterns, names, strict=True)

@@ -12,7 +12,7 @@ from scrapy_rep.protocol.page.page_elements import Meta
 from scrapy_rep.protocol.page.rule_words import RULES, VALUED
 from scrapy_rep.protocol.page.rules import page_rules_of
 from scrapy_rep.protocol.usage.categories import CATEGORIES
-from scrapy_rep.protocol.usage.usage_answers import Answer, usage_of_answer
+from scrapy_rep.protocol.usage.usage_answers import UsageSources, usage_of_answer
 
 from . import model
 from .answers import response_of
@@ -140,7 +140,7 @@ class TestUsage:
         rules = page_rules_of(fields, (), TOKENS)
         body = b"User-agent: *\nContent-Usage: %s\nContent-Signal: %s\n" % (value, value)
         said = parse(body.replace(b"\t", b"")).usage("/")
-        usage = usage_of_answer(Answer("https://e.example/", fields), rules, said)
+        usage = usage_of_answer(UsageSources("https://e.example/", fields), rules, said)
         assert "y" not in usage.to_dict().values()
 
     @given(st.binary(max_size=200))

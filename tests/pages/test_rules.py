@@ -334,6 +334,14 @@ class TestValues:
     def test_merges(self, line: str, rules: dict[str, Any]) -> None:
         assert said(line) == rules
 
+    @pytest.mark.parametrize(
+        ("seconds", "expected"),
+        [("9" * 15, "9999-12-31T23:59:59Z"), ("-" + "9" * 15, "0001-01-01T00:00:00Z")],
+    )
+    def test_date_beyond_the_calendar_is_its_end(self, seconds: str, expected: str) -> None:
+        line = f"*;unavailable-after=@{seconds}".encode()
+        assert page_rules_of({"robots-tag": [line]}).to_dict() == {"unavailable_after": expected}
+
     def test_names_the_place_of_what_wins(self) -> None:
         rule = read("max-snippet:50", "max-snippet:20", "max-snippet:20").rule("max-snippet")
         assert rule is not None

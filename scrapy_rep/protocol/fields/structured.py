@@ -81,7 +81,7 @@ class _Malformed(Exception):  # noqa: N818 - never leaves this file
 def dictionary(octets: bytes) -> dict[str, Member] | None:
     """The members of a Dictionary by key, the last one of equal keys; None if parsing fails."""
     try:
-        return _Reader(octets).dictionary()
+        return _FieldReader(octets).dictionary()
     except _Malformed:
         return None
 
@@ -89,12 +89,12 @@ def dictionary(octets: bytes) -> dict[str, Member] | None:
 def member_list(octets: bytes) -> list[Member] | None:
     """The members of a List; None if parsing fails."""
     try:
-        return _Reader(octets).list()
+        return _FieldReader(octets).list()
     except _Malformed:
         return None
 
 
-class _Reader:
+class _FieldReader:
     """Parses the text of one field."""
 
     def __init__(self, octets: bytes) -> None:
@@ -219,13 +219,13 @@ class _Reader:
         return False
 
 
-_BARE_ITEMS: dict[str, Callable[[_Reader], BareItem]] = {
-    '"': _Reader.string,
-    "?": _Reader.boolean,
-    "@": _Reader.date,
-    ":": _Reader.octets,
-    "%": _Reader.displayed,
-    **dict.fromkeys("-0123456789", _Reader.number),
+_BARE_ITEMS: dict[str, Callable[[_FieldReader], BareItem]] = {
+    '"': _FieldReader.string,
+    "?": _FieldReader.boolean,
+    "@": _FieldReader.date,
+    ":": _FieldReader.octets,
+    "%": _FieldReader.displayed,
+    **dict.fromkeys("-0123456789", _FieldReader.number),
 }
 
 

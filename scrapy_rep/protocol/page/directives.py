@@ -51,7 +51,7 @@ def is_everyone(name: str) -> bool:
     return lowered(name) in EVERYBODY
 
 
-class Line:
+class RuleLine:
     """One line of a field, or the content of one element, read for a crawler.
 
     Attributes:

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timedelta
 
 from scrapy_rep.protocol.fields.remarks import (
     Problem,
@@ -29,12 +30,15 @@ from scrapy_rep.protocol.fields.structured import (
 )
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
 
-from .directives import Directive, Line, is_everyone
+from .directives import Directive, RuleLine, is_everyone
 from .page_elements import Meta
 from .rule_words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
 X_ROBOTS_TAG = "x-robots-tag"
 ROBOTS_TAG = "robots-tag"
+_EPOCH = datetime(1970, 1, 1)  # noqa: DTZ001 - in UTC
+_FIRST_SECOND, _LAST_SECOND = -62_135_596_800, 253_402_300_799  # of the years 1 and 9999
+
 Fields = Mapping[str, Sequence[bytes]]
 """The lines of fields, in order, by field name in lower case."""
 
@@ -177,20 +181,20 @@ def page_rules_of(
     """
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
     names = names_of(tokens)
-    reading = _Reading(names)
+    page = _FoundRules(names)
     for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
-        reading.line(Source("X-Robots-Tag", number), text_of(line))
-    reading.robots_tag(fields.get(ROBOTS_TAG, ()))
+        page.line(Source("X-Robots-Tag", number), text_of(line))
+    page.robots_tag(fields.get(ROBOTS_TAG, ()))
     number = 0
     for meta in metas:
         if meta.in_head or not only_head:
-            number += reading.meta(meta, number + 1)
+            number += page.meta(meta, number + 1)
     if is_cut:
-        reading.remarks.add(Problem.CUT_BODY, Source("page"))
-    return PageRules(tuple(reading.found.values()), tuple(reading.remarks.kept), now)
+        page.remarks.add(Problem.CUT_BODY, Source("page"))
+    return PageRules(tuple(page.found.values()), tuple(page.remarks.kept), now)
 
 
-class _Reading:
+class _FoundRules:
     """The rules found so far, by name, and remarks on unusual text."""
 
     def __init__(self, names: Names) -> None:
@@ -206,7 +210,7 @@ class _Reading:
 
     def line(self, source: Source, text: str) -> None:
         """Read one line of X-Robots-Tag, or the content of one element."""
-        for rule, value in Line(self._speaks_to_us, source, self.remarks).rules(text):
+        for rule, value in RuleLine(self._speaks_to_us, source, self.remarks).rules(text):
             self._take(rule, value, source, text)
 
     def _take(self, name: str, value: Value, source: Source, text: str) -> None:
@@ -255,7 +259,7 @@ class _Reading:
         self, parameters: Mapping[str, BareItem], source: Source
     ) -> Iterator[Directive]:
         """The rules among the parameters of an item."""
-        line = Line(self._speaks_to_us, source, self.remarks)
+        line = RuleLine(self._speaks_to_us, source, self.remarks)
         for name, value in parameters.items():
             if value is False:
                 continue
@@ -279,20 +283,7 @@ def _is_agent(member: Member) -> bool:
     )
 
 
-_DAY = 86400
-
-
 def _utc(seconds: int) -> str:
-    """An instant in ISO 8601 (days to a date by Howard Hinnant's algorithm)."""
-    days, second = divmod(seconds, _DAY)
-    era, day_of_era = divmod(days + 719468, 146097)
-    year_of_era = (
-        day_of_era - day_of_era // 1460 + day_of_era // 36524 - day_of_era // 146096
-    ) // 365
-    day_of_year = day_of_era - (365 * year_of_era + year_of_era // 4 - year_of_era // 100)
-    shifted = (5 * day_of_year + 2) // 153  # months from March, which ends no leap year
-    day = day_of_year - (153 * shifted + 2) // 5 + 1
-    month = shifted + 3 if shifted < 10 else shifted - 9  # noqa: PLR2004
-    year = year_of_era + era * 400 + (month <= 2)  # noqa: PLR2004
-    clock = f"{second // 3600:02}:{second // 60 % 60:02}:{second % 60:02}"
-    return f"{year:04}-{month:02}-{day:02}T{clock}Z"
+    """An instant in ISO 8601; years beyond 9999 count as the last instant of it."""
+    instant = _EPOCH + timedelta(seconds=min(max(seconds, _FIRST_SECOND), _LAST_SECOND))
+    return f"{instant.isoformat()}Z"

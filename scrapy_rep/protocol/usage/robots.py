@@ -107,7 +107,7 @@ class FileUsage:
         policies = (one for one in POLICY_TOKENS if one.token.lower().encode() in lowered)
         pairs = [*_pairs(usage_tokens), *((one.category, one.token) for one in policies)]
         remarks = Remarks()
-        reader = _Reader(octets, robots_txt, remarks)
+        reader = _UsageReader(octets, robots_txt, remarks)
         first = UserAgentLines(octets).after(0)
         groups_at = first[0] if first is not None else len(octets)
         usage = [*_records(octets, lowered, (_CONTENT_USAGE,))]
@@ -245,7 +245,7 @@ def _others(
             yield category, other
 
 
-class _Reader:
+class _UsageReader:
     """Reads the records of one file."""
 
     def __init__(self, octets: bytes, robots_txt: str, remarks: Remarks) -> None:

@@ -47,7 +47,7 @@ _BY_RULE_OF_IMAGES = {**_BY_RULE, "noimageai": TRAIN_AI}
 
 
 @dataclass(frozen=True, slots=True)
-class Answer:
+class UsageSources:
     """The parts of a response that are read.
 
     Attributes:
@@ -68,7 +68,7 @@ class Answer:
 
 
 def usage_of_answer(
-    answer: Answer,
+    sources: UsageSources,
     rules: PageRules,
     robots_txt: UsagePreferences,
     tdmrep_file: tdmrep.TdmFile | None = None,
@@ -76,7 +76,7 @@ def usage_of_answer(
     """The usage preferences of a response, from all sources.
 
     Args:
-        answer: the parts of the response that are read.
+        sources: the parts of the response that are read.
         rules: its page rules, for our crawler.
         robots_txt: the preferences in robots.txt for its URL.
         tdmrep_file: the ``tdmrep.json`` of its origin, or None.
@@ -84,20 +84,20 @@ def usage_of_answer(
     remarks = Remarks()
     uses: list[UseLevel] = []
     statements = [
-        *_of_usage(answer.fields, remarks),
-        *_of_signal(answer.fields, uses, remarks),
-        *_of_rules(rules, _BY_RULE_OF_IMAGES if answer.is_image else _BY_RULE),
+        *_of_usage(sources.fields, remarks),
+        *_of_signal(sources.fields, uses, remarks),
+        *_of_rules(rules, _BY_RULE_OF_IMAGES if sources.is_image else _BY_RULE),
     ]
-    base_url = answer.base_url or answer.url
+    base_url = sources.base_url or sources.url
     reservations = [
-        None if tdmrep_file is None else tdmrep_file.reservation(answer.url, remarks),
+        None if tdmrep_file is None else tdmrep_file.reservation(sources.url, remarks),
         tdmrep.of_field(
-            answer.fields.get(tdmrep.RESERVATION, ()),
-            answer.fields.get(tdmrep.POLICY, ()),
-            answer.url,
+            sources.fields.get(tdmrep.RESERVATION, ()),
+            sources.fields.get(tdmrep.POLICY, ()),
+            sources.url,
             remarks,
         ),
-        tdmrep.of_metas(answer.metas, base_url, remarks),
+        tdmrep.of_metas(sources.metas, base_url, remarks),
     ]
     present = [one for one in reservations if one is not None]
     policy = ""
@@ -107,8 +107,8 @@ def usage_of_answer(
             reserving = (one for one in reversed(present) if one.is_reserved)
             policy = next((one.policy for one in reserving if one.policy), "")
     named = [
-        *licences.of_fields(answer.fields.get(LINK, ()), answer.url),
-        *licences.of_elements(answer.links, base_url),
+        *licences.of_fields(sources.fields.get(LINK, ()), sources.url),
+        *licences.of_elements(sources.links, base_url),
     ]
     own = UsagePreferences(
         statements=first_of(statements),
