@@ -90,6 +90,10 @@ create table if not exists versions_3 (
 create index if not exists versions_3_by_key on versions_3 (key, id);
 commit;
 """
+_PUT_LEASE = """
+insert into files_3 (key, token, until) values (?, ?, ?)
+on conflict (key) do update set token = excluded.token, until = excluded.until
+"""
 _PUT_ROW = """
 insert into files_3 (key, changed_at, record, token, until) values (?, ?, ?, ?, ?)
 on conflict (key) do update set
@@ -209,8 +213,22 @@ class SqliteStore:
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """The entry, or a lease, or the wait for another process's lease."""
         key = _text(origin)
-        work = partial(self._claim, key=key, seconds=seconds, fresh_seconds=fresh_seconds)
-        return self._written(partial(work, origin=origin), is_behind_needed=key in self._behind)
+
+        def claimed(writer: sqlite3.Connection) -> Claim:
+            now = self._clock()
+            select = "select record, until from files_3 where key = ?"
+            record, until = writer.execute(select, (key,)).fetchone() or (None, None)
+            entry = decode(record, origin)
+            if entry is not None and entry.fresh_until > now + fresh_seconds:
+                return Found(entry)
+            if isinstance(until, float) and now < until <= believed_until(now, seconds):
+                return Busy(until - now, entry)
+            lease = Lease(origin, os.urandom(16).hex(), now + seconds)
+            writer.execute(_PUT_LEASE, (key, lease.token, lease.until))
+            self._leases[key] = lease.token
+            return Leased(lease, entry)
+
+        return self._written(claimed, is_behind_needed=key in self._behind)
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
@@ -223,17 +241,15 @@ class SqliteStore:
         if self._untidy_octets > _TIDY_OCTETS:
             self._untidy_octets = 0
             self._queue(self._tidy)
-        if lease is not None and self._may_write_behind(key, lease):
-            if not self._behind:
-                self._behind_since = time.monotonic()
-            self._behind[key] = entry.changed_at, record, key, self._leases.pop(key)
-            if not self._is_waiting:
-                self._is_waiting = True
-                self._queue(self._write_behind)
-            return done(value=True)
-        return self._written(
-            partial(self._commit, key=key, entry=entry, record=record, lease=lease)
-        )
+        if lease is None or not self._may_write_behind(key, lease):
+            return self._written(lambda writer: self._commit(writer, key, entry, record, lease))
+        if not self._behind:
+            self._behind_since = time.monotonic()
+        self._behind[key] = entry.changed_at, record, key, self._leases.pop(key)
+        if not self._is_waiting:
+            self._is_waiting = True
+            self._queue(self._write_behind)
+        return done(value=True)
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
@@ -253,31 +269,6 @@ class SqliteStore:
         with self._calling:
             self._opened.close()
         last.result()
-
-    def _claim(
-        self,
-        writer: sqlite3.Connection,
-        origin: Origin,
-        key: str,
-        seconds: float,
-        fresh_seconds: float,
-    ) -> Claim:
-        now = self._clock()
-        select = "select record, until from files_3 where key = ?"
-        record, until = writer.execute(select, (key,)).fetchone() or (None, None)
-        entry = decode(record, origin)
-        if entry is not None and entry.fresh_until > now + fresh_seconds:
-            return Found(entry)
-        if isinstance(until, float) and now < until <= believed_until(now, seconds):
-            return Busy(until - now, entry)
-        lease = Lease(origin, os.urandom(16).hex(), now + seconds)
-        writer.execute(
-            "insert into files_3 (key, token, until) values (?, ?, ?) on conflict (key) "
-            "do update set token = excluded.token, until = excluded.until",
-            (key, lease.token, lease.until),
-        )
-        self._leases[key] = lease.token
-        return Leased(lease, entry)
 
     def _renew(self, writer: sqlite3.Connection, lease: Lease, seconds: float) -> Lease | None:
         until = self._clock() + seconds
