@@ -1,6 +1,6 @@
-"""Sitemaps with errors in them: one costs no more than the entry in which it stands.
+"""Sitemaps with errors: one error costs at most the entry that has it.
 
-Compared with the same file without the error, and, where there is none, with Scrapy's own reading.
+Compared with the same file without the error, and for well-formed files with Scrapy's own reading.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ IN_TEXT = {
     "a bare &": "x & y",
     "a query as it is": "?b=1&c=2&d",
     "an entity of HTML": "a&nbsp;b",
-    "an entity of nobody": "a&nothing;b",
+    "an unknown entity": "a&nothing;b",
     "a reference without end": "a&amp",
     "half a reference": "a&#;b&#x;c",
     "a control character": "a\x01b",
@@ -128,7 +128,7 @@ def test_one_error_costs_no_other_entry(name: str, where: str) -> None:
         (" \n?b \t", " \n?b"),
     ],
 )
-def test_what_an_address_means(written: str, meant: str) -> None:
+def test_address_is_decoded(written: str, meant: str) -> None:
     body = urlset(entry(1), entry(2, loc=f"http://a/2{written}"), entry(3))
     assert locs(body) == [url(1), f"http://a/2{meant}", url(3)]
 
@@ -164,14 +164,14 @@ def test_feeds_and_lists() -> None:
         b"<urlset/>",
     ],
 )
-def test_what_is_well_formed_is_not_damaged(body: bytes) -> None:
+def test_well_formed_file_is_not_damaged(body: bytes) -> None:
     sitemap = Sitemap(body)
     list(sitemap)
     assert (sitemap.damage, sitemap.is_cut) == ("", False)
 
 
 @pytest.mark.parametrize("name", IN_TEXT)
-def test_damage_is_told(name: str) -> None:
+def test_damage_is_reported(name: str) -> None:
     assert damage(urlset(entry(1, loc=f"http://a/{IN_TEXT[name]}"), entry(2)))
 
 
@@ -211,8 +211,8 @@ def test_errors_before_the_root_element_cost_nothing(body: bytes, found: list[st
 
 
 @pytest.mark.parametrize("body", [urlset(entry(1), entry(2)), f"{url(1)}\n{url(2)}\n".encode()])
-def test_a_file_that_ends_too_early_gives_no_half_address(body: bytes) -> None:
-    """Whatever is missing: of the file, or of the gzip file around it."""
+def test_truncated_file_gives_no_half_address(body: bytes) -> None:
+    """The file or the gzip file around it ends at each place."""
     whole = [url(1), url(2)]
     packed = gzip.compress(body)
     cuts = [Sitemap(gzip.compress(body)[:end]) for end in range(len(packed))]
@@ -227,7 +227,7 @@ def test_a_file_that_ends_too_early_gives_no_half_address(body: bytes) -> None:
     assert lost.is_cut
 
 
-def test_a_gzip_file_is_read_up_to_the_damage() -> None:
+def test_gzip_file_is_read_up_to_the_damage() -> None:
     body = urlset(*map(entry, range(2000)))
     packed = bytearray(gzip.compress(body))
     packed[-400:] = bytes(400)
@@ -239,8 +239,8 @@ def test_a_gzip_file_is_read_up_to_the_damage() -> None:
     assert wrong_sum.is_cut
 
 
-def test_a_gzip_file_of_large_members_is_read_to_its_end() -> None:
-    """zlib tells of what follows a member twice, if it is asked once more after the member."""
+def test_large_gzip_members_are_read_to_the_end() -> None:
+    """zlib returns the octets after a member twice if it is called again after the member."""
     members = [urlset(*map(entry, range(number, number + 2000))) for number in range(0, 6000, 2000)]
     for junk in (b"", bytes(8), b"junk"):
         sitemap = Sitemap(b"".join(map(gzip.compress, members)) + junk)
@@ -249,7 +249,7 @@ def test_a_gzip_file_of_large_members_is_read_to_its_end() -> None:
 
 
 def test_small_gzip_members_are_read_together() -> None:
-    """A tag that is held is looked at again for each piece."""
+    """A held tag is read again with each piece."""
     body = gzip.compress(b"<!DOCTYPE a [" + b"[]" * 100_000) + gzip.compress(b"[") * 5000
     texts = list(Unpacked(body, 1 << 30))
     assert sum(map(len, texts)) == 205_013
@@ -257,7 +257,7 @@ def test_small_gzip_members_are_read_together() -> None:
 
 
 @pytest.mark.parametrize("wrong", ["</a>", "<b>", "<url>", f"<b/>{'&' * 10_000}"])
-def test_a_file_of_errors_alone_is_not_read_to_its_end(wrong: str) -> None:
+def test_file_of_errors_is_not_read_to_its_end(wrong: str) -> None:
     sitemap = Sitemap(urlset(entry(1), wrong * (1_200_000 // len(wrong)), entry(2)))
     assert [one["loc"] for one in sitemap] == [url(1)]
     assert sitemap.is_cut
@@ -289,7 +289,7 @@ def test_encodings(encoding: str, declared: str, mark: bytes) -> None:
         assert locs(mark + "http://a/日本\r\n".encode(encoding)) == ["http://a/日本"]
 
 
-def test_latin_1_is_read_as_it_says() -> None:
+def test_latin_1_is_decoded() -> None:
     for name, octet in (("ISO-8859-1", b"\xe9"), ("windows-1252", b"\xe9")):
         body = f"<?xml version='1.0' encoding='{name}'?>".encode() + b"<urlset><url><loc>http://a/"
         assert locs(body + octet + b"</loc></url></urlset>") == ["http://a/é"]
@@ -309,10 +309,10 @@ def test_declared_entities_are_not_expanded() -> None:
 
 
 def _text(meaning: str, form: str) -> str:
-    """Some text as XML has it, in one of the ways to write it.
+    """Some text in one of the spellings of XML.
 
-    An end tag in a CDATA section of an address is taken for one, where Scrapy goes on to the next
-    section's end; so there is none.
+    An end tag in a CDATA section of an address ends the address, but Scrapy reads on to the next
+    end of the section.
     """
     if form == "cdata" and not re.search("]]>|</[^\\W\\d]", meaning):
         return f"<![CDATA[{meaning}]]>"
@@ -363,7 +363,7 @@ def _encoded(text: str, encoding: str) -> bytes:
 
 
 def _of_scrapy(body: bytes) -> list[SitemapEntry]:
-    """Without the entries that have no address, which Scrapy's spider leaves out too."""
+    """Without entries that lack an address, which Scrapy's spider skips too."""
     return [one for one in ScrapySitemap(body) if one["loc"]]
 
 
@@ -403,7 +403,9 @@ mutations = st.sampled_from(
 
 
 @given(files(), st.integers(0, 500), st.integers(0, 2), mutations, st.integers(1, 20))
-def test_pieces_make_no_difference(text: str, at: int, gone: int, new: str, size: int) -> None:
+def test_pieces_of_a_file_are_read_like_the_file(
+    text: str, at: int, gone: int, new: str, size: int
+) -> None:
     at %= len(text)
     damaged = text[:at] + new + text[at + gone :]
     root = _ROOT.search(damaged)
@@ -428,10 +430,10 @@ def test_every_boundary_of_pieces() -> None:
     mutations,
     st.sampled_from(["", "cdata", "numbers"]),
 )
-def test_one_wrong_place_costs_one_entry(
+def test_one_error_anywhere_costs_one_entry(
     number: int, at: int, gone: int, new: str, form: str
 ) -> None:
-    """Whatever is added, dropped or replaced in an entry, all others are read as they were."""
+    """After any change within an entry, all other entries are read as before."""
     meant = [url(one) for one in range(5)]
     written = [entry(one, loc=_text(meant[one], form)) for one in range(5)]
     hit = written[number]

@@ -41,8 +41,8 @@ MIDNIGHT = NOON - HALF_DAY
         ("2024", MIDNIGHT - 121 * DAY, 366 * DAY + HALF_DAY),
     ],
 )
-def test_a_date_is_a_period(text: str, start: float, seconds: float) -> None:
-    """What has no time may be any time of the day; what has no zone may be of any zone."""
+def test_date_is_a_period(text: str, start: float, seconds: float) -> None:
+    """A date without a time means any time of the day; without a zone, any zone."""
     assert period_of(text) == Period(start, start + seconds)
 
 
@@ -62,7 +62,7 @@ def test_a_date_is_a_period(text: str, start: float, seconds: float) -> None:
         *["Wed, 31 Feb 2024 14:00:00 GMT", "1 May 99999 12:00:00 GMT", "2024-05-01" + "0" * 5000],
     ],
 )
-def test_what_is_no_date(text: str) -> None:
+def test_other_text_is_not_a_date(text: str) -> None:
     assert period_of(text) is None
 
 
@@ -87,14 +87,14 @@ def test_no_text_raises(text: str) -> None:
         ("2099-01-01", False),
     ],
 )
-def test_an_entry_is_unchanged_only_for_certain(lastmod: str, is_unchanged: bool) -> None:
-    """A date that means "unknown" to software is none."""
+def test_entry_is_unchanged_only_if_that_is_certain(lastmod: str, is_unchanged: bool) -> None:
+    """A date that software writes for "unknown" does not count."""
     period = period_of(lastmod)
     assert period is not None
     assert period.is_before(NOON) is is_unchanged
 
 
-def test_the_values_of_an_entry() -> None:
+def test_entry_has_values() -> None:
     entry: dict[str, Any] = {"loc": "/1", "lastmod": "2024-05-01T12:00:00Z", "changefreq": "daily"}
     entry |= {"priority": "0.8", "alternate": ["/de", "//[", "http://b/fr"]}
     values, period = values_of(entry, "http://a/x/s.xml")
@@ -118,7 +118,7 @@ def test_the_values_of_an_entry() -> None:
         {"priority": "\u0661", "lastmod": date(2024, 5, 1), "alternate": None},
     ],
 )
-def test_values_that_are_not_there(entry: dict[str, Any]) -> None:
+def test_missing_values_are_empty(entry: dict[str, Any]) -> None:
     values, period = values_of(entry, "http://a/")
     names = ("lastmod", "lastmod_time", "changefreq", "priority")
     assert values == {**dict.fromkeys(names), "alternates": []}
@@ -148,17 +148,17 @@ def test_dates_of_the_user(since: Any, seconds: float | None) -> None:
 
 
 @pytest.mark.parametrize("since", ["yesterday", "last week", 5, True, ["2024"]])
-def test_what_is_no_date_stops_the_crawl(since: Any) -> None:
+def test_wrong_date_of_the_user_stops_the_crawl(since: Any) -> None:
     with pytest.raises(ConfigurationError, match=r"since: .* is not a date; give .*'2024-05-31'"):
         DatesSpider.from_crawler(get_crawler(), since=since)
 
 
-def test_the_last_run_needs_a_jobdir() -> None:
+def test_last_run_needs_a_jobdir() -> None:
     with pytest.raises(ConfigurationError, match=r"since = 'last run' needs a JOBDIR; set .* date"):
         DatesSpider.from_crawler(get_crawler(), since="last run")
 
 
-def test_the_file_of_the_last_run(tmp_path: Path) -> None:
+def test_last_run_is_stored(tmp_path: Path) -> None:
     """Each sitemap has its own time; a run that did not end cleanly does not count."""
     seen = tmp_path / "requests.seen"
     first = LastRuns(tmp_path)
@@ -190,7 +190,7 @@ def test_the_file_of_the_last_run(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("text", ["", "[]", "{}", '{"read": 5}', '{"read": {"a": "b"}}', "\0"])
-def test_a_damaged_file_of_the_last_run_means_a_first_run(text: str, tmp_path: Path) -> None:
+def test_damaged_file_of_the_last_run_means_a_first_run(text: str, tmp_path: Path) -> None:
     LastRuns(tmp_path).begin()
     (file,) = tmp_path.iterdir()
     file.write_text(text)

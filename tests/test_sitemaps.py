@@ -103,7 +103,7 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
         ),
     ],
 )
-def test_forms(body: str | bytes, kind: SitemapKind | None, found: list[str]) -> None:
+def test_each_form_is_read(body: str | bytes, kind: SitemapKind | None, found: list[str]) -> None:
     octets = body.encode() if isinstance(body, str) else body
     assert read(octets) == (kind, found)
     assert read(gzip.compress(octets)) == (kind, found)
@@ -111,12 +111,12 @@ def test_forms(body: str | bytes, kind: SitemapKind | None, found: list[str]) ->
     assert read(halves) == (kind, found)
 
 
-def test_the_date_of_an_item() -> None:
+def test_item_has_its_date() -> None:
     feed = f"<rss><item><link>{ONE}</link><pubDate>Mon</pubDate></item></rss>"
     assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
 
 
-def test_an_entry_of_several_addresses_gives_each() -> None:
+def test_entry_with_several_addresses_gives_each() -> None:
     body = f"""<urlset {XMLNS} xmlns:i="i"><url><loc>{ONE}</loc><i:loc>http://a/i</i:loc>
         <loc>http://a/2</loc><loc>{ONE}</loc><lastmod>2024</lastmod></url></urlset>"""
     one, two = Sitemap(body.encode())
@@ -135,7 +135,7 @@ def test_an_entry_of_several_addresses_gives_each() -> None:
         ("<guid>http://a/1</guid><link/>", [ONE]),
     ],
 )
-def test_the_permalink_of_an_item_stands_for_its_link(children: str, found: list[str]) -> None:
+def test_permalink_stands_for_the_link(children: str, found: list[str]) -> None:
     assert read(f"<rss><item>{children}</item></rss>") == (SitemapKind.FEED, found)
 
 
@@ -173,7 +173,7 @@ HOSTILE: dict[str, Callable[[], bytes]] = {
 @pytest.mark.slow
 @pytest.mark.parametrize("name", HOSTILE)
 def test_hostile_files_take_little_memory(name: str) -> None:
-    """What is read and kept besides the body: under 24 MiB, of files that could take gigabytes.
+    """Reading takes less than 24 MiB of memory for files that could need gigabytes.
 
     The memory of libxml2 is not counted here; the crawls of hostile sitemaps count all.
     """
@@ -192,7 +192,7 @@ def test_hostile_files_take_little_memory(name: str) -> None:
 
 
 @pytest.mark.slow
-def test_limits() -> None:
+def test_limits_are_kept() -> None:
     entry = b"<url><loc>http://a/</loc></url>"
     assert cut(b"<urlset>" + entry * SITEMAP_ENTRIES + b"</urlset>") == (SITEMAP_ENTRIES, False)
     assert cut(b"<urlset>" + entry * (SITEMAP_ENTRIES + 1)) == (SITEMAP_ENTRIES, True)
@@ -210,7 +210,7 @@ def test_limits() -> None:
 
 
 @pytest.mark.parametrize("part", ["<![CDATA[{}]]>".format("<" * 100_000), "&lt;" * 25_000])
-def test_a_file_without_entries_does_not_hold_up_the_crawl(part: str) -> None:
+def test_file_without_entries_does_not_block_the_crawl(part: str) -> None:
     """Nothing else runs until the next entry comes: five million octets would take a second."""
     entry = f"<url><loc>{part}</loc></url>"
     many, few = (f"<urlset>{entry * count}<url><loc>http://a/</loc></url>" for count in (50, 30))
@@ -223,7 +223,7 @@ def test_a_file_without_entries_does_not_hold_up_the_crawl(part: str) -> None:
 @pytest.mark.parametrize(
     "child", ["<a{}/>", "<a a{}=''/>", "<x:a xmlns:x='u:{}'/>", "<a xmlns:x{}='u'/>"]
 )
-def test_a_file_of_very_many_names_is_not_read_to_its_end(child: str) -> None:
+def test_file_with_too_many_names_is_not_read_to_its_end(child: str) -> None:
     """libxml2 keeps every name that it has met for as long as the process lives."""
     entry = f"<url><loc>http://a/</loc>{child}</url>"
     sitemap = Sitemap(f"<urlset>{''.join(map(entry.format, range(40_000)))}</urlset>".encode())

@@ -288,7 +288,7 @@ class TestLeases:
             crawl.store.renewals = StoreError("out of order")
             crawl.keeper.keep_alive(held)
             await crawl.peek_at(crawl.now)
-            assert not held.is_lost, "nobody knows"
+            assert not held.is_lost, "it may still be held"
             assert crawl.is_from_memory()
 
         run(work)

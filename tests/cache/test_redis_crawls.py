@@ -177,7 +177,7 @@ def test_record_of_another_origin_is_counted_and_not_used(
             there = [stored, stored.replace(free.encode(), strict.encode())]
             client.copy(*there, replace=True)
             done = worker(redis_server.url, proxy, names, None, loop=loop)
-            assert client.get(there[0]) != client.get(there[1]), "it was fetched anew"
+            assert client.get(there[0]) != client.get(there[1]), "it was fetched again"
         assert asked(proxy) == {f"{free}/robots.txt": 1, f"{strict}/robots.txt": 2}
         pages = Counter(path for path in proxy.paths() if path.endswith("/private"))
     assert pages == {f"{free}/private": 2}

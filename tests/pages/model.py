@@ -1,6 +1,6 @@
 """Page rules and usage once more, slowly and from the text, for the fast code to agree with.
 
-Shares no code with the package. Reads what is spelt as part A and C of docs/pages.md say, without
+Shares no code with the package. Reads the spelling of parts A and C of docs/pages.md, without
 slips: tests generate nothing else for it. Paths are literal, without escapes.
 """
 
@@ -19,7 +19,7 @@ Rules = dict[str, Any]
 
 
 def line_rules(line: str, tokens: list[str]) -> list[tuple[str, Any]]:
-    """What one line of X-Robots-Tag says to a crawler, in order."""
+    """The rules of one line of X-Robots-Tag for a crawler, in order."""
     ours = True
     said: list[tuple[str, Any]] = []
     for raw in line.split(","):
@@ -39,7 +39,7 @@ def line_rules(line: str, tokens: list[str]) -> list[tuple[str, Any]]:
 
 
 def one_rule(words: str) -> list[tuple[str, Any]]:
-    """What a segment without a name says."""
+    """The rules of a segment without a name."""
     name, _, value = (part.strip() for part in words.partition(":"))
     if words in FLAGS:
         return [(words, True)]
@@ -76,7 +76,7 @@ Record = tuple[str, str, dict[str, str]]
 
 
 def usage(records: list[Record], path: str) -> dict[str, str]:
-    """What the records of a group say of a path, both kinds together."""
+    """The preferences of both kinds of records of a group for a path."""
     result: dict[str, str] = {}
     for kind in ("Content-Usage", "Content-Signal"):
         matching = [

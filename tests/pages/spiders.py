@@ -92,13 +92,13 @@ class PagesSpider(Spider):
         self.withheld.append((response.url, shown, str(because)))
 
     def closed(self, reason: str) -> None:
-        """Say what was withheld."""
+        """Log each withheld object."""
         for page, what, because in sorted(self.withheld):
             self.logger.info("withheld: %s | %s | %s", page, what, because)
 
 
 class AsyncSpider(PagesSpider):
-    """The same in an async callback, which asks for the policy besides."""
+    """The same in an async callback, which also awaits the policy."""
 
     name = "async-pages"
 

@@ -1,4 +1,4 @@
-"""Whole crawls: which pages are fetched, and which items kept, by what pages and sites say."""
+"""Whole crawls: the pages that are fetched and the items that are kept."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ def run(site: Site, loop: Loop = "asyncio", spider: str = _SPIDER, **values: Any
 
 
 class TestDefault:
-    """A user who sets nothing sees no request and no item dropped, and nothing is read."""
+    """With the default settings, no request and no item is dropped, and no page is read."""
 
     @_loops
     def test_nothing_is_dropped(self, site: Site, loop: Loop) -> None:
@@ -106,14 +106,14 @@ class TestDefault:
 
 
 class TestObeying:
-    """What `REP_PAGE_OBEY` names is obeyed, and nothing else."""
+    """Only the rules in `REP_PAGE_OBEY` are obeyed."""
 
     @_loops
     def test_nofollow(self, site: Site, loop: Loop) -> None:
         result = run(site, loop, settings={"REP_PAGE_OBEY": ["nofollow"]})
         assert kept(site, result) == fetched(site) == _ALL - {"/hidden", "/hidden-too"}
         assert stats(result) == {
-            "rep/page/read": 4,  # of those that link to something
+            "rep/page/read": 4,  # the pages with links
             "rep/page/dropped_requests": 2,
             "rep/page/rule/nofollow": 2,
             "rep/page/rule/noindex": 2,
@@ -143,26 +143,26 @@ class TestObeying:
             ("/plain", "dict", "noindex by meta 1, line 1"),
         }
 
-    def test_a_request_may_be_exempt(self, site: Site) -> None:
+    def test_request_may_be_exempt(self, site: Site) -> None:
         settings = {"REP_PAGE_OBEY": ["nofollow", "rel-nofollow"]}
         result = run(site, settings=settings, meta={"dont_obey_page_rules": True})
         assert kept(site, result) == _ALL
 
-    def test_the_target_of_a_redirect_may_be_retried(self, site: Site) -> None:
+    def test_redirect_target_may_be_retried(self, site: Site) -> None:
         site.change({"/moved": redirect("/nofollow")})
         spider = "tests.pages.spiders:AgainSpider"
         settings = {"REP_PAGE_OBEY": ["nofollow"]}
         run(site, spider=spider, settings=settings, urls=[site.url("/moved")])
         assert site.paths().count("/nofollow") == 2
 
-    def test_a_redirects_own_fields_do_not_count(self, site: Site) -> None:
+    def test_fields_of_a_redirect_do_not_count(self, site: Site) -> None:
         answer = Answer(status=302, headers=[("Location", "/other"), ("X-Robots-Tag", "none")])
         site.change({"/moved": answer})
         settings = {"REP_PAGE_OBEY": ["noindex"]}
         result = run(site, settings=settings, urls=[site.url("/moved")])
         assert kept(site, result) == {"/other"}
 
-    def test_a_date_that_has_passed(self, site: Site) -> None:
+    def test_passed_date_counts(self, site: Site) -> None:
         line = "unavailable_after: {}"
         site.change(
             {
@@ -187,7 +187,7 @@ class TestObeying:
         assert result.stats["rep/dry_run/would_drop_items"] == 4
         assert "rep/page/dropped_items" not in result.stats
 
-    def test_a_host_that_is_ignored(self, site: Site) -> None:
+    def test_ignored_host_is_not_obeyed(self, site: Site) -> None:
         settings = {
             "REP_PAGE_OBEY": ["nofollow", "noindex", "rel-nofollow"],
             "REP_USES": ["train-ai"],
@@ -231,7 +231,7 @@ class TestUses:
         assert kept(site, result) == {"/open/a"}
 
     def test_incomplete_is_unknown(self, site: Site) -> None:
-        """A y of the page alone: nobody could ask robots.txt, which may say n."""
+        """The page alone says y; its robots.txt was not fetched, and may say n."""
         site.change({"/robots.txt": Answer(status=503), "/": html(Content_Usage="train-ai=y")})
         settings = {
             "REP_USES": ["train-ai"],
@@ -242,7 +242,7 @@ class TestUses:
         del settings["REP_USES_UNKNOWN"]
         assert kept(site, run(site, settings=settings)) == {"/"}
 
-    def test_tokens_that_stand_for_a_use(self, site: Site) -> None:
+    def test_usage_tokens_count(self, site: Site) -> None:
         rules = "User-agent: GPTBot\nDisallow: /books/\n"
         site.change({"/robots.txt": Answer(body=rules)})
         settings = {"REP_USES": ["train-ai"], "REP_USAGE_TOKENS": {"train-ai": ["GPTBot"]}}
@@ -257,7 +257,7 @@ class TestUses:
             ("reference", "drop", _ALL - {"/noindex", "/open/a"}),
         ],
     )
-    def test_the_level_of_use(
+    def test_level_of_use_counts(
         self, site: Site, level: str, unknown: str, dropped: set[str]
     ) -> None:
         robots = (
@@ -272,7 +272,7 @@ class TestUses:
         assert fetched(site) == _ALL
         assert result.stats.get("rep/usage/dropped_items", 0) == len(dropped)
 
-    def test_a_policy_token(self, site: Site) -> None:
+    def test_policy_token_counts(self, site: Site) -> None:
         rules = "User-agent: __usage_ai-training\nDisallow: /books/\n"
         site.change({"/robots.txt": Answer(body=rules)})
         result = run(site, settings={"REP_USES": ["train-ai"]})
@@ -281,7 +281,7 @@ class TestUses:
 
 
 class TestItems:
-    """Items of every kind are dropped, or carry what their page said; feeds too."""
+    """Items of each kind are dropped or marked; feeds too."""
 
     @_loops
     @pytest.mark.parametrize("kind", ["dict", "dataclass", "attrs", "item"])
@@ -316,7 +316,7 @@ class TestItems:
             "is_complete": True,
         }
 
-    def test_items_that_take_no_field(self, site: Site) -> None:
+    def test_items_without_room_for_a_field_are_kept(self, site: Site) -> None:
         result = run(site, settings={"REP_ITEM_FIELD": "robots"}, kind="frozen")
         assert len(result.items) == len(_ALL)
         assert result.stats["rep/page/unannotated_items"] == len(_ALL)
@@ -352,7 +352,7 @@ class TestAsking:
             (Answer(body=_ROBOTS), {"ROBOTSTXT_OBEY": False}),
         ],
     )
-    def test_robots_txt_that_was_not_asked(
+    def test_unjudged_page_is_incomplete(
         self, site: Site, answer: Answer, settings: dict[str, Any]
     ) -> None:
         site.change({"/robots.txt": answer})
@@ -363,8 +363,10 @@ class TestAsking:
         assert not item["is_complete"]
 
     @_loops
-    def test_files_of_a_pipeline(self, site: Site, loop: Loop, tmp_path: Path) -> None:
-        """They pass no spider middleware: `page_rules` knows the crawl all the same."""
+    def test_files_of_a_pipeline_know_the_crawl(
+        self, site: Site, loop: Loop, tmp_path: Path
+    ) -> None:
+        """They pass no spider middleware, but `page_rules` knows the crawl."""
         site.change(
             {
                 "/": html("<img src=/a.png><img src=/b.png><img src=/c.png>"),

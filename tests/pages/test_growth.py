@@ -1,4 +1,4 @@
-"""Twice the octets are about twice the work, and what is kept is bounded, whatever a site sends.
+"""Twice the octets are about twice the work, and memory is bounded for every response.
 
 Work is counted, not timed: calls of functions, those of C included. Within one call only `str`,
 `bytes` and anchored expressions with one way to match walk over text; ``benchmarks/pages.py`` shows
@@ -19,12 +19,12 @@ from tests.counting import calls
 
 from .answers import meta, page, response_of
 
-_GROWTH = 2.6  # n log n, and what is rounded up
+_GROWTH = 2.6  # n log n, and rounding
 _COUNT = 2_000
 
 
 def field(name: str, make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
-    """Page rules and usage of a response with one field of so many parts."""
+    """Page rules and usage of a response with one field of `count` parts."""
 
     def prepared(count: int) -> Callable[[], Any]:
         value = make(count).encode("utf-8", "surrogateescape")
@@ -35,7 +35,7 @@ def field(name: str, make: Callable[[int], str]) -> Callable[[int], Callable[[],
 
 
 def lines(name: str, value: str) -> Callable[[int], Callable[[], Any]]:
-    """The same of so many lines of a field."""
+    """The same with `count` lines of a field."""
 
     def prepared(count: int) -> Callable[[], Any]:
         response = response_of(fields=[(name, value)] * count)
@@ -153,7 +153,7 @@ _HOSTILE = {
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _HOSTILE)
-def test_work(name: str) -> None:
+def test_work_is_linear(name: str) -> None:
     make = _HOSTILE[name]
     once, twice = calls(make(_COUNT)), calls(make(2 * _COUNT))
     assert twice <= _GROWTH * once + 200, (once, twice)
@@ -161,10 +161,10 @@ def test_work(name: str) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", _HOSTILE)
-def test_time(name: str) -> None:
-    """Nothing squares within one call: four times the parts would take 16 times as long."""
+def test_time_is_not_quadratic(name: str) -> None:
+    """No call takes quadratic time: four times the parts would take 16 times as long."""
     seconds = []
-    # more of a robots.txt or tdmrep.json would be past the octets that are read
+    # a longer robots.txt or tdmrep.json is not read to its end
     for count in (2_250, 9_000) if name in _FILES else (7_500, 30_000):
         work = _HOSTILE[name](count)
         before = time.process_time()
@@ -175,7 +175,7 @@ def test_time(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", _HOSTILE)
-def test_what_is_kept(name: str) -> None:
+def test_memory_is_bounded(name: str) -> None:
     result = _HOSTILE[name](_COUNT)()
     usage = result[0] if isinstance(result, tuple) else result
     assert len(usage.statements) <= 110

@@ -1,4 +1,4 @@
-"""The spider middleware without a crawl, and whose crawl a response is of."""
+"""The spider middleware without a crawl, and the crawl of a response."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ def middleware(**settings: Any) -> RepPageMiddleware:
     return RepPageMiddleware.from_crawler(crawler)
 
 
-def test_a_wrong_setting() -> None:
+def test_wrong_setting_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="REP_PAGE_OBEY"):
         middleware(REP_PAGE_OBEY=["index"])
 
 
-def test_a_subclass_sees_all_that_callbacks_yield() -> None:
+def test_subclass_sees_every_result_of_callbacks() -> None:
     class Doubling(RepPageMiddleware):
         def get_processed_item(self, item: Any, response: Response | None) -> Any:
             return super().get_processed_item(item, response) * 2
@@ -50,7 +50,7 @@ def test_a_subclass_sees_all_that_callbacks_yield() -> None:
     assert [*made.process_spider_output(response_of(_PAGE), [1, "a"])] == [2, "aa"]
 
 
-def test_what_a_request_carries_of_another_page_is_removed() -> None:
+def test_meta_of_another_page_is_removed() -> None:
     request = Request(URL, meta={"rep_page": PageRules(), "rep_usage": 1, "mine": 2})
     made = middleware(REP_PAGE_OBEY="noindex")
     response = response_of(_PAGE, request=request)
@@ -80,7 +80,7 @@ class Unreadable(HtmlResponse):
         {"REP_PAGE_OBEY": ["nofollow"], "REP_USES": ["train-ai"]},
     ],
 )
-def test_a_page_whose_elements_cannot_be_read_permits_nothing(settings: dict[str, Any]) -> None:
+def test_unreadable_page_permits_nothing(settings: dict[str, Any]) -> None:
     """Nobody knows what they say. A failure is no permission."""
     made, obeying_none = middleware(**settings), middleware(REP_ITEM_FIELD="robots")
     result = [Request(f"{URL}/2"), {"a": 1}]
@@ -91,7 +91,7 @@ def test_a_page_whose_elements_cannot_be_read_permits_nothing(settings: dict[str
         assert [*obeying_none.process_spider_output(response, result)] == result
 
 
-def test_a_page_that_is_still_compressed_permits_nothing() -> None:
+def test_compressed_page_permits_nothing() -> None:
     """Scrapy leaves encodings alone for which a package is missing, such as br."""
     fields = [("Content-Type", "text/html"), ("Content-Encoding", "br")]
     made = middleware(REP_PAGE_OBEY=["nofollow", "noindex"])
@@ -105,7 +105,7 @@ def test_a_page_that_is_still_compressed_permits_nothing() -> None:
     assert [*made.process_spider_output(image, result)] == result
 
 
-def test_requests_of_start_are_judged_by_no_page() -> None:
+def test_no_page_judges_start_requests() -> None:
     made = middleware(REP_PAGE_OBEY=["nofollow", "noindex"], REP_USES="train-ai")
     request, item = Request(URL), {"a": 1}
     assert made.get_processed_request(request, None) is request
@@ -119,7 +119,7 @@ class CheckedItem:
     robots: str = attrs.field(default="", validator=attrs.validators.instance_of(str))
 
 
-def test_an_item_that_refuses_the_value_is_kept(caplog: pytest.LogCaptureFixture) -> None:
+def test_item_that_refuses_the_value_is_kept(caplog: pytest.LogCaptureFixture) -> None:
     """It is not lost, nor is what the callback yields behind it."""
     made = middleware(REP_ITEM_FIELD="robots")
     items: list[Any] = [CheckedItem(), CheckedItem(), {"a": 1}]
@@ -145,12 +145,12 @@ async def _names_of_the_crawl() -> None:
     request = Request(URL, headers={"User-Agent": "BarBot/2.0"})
     response = response_of(fields=[("X-Robots-Tag", "barbot: noai")], request=request)
     opened[0].process_spider_input(response)
-    assert page_rules(response).to_dict() == {"noai": True}, "as whom the page was asked for"
+    assert page_rules(response).to_dict() == {"noai": True}, "the page was requested by BarBot"
     for one in opened:
         await one.crawler.signals.send_catch_log_async(signals.spider_closed)
 
 
-def test_nothing_holds_a_response() -> None:
+def test_responses_are_freed() -> None:
     response: Response | None = response_of(_PAGE)
     assert response is not None
     middleware().process_spider_input(response)
@@ -161,13 +161,13 @@ def test_nothing_holds_a_response() -> None:
     assert seen() is None
 
 
-def test_a_page_that_cannot_be_parsed() -> None:
+def test_unparsable_page_does_not_raise() -> None:
     fields = {"Content-Type": "text/html", "X-Robots-Tag": "noai"}
     response = Unreadable(URL, body=_PAGE.encode(), headers=fields)
     assert page_rules(response, ()).to_dict() == {"noai": True}
 
 
-def test_an_item_tells_silence_from_a_file_that_could_not_be_fetched() -> None:
+def test_item_tells_silence_from_a_failed_fetch() -> None:
     made = middleware(REP_ITEM_FIELD="robots")
     unread = Unreadable(URL, body=page().encode(), headers={"Content-Type": "text/html"})
     for response in (response_of(page()), unread):  # no robots.txt is known here

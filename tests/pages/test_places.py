@@ -317,7 +317,7 @@ PLACES = {
         "<div>" * 600 + NOINDEX + "</div>" * 600 + NOAI, "body:noindex body:noai"
     ),
     "2000 open spans": Place("<span>" * 2000 + NOINDEX, "body:noindex"),
-    "nobody closes anything": Place(
+    "open elements only": Place(
         f"<html><head><title>a</title>{NOINDEX}<body><div><p><ul><li><a href='/m'>b{NOAI}",
         "head:noindex body:noai follow:/m",
     ),

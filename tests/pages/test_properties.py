@@ -1,4 +1,4 @@
-"""What holds of every page and every file, by generated ones; and the slow model agrees."""
+"""Properties of generated pages and files, and the agreement with the slow model."""
 
 from __future__ import annotations
 
@@ -52,7 +52,7 @@ def said(lines: list[str]) -> dict[str, Any]:
 
 
 def restricts(more: dict[str, Any], less: dict[str, Any]) -> bool:
-    """Whether one page says all that another says, or more strictly."""
+    """Whether one page is at least as strict as another."""
     return all(
         name in more
         and (name not in VALUED or VALUED[name].rank(more[name]) <= VALUED[name].rank(value))
@@ -71,13 +71,13 @@ class TestPageRules:
         assert page_rules_of({}, metas, TOKENS).to_dict() == said(lines)
 
     @given(_texts)
-    def test_any_text(self, text: str) -> None:
+    def test_any_text_does_not_raise(self, text: str) -> None:
         found = rules([text])
         assert {rule.name for rule in found.rules} <= {*RULES}
         assert all(rule.source.number == 1 for rule in found.rules)
 
     @given(_texts)
-    def test_what_cannot_be_read_hides_nothing(self, text: str) -> None:
+    def test_unreadable_text_hides_nothing(self, text: str) -> None:
         """Before a comma, unless it names others, or is a weekday that takes the next with it."""
         names_others = ":" in text
         assert names_others or restricts(
@@ -128,7 +128,7 @@ class TestUsage:
         assert preferences(body, path) == model.usage(records, path)
 
     @given(_texts, st.binary(max_size=60))
-    def test_no_permission_of_what_is_not_written(self, text: str, octets: bytes) -> None:
+    def test_permissions_are_written(self, text: str, octets: bytes) -> None:
         """No y without a token y, a signal yes, or a reservation 0."""
         value = text.replace("y", "").encode()
         fields = {

@@ -1,4 +1,4 @@
-"""What a page is drawn with."""
+"""The style sheets, scripts and images of a page."""
 
 from __future__ import annotations
 

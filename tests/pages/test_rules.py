@@ -59,7 +59,7 @@ class TestWho:
         assert of_page(page(meta("noindex", name))) == {}
 
     def test_the_same_lines_for_others(self) -> None:
-        """What lines say is kept for those to whom it was said."""
+        """Rules are kept for the crawlers that the line names."""
         for tokens, expected in [("a", NOINDEX), ("b", {"nofollow": True}), (["a", "b"], BOTH)] * 2:
             assert said("a: noindex, b: nofollow", tokens=tokens) == expected
             assert (
@@ -68,12 +68,12 @@ class TestWho:
             )
 
     def test_the_same_line_at_another_place(self) -> None:
-        """Each says where it stands, whatever was read before."""
+        """Each rule has its own place."""
         for lines in (["nofollow", "noindex"], ["noindex", "nofollow"]) * 2:
             found = {rule.name: rule.source.number for rule in read(*lines).rules}
             assert found == {name: lines.index(name) + 1 for name in ("noindex", "nofollow")}
 
-    def test_the_remarks_of_lines_are_kept_with_them(self) -> None:
+    def test_remarks_are_kept_with_their_lines(self) -> None:
         for _ in range(2):
             remarks = read("no-index", "whatever", "no-index").remarks
             assert [(one.problem.name, one.source.number) for one in remarks] == [
@@ -87,25 +87,25 @@ class TestWho:
         fields = {"x-robots-tag": [b"nofollow"], "robots-tag": [b"*;noindex"]}
         assert page_rules_of(fields, (), "FooBot").to_dict() == BOTH
 
-    def test_a_name_behind_a_rule(self) -> None:
+    def test_name_after_a_rule_starts_a_group(self) -> None:
         assert said("noindex; foobot: nofollow") == BOTH
         assert said("noindex; otherbot: nofollow") == NOINDEX
 
-    def test_a_name_alone_is_not_unusual(self) -> None:
+    def test_name_alone_is_not_remarked(self) -> None:
         assert read("foobot:, noindex").remarks == ()
         assert read("otherbot:, noindex").remarks == ()
 
-    def test_being_named_excuses_from_nothing(self) -> None:
+    def test_named_crawler_obeys_rules_for_everyone(self) -> None:
         assert said("noindex", "foobot: index, nofollow") == BOTH
 
     def test_any_of_our_tokens(self) -> None:
         assert said("a: noindex, b: nofollow, c: noai", tokens=["a", "b"]) == BOTH
 
-    def test_nobody(self) -> None:
+    def test_crawler_without_tokens_obeys_rules_for_everyone(self) -> None:
         assert said("a: noindex, nofollow", tokens=()) == {}
         assert said("*: noindex", tokens=()) == NOINDEX
 
-    def test_by_the_letters_of_ascii(self) -> None:
+    def test_names_compare_in_ascii(self) -> None:
         assert said("no\u0131ndex, NO\u0130NDEX, nofollow") == {"nofollow": True}
 
 
@@ -149,11 +149,11 @@ class TestMeta:
     def test_does_not_count(self, element: str) -> None:
         assert of_page(page(body=element)) == {}
 
-    def test_an_unusual_attribute_is_remarked(self) -> None:
+    def test_unusual_attribute_is_remarked(self) -> None:
         rules = page_rules(response_of(page('<meta property="robots" content="noindex">')), ())
         assert problems(rules) == [Problem.NO_NAME]
 
-    def test_the_head_alone(self) -> None:
+    def test_head_alone_may_count(self) -> None:
         html = page(meta("noindex"), body=meta("nofollow"))
         assert of_page(html) == BOTH
         assert of_page(html, meta="head") == NOINDEX
@@ -166,7 +166,7 @@ class TestMeta:
         assert rule is not None
         assert str(rule) == "noindex by meta 1, line 4"
 
-    def test_a_truncated_page(self) -> None:
+    def test_truncated_page_is_remarked(self) -> None:
         response = response_of(page(meta("noindex"))[:80], flags=["dataloss"])
         assert problems(page_rules(response, ())) == [Problem.CUT_BODY]
 
@@ -195,7 +195,7 @@ class TestMeta:
 
 
 class TestGrammar:
-    """A3: segments between commas; names govern up to the next; the unreadable hides nothing."""
+    """A3: segments between commas; a name governs up to the next; unreadable text hides nothing."""
 
     @pytest.mark.parametrize(
         ("line", "rules"),
@@ -272,7 +272,7 @@ class TestGrammar:
 
 
 class TestWords:
-    """A4: the words; none is two of them; those that permit cancel nothing."""
+    """A4: the words; `none` means two of them; permissions cancel nothing."""
 
     @pytest.mark.parametrize(
         "word",
@@ -305,7 +305,7 @@ class TestWords:
 
 
 class TestValues:
-    """A5: the most restrictive wins; what is no value is ignored; max-snippet:0 is nosnippet."""
+    """A5: the most restrictive wins; invalid values are ignored; max-snippet:0 is nosnippet."""
 
     @pytest.mark.parametrize(
         ("line", "rules"),
@@ -347,7 +347,7 @@ class TestValues:
         assert rule is not None
         assert str(rule) == "max-snippet: 20 by X-Robots-Tag 2"
 
-    def test_what_is_no_rule(self) -> None:
+    def test_unknown_name_of_a_rule_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="'noodp' is not a rule of pages"):
             read("noodp").rule("noodp")
 
@@ -422,7 +422,7 @@ class TestDates:
 
 
 class TestRobotsTag:
-    """A7: a List of names with parameters; what is none is read like X-Robots-Tag."""
+    """A7: a List of names with parameters; if it is not a List, it is read like X-Robots-Tag."""
 
     def of(self, *lines: str, tokens: Any = "FooBot") -> PageRules:
         fields = [("Robots-Tag", line) for line in lines]
@@ -447,7 +447,7 @@ class TestRobotsTag:
             ("*", {}),
         ],
     )
-    def test_a_list(self, line: str, rules: dict[str, Any]) -> None:
+    def test_list_is_read(self, line: str, rules: dict[str, Any]) -> None:
         assert self.of(line).to_dict() == rules
 
     @pytest.mark.parametrize(
@@ -462,7 +462,7 @@ class TestRobotsTag:
             ("1;noindex", NOINDEX),
         ],
     )
-    def test_no_list(self, line: str, rules: dict[str, Any]) -> None:
+    def test_other_text_is_read_like_x_robots_tag(self, line: str, rules: dict[str, Any]) -> None:
         found = self.of(line)
         assert found.to_dict() == rules
         assert Problem.NO_LIST in problems(found)
@@ -480,7 +480,7 @@ class TestRobotsTag:
             "no List, so read like X-Robots-Tag"
         )
 
-    def test_one_line_that_is_no_list(self) -> None:
+    def test_one_invalid_line_spoils_the_list(self) -> None:
         assert self.of("otherbot;noai", "noindex; nofollow").to_dict() == {"noai": True, **BOTH}
 
 
@@ -560,8 +560,8 @@ class TestLinks:
             "https://other.example/A%20b",
         ],
     )
-    def test_a_request_for_it_is_found(self, target: str) -> None:
-        """As `response.follow` makes it, and as link extractors do."""
+    def test_request_for_the_link_is_found(self, target: str) -> None:
+        """As `response.follow` and link extractors make the request."""
         response = response_of(page(body=f'<a href="{target}" rel="nofollow">x</a>'))
         (url,) = refused_links(response)
         assert without_fragment(response.follow(target).url) == url
@@ -582,14 +582,14 @@ class TestLinks:
             *[("/c:d", "https://example.com/c:d"), ("/dir/page", ""), ("/a/b", "/a//../b")],
         ],
     )
-    def test_another_end_of_the_same_url(self, refused: str, other: str) -> None:
-        """What follows the last slash of a reference may be another than that of its URL."""
+    def test_other_spelling_of_the_last_segment_is_found(self, refused: str, other: str) -> None:
+        """The last segment of a reference and of its URL may differ."""
         body = f'<a href="{refused}" rel="nofollow">x</a><a href="{other}">x</a>'
         assert self.refused(body) == set()
 
     @pytest.mark.parametrize("base", ["data:,x", "javascript:x", "mailto:a@b"])
-    def test_base_that_resolves_nothing(self, base: str) -> None:
-        """Browsers pass over it, and link extractors."""
+    def test_base_without_a_hierarchy_is_skipped(self, base: str) -> None:
+        """Browsers and link extractors skip it."""
         head = f'<base href="{base}">'
         for target, url in (
             ("a", "https://example.com/dir/a"),
@@ -610,8 +610,8 @@ class TestLinks:
         assert refused_links(response) == set()
 
 
-def test_a_date_takes_its_second_segment_with_it() -> None:
-    """It is no segment of its own, which would be remarked as unknown."""
+def test_date_takes_two_segments() -> None:
+    """The second segment is not remarked as an unknown rule."""
     line = "unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT, noarchive"
     rules = page_rules(response_of(fields=[("X-Robots-Tag", line)]), ())
     assert {*rules.to_dict()} == {"unavailable_after", "noarchive"}

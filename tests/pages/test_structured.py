@@ -29,7 +29,7 @@ def only(text: str) -> Any:
 
 
 class TestBareItems:
-    """3.3: each type, and what is none."""
+    """3.3: each type, and invalid text."""
 
     @pytest.mark.parametrize(
         ("text", "value"),
@@ -63,7 +63,7 @@ class TestBareItems:
     def test_refuses(self, text: str) -> None:
         assert only(text) is None
 
-    def test_a_token_is_no_string(self) -> None:
+    def test_token_is_not_a_string(self) -> None:
         assert not isinstance(only('"y"'), Token)
 
 

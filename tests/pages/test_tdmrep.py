@@ -1,6 +1,6 @@
-"""`REP_TDMREP` in whole crawls: tdmrep.json goes the way of robots.txt, and obeys it.
+"""`REP_TDMREP` in whole crawls: tdmrep.json is fetched like robots.txt, and obeys it.
 
-What nobody could read is unknown, and said to be so. It is never allowed.
+A file that could not be read is unknown, is reported as such, and permits nothing.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def files(site: Site) -> list[str]:
 
 
 class TestOff:
-    """Nothing is asked by default."""
+    """By default, no file is fetched."""
 
     def test_nothing_is_fetched(self, site: Site) -> None:
         result = run(site, settings={"REP_TDMREP": False})
@@ -79,7 +79,7 @@ class TestOff:
 
 
 class TestFile:
-    """Each origin is asked once, before its first page, in every loop and with both queues."""
+    """The file of each origin is fetched once, before its first page, with each loop and queue."""
 
     @_loops
     @pytest.mark.parametrize("queue", [None, "scrapy.pqueues.ScrapyPriorityQueue"])
@@ -114,11 +114,11 @@ class TestFile:
         assert said(site, run(site)) == {**_SAID, "/b": {}}
 
     def test_without_robots_txt(self, site: Site) -> None:
-        """An unavailable robots.txt lets everything be fetched, this file too."""
+        """An unavailable robots.txt allows all URLs, so this file too."""
         site.change({"/robots.txt": Answer(status=404)})
         assert said(site, run(site)) == _SAID
 
-    def test_rules_that_a_user_sets(self, site: Site) -> None:
+    def test_overrides_govern_the_file(self, site: Site) -> None:
         settings = {"REP_OVERRIDES": {"127.0.0.1": {"robots_txt": "User-agent: *\nDisallow: /c"}}}
         result = run(site, settings=settings)
         assert files(site) == [_PATH]
@@ -157,7 +157,7 @@ class TestFailures:
 
     @_loops
     def test_unknown_items_are_dropped(self, site: Site, loop: Loop) -> None:
-        """A page's own y does not count where the file could not be read."""
+        """A page's own y does not count if the file could not be read."""
         site.change({_PATH: Answer(status=503)})
         html = Answer(body=page(), headers=[("tdm-reservation", "0")])
         site.change({"/b": html})
@@ -176,8 +176,8 @@ class TestFailures:
         assert result.stats["rep/tdmrep/event/timeout"] == 1
 
     @_loops
-    def test_a_crawl_ends_that_only_waits_for_it(self, site: Site, loop: Loop) -> None:
-        """Its pages are fetched all the same, and nobody knows what the file says of them."""
+    def test_crawl_that_only_waits_for_it_ends(self, site: Site, loop: Loop) -> None:
+        """Its pages are fetched nevertheless, and the preferences of the file are unknown."""
         site.change({_PATH: Answer(fault="hang")})
         settings = {"REP_FETCH_TIMEOUT_SECONDS": 100, "CLOSESPIDER_TIMEOUT": 1}
         result = run(site, loop, settings=settings, timeout_seconds=60)
@@ -188,7 +188,7 @@ class TestFailures:
 
 
 class TestRobotsTxt:
-    """robots.txt governs the file, and what it is redirected to."""
+    """robots.txt governs the file and the targets of its redirects."""
 
     @_loops
     def test_disallows_it(self, site: Site, loop: Loop) -> None:
@@ -221,7 +221,7 @@ class TestRobotsTxt:
             assert said(site, result) == (_SAID if is_allowed else _UNKNOWN)
 
     @_loops
-    def test_two_that_redirect_to_each_other(self, site: Site, loop: Loop) -> None:
+    def test_mutual_redirects_end(self, site: Site, loop: Loop) -> None:
         """Neither waits for the other."""
         with Site({"/robots.txt": Answer(body=""), _PATH: redirect(site.url(_PATH))}) as other:
             site.change({_PATH: redirect(other.url(_PATH))})
@@ -231,7 +231,7 @@ class TestRobotsTxt:
             assert [item["usage"] for item in result.items] == [{}, {}]
             assert "rep/late" not in result.stats
 
-    def test_the_guard(self, site: Site) -> None:
+    def test_guard_refuses_the_redirect(self, site: Site) -> None:
         with Site({_PATH: _FILE}) as other:
             site.change({_PATH: redirect(other.url(_PATH, host="localhost"))})
             result = run(site, settings={"REP_REDIRECT_GUARD": "same-site"})
@@ -248,7 +248,7 @@ class TestRobotsTxt:
         times = [one.at for one in site.requests()]
         assert min(b - a for a, b in pairwise(times)) >= 1
 
-    def test_an_origin_that_is_skipped(self, site: Site) -> None:
+    def test_skipped_origin_is_not_fetched(self, site: Site) -> None:
         rules = "User-agent: *\nCrawl-delay: 1000\n"
         site.change({"/robots.txt": Answer(body=rules)})
         run(site, settings={"REP_CRAWL_DELAY_EXCESS": "skip"})
@@ -265,7 +265,7 @@ class TestStores:
             assert said(site, run(site, settings=settings)) == _SAID
         assert files(site) == ["/robots.txt", _PATH] * (1 if store == "sqlite" else 2)
 
-    def test_a_stale_copy_counts(self, site: Site, tmp_path: Path) -> None:
+    def test_stale_copy_counts(self, site: Site, tmp_path: Path) -> None:
         settings = {
             "REP_STORE": "sqlite",
             "REP_STORE_PATH": str(tmp_path / "robots.sqlite"),
@@ -275,14 +275,14 @@ class TestStores:
         site.change({_PATH: Answer(body=_FILE.body, headers=[("Cache-Control", "max-age=0")])})
         assert said(site, run(site, settings=settings)) == _SAID
         site.change({_PATH: Answer(status=503)})
-        time.sleep(1.1)  # what came just now holds for a second
+        time.sleep(1.1)  # a new answer is fresh for a second
         result = run(site, settings=settings)
         assert files(site).count("/robots.txt") == 1
         assert said(site, result) == _SAID
         assert {item["is_stale"] for item in result.items} == {True}
 
-    def test_what_was_known_stays_known_while_it_is_fetched_again(self, site: Site) -> None:
-        """It holds for no time: it is asked for again once a second, not for each page."""
+    def test_known_file_counts_during_the_next_fetch(self, site: Site) -> None:
+        """The file expires at once: it is fetched again once a second, not for each page."""
         first = Answer(body=_FILE.body, headers=[("Cache-Control", "max-age=0")])
         site.change({_PATH: [first, Answer(status=503)]})
         settings = {"REP_CACHE_MIN_SECONDS": 0, "DOWNLOAD_DELAY": 0.6}

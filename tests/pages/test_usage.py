@@ -31,7 +31,7 @@ def known(usage: UsagePreferences) -> dict[str, str]:
 def of_file(
     lines: str, url: str = "/page", tokens: Any = "FooBot", **values: Any
 ) -> dict[str, str]:
-    """What records of the * group say; `|` divides lines."""
+    """The preferences in the * group; `|` divides lines."""
     return known(usage_in(lines, url, tokens, **values))
 
 
@@ -55,7 +55,7 @@ def problems(usage: UsagePreferences) -> list[Problem]:
 
 
 class TestContentUsage:
-    """C1: paths as those of rules; the longest decide; a shorter n holds where they say nothing."""
+    """C1: paths are like those of rules; the longest decides; a shorter n holds if it is silent."""
 
     @pytest.mark.parametrize(
         ("lines", "url", "said"),
@@ -101,15 +101,15 @@ class TestContentUsage:
             ("Content-Signal: %s use=full", "Content-Signal: %s ai-train=yes, search=no"),
         ],
     )
-    def test_patterns_that_take_too_long(self, record: str, both: str) -> None:
-        """They may be longer than those that were tried, and silent; also where none states."""
+    def test_slow_patterns_make_it_incomplete(self, record: str, both: str) -> None:
+        """Untried patterns may be longer than the tried ones, so the answer is incomplete."""
         hostile = [record % f"/{'*a' * 400}{number}" for number in range(300)]
         lines = [both % "/", *hostile, both % "/aa"]
         usage = usage_in("|".join(lines), "/" + "a" * 3000)
         assert known(usage) == {"search": "n"}
         assert Problem.TOO_MUCH_WORK in problems(usage)
 
-    def test_only_of_what_we_may_fetch(self) -> None:
+    def test_disallowed_urls_have_no_usage(self) -> None:
         assert of_file("Content-Usage: train-ai=n|Disallow: /a", "/a") == {}
         assert of_file("Content-Usage: train-ai=n|Disallow: /a", "/b") == _TRAIN
 
@@ -118,7 +118,7 @@ class TestContentUsage:
         assert known(usage) == {}
         assert problems(usage) == [Problem.BEFORE_GROUPS]
 
-    def test_our_group_alone(self) -> None:
+    def test_only_our_group_counts(self) -> None:
         lines = "|".join(
             [
                 *["User-agent: *", "Content-Usage: train-ai=n", "Allow: /"],
@@ -129,7 +129,7 @@ class TestContentUsage:
         assert of_file(lines) == {"search": "n"}
         assert of_file(lines, tokens=()) == _TRAIN
 
-    def test_it_ends_no_run_of_user_agent_lines(self) -> None:
+    def test_record_between_user_agent_lines_ends_no_group(self) -> None:
         for key, value in (("Content-Usage", "train-ai=n"), ("Content-Signal", "ai-train=no")):
             usage = usage_in(f"User-agent: *|{key}: {value}|User-agent: FooBot|Allow: /")
             assert known(usage) == _TRAIN
@@ -141,7 +141,7 @@ class TestContentUsage:
         assert of_file("Content-Usage: /a/ train-ai=y", "/a/../b") == {}
         assert of_file("Content-Usage: /a/ train-ai=y", "/a/./b") == {"train-ai": "y"}
 
-    def test_where_it_stands(self) -> None:
+    def test_statement_has_its_place(self) -> None:
         usage = usage_in("|Content-Usage: train-ai=n")
         (statement,) = usage.decided_by("train-ai")
         assert str(statement.source) == f"Content-Usage, line 3 of {ROBOTS}"
@@ -152,7 +152,7 @@ class TestContentUsage:
 
 
 class TestDictionary:
-    """C2: labels count letter case; values are the Tokens y and n; no Dictionary, no word."""
+    """C2: labels are case-sensitive; values are the Tokens y and n; only a Dictionary counts."""
 
     @pytest.mark.parametrize(
         ("value", "said"),
@@ -181,7 +181,7 @@ class TestDictionary:
             ("Train-AI=n", Problem.NO_DICTIONARY),
         ],
     )
-    def test_slips_are_remarked(self, value: str, problem: Problem) -> None:
+    def test_mistakes_are_remarked(self, value: str, problem: Problem) -> None:
         (remark,) = usage_in(f"Content-Usage: {value}").remarks
         assert remark.problem is problem
         assert remark.source.line == 2
@@ -198,7 +198,7 @@ class TestContentUsageField:
         assert known(usage) == {}
         assert problems(usage) == [Problem.NO_DICTIONARY]
 
-    def test_of_a_disallowed_page(self) -> None:
+    def test_disallowed_page_has_usage(self) -> None:
         assert (
             known(of_answer([("Content-Usage", "train-ai=n")], robots_txt="Disallow: /")) == _TRAIN
         )
@@ -241,11 +241,11 @@ class TestContentSignal:
     def test_reads(self, value: str, said: dict[str, str]) -> None:
         assert of_file(f"Content-Signal: {value}") == said
 
-    def test_of_disallowed_urls_too(self) -> None:
+    def test_disallowed_urls_have_signals(self) -> None:
         assert of_file("Content-Signal: ai-train=no|Disallow: /") == _TRAIN
 
     def test_before_any_group(self) -> None:
-        """For everyone, but only its no."""
+        """It counts for all crawlers, but only its no."""
         usage = usage_in("Content-Signal: ai-train=no, search=yes|User-agent: FooBot|Allow: /")
         assert known(usage) == _TRAIN
         assert problems(usage) == [Problem.BEFORE_GROUPS]
@@ -263,7 +263,7 @@ class TestContentSignal:
         assert usage_in(lines).use == use
 
     def test_use_of_the_field(self) -> None:
-        """It restricts, but full says nothing, as yes says nothing."""
+        """It restricts, but `full` permits nothing, as `yes` does."""
         fields = [("Content-Signal", "search=yes, use=reference"), ("Content-Signal", "use=full")]
         usage = of_answer(fields)
         assert str(usage.use_level) == (
@@ -326,7 +326,7 @@ class TestTdmRep:
         elements = ["" if one is None else meta(one, "TDM-reservation") for one in (head, body)]
         assert known(of_answer(html=page(elements[0], body=elements[1]))) == said
 
-    def test_the_page_supersedes_the_field_and_that_the_file(self) -> None:
+    def test_page_supersedes_field_and_file(self) -> None:
         file = b'[{"location": "/", "tdm-reservation": 1}]'
         assert known(of_answer([("tdm-reservation", "0")], tdmrep=file)) == {"tdm": "y"}
         assert known(of_answer([("tdm-reservation", "?")], tdmrep=file)) == _MINED
@@ -375,7 +375,7 @@ class TestTdmRep:
         assert known(of_answer(tdmrep=file.encode())) == said
 
     def test_file_of_one_rule_for_many_locations(self) -> None:
-        """What they share is counted once: a policy that seems huge would evict all others."""
+        """Shared parts are counted once: a policy that seems huge would evict all others."""
         locations = ",".join(['"location": "/a"'] * 1000)
         policy = f'"tdm-policy": "/{"x" * 10_000}"'
         file = TdmFile.of(f'[{{{policy}, {locations}, "tdm-reservation": 1}}]'.encode(), URL)
@@ -383,7 +383,7 @@ class TestTdmRep:
         assert 10_000 < file.kept_octets < 1_000_000
 
     def test_file_and_dot_segments(self) -> None:
-        """Both readings of a URL have to permit, and either reserves."""
+        """Both readings of a URL must permit, and either one reserves."""
         for value, said in ((0, _NONE), (1, _MINED)):
             file = b'[{"location": "/a/", "tdm-reservation": %d}]' % value
             assert known(of_answer(tdmrep=file, url="https://example.com/a/../b")) == said
@@ -392,7 +392,7 @@ class TestTdmRep:
         assert known(of_answer(tdmrep=file, url="https://example.com/a/../b")) == {"tdm": "y"}
 
     @pytest.mark.parametrize(("last", "said"), [(0, {}), (1, _MINED)])
-    def test_file_with_patterns_that_take_too_long(self, last: int, said: dict[str, str]) -> None:
+    def test_file_with_slow_patterns_is_incomplete(self, last: int, said: dict[str, str]) -> None:
         hostile = [
             {"location": f"/{'*a' * 400}{number}", "tdm-reservation": 0} for number in range(300)
         ]
@@ -403,7 +403,7 @@ class TestTdmRep:
         assert known(usage) == said
         assert Problem.TOO_MUCH_WORK in problems(usage)
 
-    def test_file_that_is_no_utf_8(self) -> None:
+    def test_file_in_another_encoding_permits_nothing(self) -> None:
         """It hides no reservation, and permits nothing."""
         damaged = b'[{"location": "/dir/p", "tdm-reservation": %d}, {"location": "/\xe9"}]'
         assert known(of_answer(tdmrep=damaged % 1)) == _MINED
@@ -418,12 +418,12 @@ class TestTdmRep:
         assert usage.tdm_policy == "https://example.com/\u00e9"
         assert known(of_answer(tdmrep=(file % 0).encode(coding))) == {}
 
-    def test_a_remark_names_true(self) -> None:
+    def test_remark_names_true(self) -> None:
         usage = of_answer([("tdm-reservation", "true")])
         assert problems(usage) == [Problem.INVALID_RESERVATION]
 
     def test_file_with_lone_surrogates(self) -> None:
-        """They are the characters of no URL; nothing that keeps them could be printed."""
+        """URLs have no such characters, and they cannot be printed."""
         odd = rb'{"location": "/dir/page\ud800", "tdm-reservation": %d}'
         rule = b'{"location": "/", "tdm-reservation": 1, "tdm-policy": "/p\\ud800"}'
         assert known(of_answer(tdmrep=b"[%s]" % (odd % 0), url=f"{URL}?")) == {}
@@ -431,7 +431,7 @@ class TestTdmRep:
         assert known(usage) == _MINED
         assert usage.tdm_policy.encode() == rb"https://example.com/p\ud800"
 
-    def test_file_that_is_too_long(self) -> None:
+    def test_long_file_is_incomplete(self) -> None:
         usage = of_answer(tdmrep=b'[{"location": "/", "tdm-reservation": 1}]' + b" " * 512_001)
         assert known(usage) == {}
         assert not usage.is_complete
@@ -455,16 +455,16 @@ def test_use_before_any_group() -> None:
 
 
 class TestUnreadablePages:
-    """Nobody knows what their elements say: what is unknown of them is not complete."""
+    """Their elements are unknown, so the answer is incomplete."""
 
     @pytest.mark.parametrize("base", ["http://[", "http://a:99999999/"])
-    def test_base_that_is_no_url(self, base: str) -> None:
+    def test_invalid_base_is_skipped(self, base: str) -> None:
         html = page(f"<base href='{base}'>", meta("1", "tdm-reservation"))
         usage = of_answer([("tdm-reservation", "0")], html)
         assert not usage.is_complete
         assert of_answer(html=page(meta("1", "tdm-reservation"))).is_complete
 
-    def test_elements_that_are_nested_too_deeply(self) -> None:
+    def test_deeply_nested_elements_are_incomplete(self) -> None:
         usage = of_answer(html=page(meta("noai"), body="<div>" * 2_100))
         assert known(usage) == _TRAIN
         assert not usage.is_complete
@@ -498,7 +498,7 @@ class TestPageRules:
 
 
 class TestTokens:
-    """C7: a listed token with a group of its own that disallows the URL says n; no more."""
+    """C7: a listed token says n if its own group disallows the URL, and nothing otherwise."""
 
     @pytest.mark.parametrize(
         ("lines", "said"),
@@ -552,12 +552,12 @@ class TestPolicyTokens:
     def test_reads(self, lines: str, said: dict[str, str]) -> None:
         assert of_file(lines) == said
 
-    def test_beside_the_tokens_of_users(self) -> None:
+    def test_policy_token_joins_usage_tokens(self) -> None:
         lines = f"User-agent: GPTBot|Disallow: /|User-agent: {self.TOKEN}|Disallow: /"
         usage = usage_in(lines, usage_tokens={"train-ai": ["GPTBot", self.TOKEN]})
         assert [one.source.line for one in usage.statements] == [2, 4]
 
-    def test_it_names_no_crawler_and_no_crawler_names_it(self) -> None:
+    def test_policy_token_is_not_a_crawler(self) -> None:
         robots_txt = parse(f"User-agent: {self.TOKEN}\nDisallow: /\n".encode())
         for crawler in CRAWLERS:
             assert robots_txt.verdict("/", crawler.name.split()[0]).allowed is not crawler.is_policy
@@ -570,8 +570,8 @@ class TestPolicyTokens:
 class TestCombining:
     """C8: any n is n; else any y is y; else unknown. No source outranks another."""
 
-    def test_what_stands_behind_many_statements(self) -> None:
-        """A hundred are kept; none that changes the outcome is lost, here or in the answer."""
+    def test_last_of_many_statements_counts(self) -> None:
+        """A hundred are kept, with each statement that changes the outcome."""
         many = "|".join(["Content-Signal: search=yes"] * 150)
         assert of_file(f"{many}|Content-Signal: search=no, ai-train=no") == {
             "search": "n",
@@ -626,7 +626,7 @@ class TestLicences:
 
 
 class TestWhen:
-    """C10: the file that was asked, with its digest; without one, what is said is incomplete."""
+    """C10: the robots.txt with its digest; without one, the answer is incomplete."""
 
     def test_complete(self) -> None:
         usage = usage_in("Allow: /")
