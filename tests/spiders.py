@@ -5,12 +5,15 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
 
-from scrapy import Request, Spider
+from scrapy import Request, Spider, signals
+from scrapy.crawler import Crawler
+from scrapy.exceptions import DontCloseSpider
 from scrapy.http import Response
 from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import deferred_from_coro, maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+from typing_extensions import Self
 
 from scrapy_rep.engine.loops import sleep
 
@@ -21,6 +24,26 @@ _CANCEL_AFTER_SECONDS = 0.2
 
 ALL_ASKED_FOR = "All URLs are asked for"
 """What its log says once its `start` is done, which a crawl that is resumed does not go on with."""
+
+
+class OneWhenIdle(Spider):
+    """A base that gives one of its start requests at a time to the engine, when it is idle."""
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler, *arguments: Any, **more: Any) -> Self:
+        spider = super().from_crawler(crawler, *arguments, **more)
+        crawler.signals.connect(spider.on_idle, signals.spider_idle)
+        return spider
+
+    async def start(self) -> AsyncIterator[Any]:
+        self.waiting = [request async for request in super().start()]
+        yield self.waiting.pop(0)
+
+    def on_idle(self) -> None:
+        """Go on with the next request, if there is one."""
+        if self.waiting:
+            self.crawler.engine.crawl(self.waiting.pop(0))
+            raise DontCloseSpider
 
 
 class UrlsSpider(Spider):

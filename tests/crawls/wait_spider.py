@@ -6,15 +6,13 @@ import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
-from scrapy import Request, Spider, signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider
+from scrapy import Request, Spider
 from scrapy.http import Response
 
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.pace import standstill
 from scrapy_rep.queue.lane_order import Lane, Later, SlotLanes
-from tests.spiders import UrlsSpider
+from tests.spiders import OneWhenIdle, UrlsSpider
 
 _LOSES_SECONDS = 2.0  # longer than the delay of the crawl, so that nothing is under way
 
@@ -57,25 +55,8 @@ class ChainSpider(Spider):
         return [f"{self.home}/f{number}-{file}" for file in range(self.files)]
 
 
-class IdleSpider(UrlsSpider):
-    """Gives one request at a time to the engine, when it is idle."""
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *arguments: Any, **more: Any) -> IdleSpider:
-        spider = super().from_crawler(crawler, *arguments, **more)
-        crawler.signals.connect(spider.on_idle, signals.spider_idle)
-        return spider
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The first request."""
-        self.waiting = [request async for request in super().start()]
-        yield self.waiting.pop(0)
-
-    def on_idle(self) -> None:
-        """Go on with the next request, if there is one."""
-        if self.waiting:
-            self.crawler.engine.crawl(self.waiting.pop(0))
-            raise DontCloseSpider
+class IdleSpider(OneWhenIdle, UrlsSpider):
+    """All of its URLs, one at a time."""
 
 
 class GallerySpider(ChainSpider):

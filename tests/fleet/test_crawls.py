@@ -36,7 +36,7 @@ def roots(site: Site, count: int) -> list[str]:
     return [site.url("/", host=f"127.0.2.{number}") for number in range(1, count + 1)]
 
 
-def asked(site: Site) -> Counter[tuple[str, str]]:
+def requests_by_path(site: Site) -> Counter[tuple[str, str]]:
     """The number of requests by host and path."""
     return Counter((seen.headers["host"], seen.path) for seen in site.requests())
 
@@ -54,7 +54,7 @@ def pages_of_tree(pages: int) -> set[str]:
 
 def assert_tree(site: Site, hosts: int, pages: int) -> Counter[tuple[str, str]]:
     """All allowed pages were requested, and no other; return the number of requests of each."""
-    seen = asked(site)
+    seen = requests_by_path(site)
     paths = Counter(path for _, path in seen)
     assert set(paths) == {"/robots.txt", *pages_of_tree(pages)}
     assert set(paths.values()) == {hosts}
@@ -144,7 +144,7 @@ class TestOneCrawl:
             crew.wait()
             assert crew.errors == ""
             assert crew.stat("retry/max_reached") == 12
-            paths = Counter(path for _, path in asked(site).elements())
+            paths = Counter(path for _, path in requests_by_path(site).elements())
             assert paths.pop("/busy") == 12 * (1 + settings["RETRY_TIMES"])
             assert paths.pop("/robots.txt") <= 3
             assert paths == dict.fromkeys((f"/1{number}" for number in range(12)), 1)
@@ -369,7 +369,7 @@ class TestStartUrls:
                 assert crew.stat("rep/fleet/start_urls") == 30
                 assert "Traceback" not in crew.log(0) + crew.log(1)
             assert not client.exists("seeded:urls")
-        paths = Counter(path for _, path in asked(site).elements())
+        paths = Counter(path for _, path in requests_by_path(site).elements())
         assert {path: count for path, count in paths.items() if path != "/robots.txt"} == {
             f"/{number}": 1 for number in range(30) if number != 7
         }
@@ -404,6 +404,6 @@ def test_sitemaps_once_over_the_fleet(redis_server: RedisServer) -> None:
         ) as crew:
             crew.wait()
             assert crew.errors == ""
-        seen = Counter(path for _, path in asked(site).elements())
+        seen = Counter(path for _, path in requests_by_path(site).elements())
         assert len(seen) == 44
         assert set(seen.values()) == {1}

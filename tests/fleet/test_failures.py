@@ -20,9 +20,9 @@ from tests.fleet.crews import Crew, Loop
 from tests.fleet.test_crawls import (
     SLOW_TREE,
     TREE,
-    asked,
     assert_paced,
     pages_of_tree,
+    requests_by_path,
     roots,
 )
 from tests.redis_server import RedisServer, SlowLine, needs_redis
@@ -68,7 +68,7 @@ def until(site: Site, count: int, seconds: float = 40.0) -> None:
 
 def assert_whole(site: Site, most_twice: int, *, times: int = 2) -> None:
     """Every page was fetched; those in flight perhaps twice."""
-    seen = asked(site)
+    seen = requests_by_path(site)
     paths = {path for _, path in seen}
     assert paths == {"/robots.txt", *pages_of_tree(PAGES)}
     hosts = {host for host, _ in seen}
@@ -158,7 +158,7 @@ class TestWorkers:
             by_host: dict[str, list[float]] = {}
             for seen in site.requests():
                 by_host.setdefault(seen.headers["host"], []).append(seen.at)
-            paths = {key for key in asked(site) if key[1] != "/robots.txt"}
+            paths = {key for key in requests_by_path(site) if key[1] != "/robots.txt"}
         assert len(paths) == 6 * 10
         for times in by_host.values():
             assert_paced(times, 0.5)
@@ -191,7 +191,9 @@ class TestWorkers:
             crew.wait(100)
             assert crew.errors == ""
             for site in sites:
-                assert {key[1] for key in asked(site)} >= {f"/{number}" for number in range(5)}
+                assert {key[1] for key in requests_by_path(site)} >= {
+                    f"/{number}" for number in range(5)
+                }
                 assert_paced([seen.at for seen in site.requests()], 1.0)
 
     def test_page_that_kills_its_worker_kills_three(
@@ -261,7 +263,7 @@ class TestRedis:
             assert crew.errors == ""
             assert crew.stat("rep/fleet/emptied") == 2
             assert "the requests of this worker are written again" in crew.log(0)
-        paths = {path for _, path in asked(site)}
+        paths = {path for _, path in requests_by_path(site)}
         assert "/7" not in paths
 
     @pytest.mark.every_loop
@@ -296,7 +298,7 @@ class TestRedis:
             crew.wait(90)
             assert crew.errors == ""
             assert crew.stat("rep/fleet/emptied") == 2
-        assert "/7" not in {path for _, path in asked(site)}
+        assert "/7" not in {path for _, path in requests_by_path(site)}
 
     def test_slow(self, site: Site, redis_server: RedisServer) -> None:
         """100 ms for each reply."""

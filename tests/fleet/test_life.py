@@ -9,7 +9,7 @@ import pytest
 
 from tests.commands.test_fleet import shown
 from tests.fleet.crews import Crew
-from tests.fleet.test_crawls import asked, assert_nothing_left
+from tests.fleet.test_crawls import assert_nothing_left, requests_by_path
 from tests.fleet.test_failures import HOSTS, assert_whole, crew_of, site, until
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Site
@@ -74,7 +74,7 @@ class TestStopped:
         with crew_of(redis_server.url, 1, site, settings={"SCHEDULER_FLUSH_ON_START": True}) as new:
             new.wait()
             assert (new.errors, reason_of(new, 0)) == ("", "finished")
-        assert {count for (_, path), count in asked(site).items() if path == "/0"} == {2}
+        assert {count for (_, path), count in requests_by_path(site).items() if path == "/0"} == {2}
         assert_nothing_left(redis_server)
 
     def test_one_is_frozen_and_the_other_stopped(

@@ -17,7 +17,7 @@ from tests.servers.handle import Answer, Site
 pytestmark = needs_redis
 
 
-def asked(worker: Worker, key: int) -> HeldRequest | None:
+def turn_if_any(worker: Worker, key: int) -> HeldRequest | None:
     """The turn that a wish gets in one batch, which is held from then on; None if none came."""
     worker.talk()
     turn = worker.reply.turns.get(key)
@@ -28,7 +28,7 @@ def asked(worker: Worker, key: int) -> HeldRequest | None:
 
 def turn_of(worker: Worker, key: int) -> HeldRequest:
     """The turn that a wish must get in one batch."""
-    turn = asked(worker, key)
+    turn = turn_if_any(worker, key)
     assert turn is not None
     return turn
 
@@ -67,7 +67,7 @@ class TestScript:
         """After the request that is on its way in any worker, and before all others."""
         held = popped(one, "a", "b")
         key = wish(two)
-        assert asked(two, key) is None
+        assert turn_if_any(two, key) is None
         one.ledger.left(held, fleet.now)
         one.talk()
         fleet.now += 10
@@ -103,7 +103,7 @@ class TestScript:
         at = []
         for _ in range(20):
             for worker, key in list(left):
-                turn = asked(worker, key)
+                turn = turn_if_any(worker, key)
                 if turn is not None:
                     left.remove((worker, key))
                     turns[turn.id] = turn
@@ -121,7 +121,7 @@ class TestScript:
         self, fleet: Fleet, one: Worker, two: Worker, has_it: bool
     ) -> None:
         held = None if has_it else popped(two, "x", "b")
-        turn = asked(one, wish(one))
+        turn = turn_if_any(one, wish(one))
         assert (turn is not None) is has_it
         if held is None:
             two.push("b")
@@ -141,7 +141,7 @@ class TestScript:
     ) -> None:
         held = None if has_it else popped(two, "x")
         key = wish(one)
-        turn = asked(one, key)
+        turn = turn_if_any(one, key)
         if turn is not None:
             one.finish(one.ledger.held[turn.id])
         one.ledger.withdraw(key)
@@ -184,7 +184,7 @@ class TestScript:
         fleet.client.flushall()
         one.talk()
         assert one.reply.word == "epoch"
-        assert asked(one, key) is not None
+        assert turn_if_any(one, key) is not None
         assert granted.id not in one.ledger.held
         assert one.reply.flying == 0
 

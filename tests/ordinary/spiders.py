@@ -8,9 +8,8 @@ from __future__ import annotations
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
 from typing import Any
 
-from scrapy import FormRequest, Request, Spider, signals
-from scrapy.crawler import Crawler
-from scrapy.exceptions import DontCloseSpider, IgnoreRequest
+from scrapy import FormRequest, Request, Spider
+from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response, TextResponse
 from scrapy.linkextractors import LinkExtractor
 from scrapy.spiders import CrawlSpider, Rule, SitemapSpider, XMLFeedSpider
@@ -18,6 +17,8 @@ from scrapy.utils.asyncio import call_later
 from scrapy.utils.defer import maybe_deferred_to_future
 from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
+
+from tests.spiders import OneWhenIdle
 
 _PAUSE_SECONDS = 0.05
 
@@ -156,30 +157,10 @@ class SlowStartSpider(LinksSpider):
             yield self.request(url)
 
 
-class IdleSpider(LinksSpider):
+class IdleSpider(OneWhenIdle, LinksSpider):
     """Has one start request, and gives the others to the engine when it is idle."""
 
     name = "idle"
-
-    def __init__(self, *arguments: Any, **more: Any) -> None:
-        super().__init__(*arguments, **more)
-        self.waiting = list(self.entries)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler, *arguments: Any, **more: Any) -> IdleSpider:
-        spider = super().from_crawler(crawler, *arguments, **more)
-        crawler.signals.connect(spider.on_idle, signals.spider_idle)
-        return spider
-
-    async def start(self) -> AsyncIterator[Any]:
-        yield self.request(self.waiting.pop(0))
-
-    def on_idle(self) -> None:
-        """Go on with the next request, if there is one."""
-        if not self.waiting:
-            return
-        self.crawler.engine.crawl(self.request(self.waiting.pop(0)))
-        raise DontCloseSpider
 
 
 class DownloadSpider(LinksSpider):

@@ -139,7 +139,7 @@ class Inbox:
         self.ledger.hold(held)
         self._count(stats.FLEET_SEEDS)
         engine = self.crawler.engine
-        assert engine is not None  # noqa: S101 - it has asked for this
+        assert engine is not None  # noqa: S101 - it runs
         try:
             for request in self.seeds.requests(held.payload):
                 engine.crawl(request)
