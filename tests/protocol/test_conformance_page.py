@@ -42,7 +42,6 @@ def test_named_class_exists(module: str, name: str) -> None:
 
 
 _OF_CLAUSES = [
-    *sorted(path.name for path in _HERE.glob("test_rfc9309_*.py")),
     *sorted(path.name for path in _HERE.glob("test_semantics_*.py")),
     *["test_access.py", "test_origin.py", "test_tokens.py", "test_properties.py"],
     *["test_redirects.py", "test_endings.py", "test_clocks.py", "test_lifetime.py"],

@@ -154,3 +154,22 @@ def test_other_scheme(uri: str, other: str | None) -> None:
     assert origin is not None
     found = origin.other_scheme
     assert (None if found is None else str(found)) == other
+
+
+class TestAccessMethod:
+    """2.3: The rules MUST be at ``/robots.txt``, in lower case, at the top of the service."""
+
+    @pytest.mark.parametrize(
+        ("uri", "robots_txt"),
+        [
+            ("https://www.example.com/a/b?c#d", "https://www.example.com/robots.txt"),
+            ("ftp://ftp.example.com/a", "ftp://ftp.example.com/robots.txt"),
+            ("http://example.com:8080", "http://example.com:8080/robots.txt"),
+            ("HTTP://u:p@Example.COM:80/", "http://example.com/robots.txt"),
+            ("https://[::1]:444/", "https://[::1]:444/robots.txt"),
+        ],
+    )
+    def test_uri(self, uri: str, robots_txt: str) -> None:
+        origin = Origin.of(uri)
+        assert origin is not None
+        assert origin.robots_txt_uri == robots_txt

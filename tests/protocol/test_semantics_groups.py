@@ -1,25 +1,19 @@
-"""semantics.md, parts 2 and 3: groups and product tokens, paths and matching.
+"""semantics.md, part 2, and RFC 9309, 2.1, 2.2.1, 2.2.4 and 5.1: groups and product tokens.
 
-One class per clause; its docstring is the clause in short. See docs/conformance.md.
+The docstring of a class is its clause in short. See docs/conformance.md.
 """
 
 from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.effect.differences import differences
-from scrapy_rep.analysis.effect.rule_patterns import matches as effect_matches
-from scrapy_rep.analysis.lint.linter import fixed, lint
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise
-from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import OURS
-from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
+from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.protocol.errors import InvalidProductToken
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
+from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.protocol.verdict import Reason
-from scrapy_rep.robotparser import ParserRules, RepRobotParser
 
-from . import model
-from .reading import TOKEN, allows, codes, matches, normal_path, normal_pattern, obeys, read, rules
+from .reading import allows, codes, obeys, read, rules
 
 
 class TestGroups:
@@ -187,412 +181,196 @@ class TestSeveralTokens:
         assert rules(body, tokens[::-1]) == ["Allow: /", "Disallow: /"]
 
 
-class TestWhatIsMatched:
-    """3: Path, parameters and query; no fragment; an empty path is ``/``."""
-
-    @pytest.mark.parametrize(
-        ("url", "path"),
-        [
-            ("http://h", b"/$"),
-            ("http://h/", b"/$"),
-            ("http://h?x", b"/?x$"),
-            ("http://h#x", b"/$"),
-            ("http://h;p", b"/;p$"),
-            ("http://u:p@h:80/a;p?q#f", b"/a;p?q$"),
-            ("http://u;v:p;q@h:80/a;p", b"/a;p$"),
-            ("http://u;@v;@h;a/b@c", b"/;a/b@c$"),
-            ("//u;@h?a@;b", b"/?a@;b$"),
-            ("u;@h/a", b"/;@h/a$"),
-            ("http://h#@i/p", b"/$"),
-            ("http://h?@i/p", b"/?@i/p$"),
-            ("http://h/a#f?q", b"/a$"),
-            ("http://h//a//b", b"//a//b$"),
-            ("http://h/a?b?c", b"/a?b?c$"),
-            ("http://h/a?u=http://i/j", b"/a?u=http://i/j$"),
-            ("/a:b//c", b"/a:b//c$"),
-            ("http://h/a/../b/./c", b"/a/../b/./c$"),
-            ("", b"/$"),
-        ],
-    )
-    def test_path(self, url: str, path: bytes) -> None:
-        assert normal_path(url) == path
-
-    @pytest.mark.parametrize(
-        "url", ["", "#", "#f", "?", "?q", ";p", "http://h", "http://h#f", "//h"]
-    )
-    def test_what_has_no_path_is_under_the_root(self, url: str) -> None:
-        """As the first URL, and after a URL of the usual form."""
-        robots_txt = parse(b"User-agent: *\nDisallow: /\n")
-        for asked in (url, "http://h/x", url):
-            assert not robots_txt.verdict(asked, "ExampleBot").allowed
-
-
-class TestNormalForm:
-    """3: Reserved and unreserved characters are written as they are, all others percent-encoded in
-    upper case; ``%2F`` and ``%3F`` stay different before the first ``?``; wildcards only bare.
+class TestGroupDefinition:
+    """2.1: One or more user-agent lines and the rules that follow form a group, ended by another
+    user-agent line or the end of the file. A last group without rules allows everything.
     """
 
-    @pytest.mark.parametrize(
-        ("url", "path"),
-        [
-            ("/%41%7a%30%2D%2e%5F%7e", b"/Az0-._~$"),
-            ("/%3A%23%5B%5D%40%21%26%27%28%29%2B%2C%3B%3D", b"/:#[]@!&'()+,;=$"),
-            ('/ {}|\\^`<>"', b"/%20%7B%7D%7C%5C%5E%60%3C%3E%22$"),
-            ("/%20%7b%c3%A9", b"/%20%7B%C3%A9$"),
-            ("/\x00\x7f\x80", b"/%00%7F%C2%80$"),
-            ("/%", b"/%25$"),
-            ("/%4", b"/%254$"),
-            ("/%zz%41", b"/%25zzA$"),
-            ("/%%41", b"/%25A$"),
-            ("/%25%2541", b"/%25%2541$"),
-            ("/%2f%3F", b"/%2F%3F$"),
-            ("/?%2f%3F", b"/?/?$"),
-            ("/*$%2a%24", b"/%2A%24%2A%24$"),
-            ("/?*$", b"/?%2A%24$"),
-            ("/\ud800", b"/%ED%A0%80$"),
-        ],
-    )
-    def test_of_urls(self, url: str, path: bytes) -> None:
-        assert normal_path(url) == path
+    def test_several_lines_share_the_rules(self) -> None:
+        body = "User-agent: a\nUser-agent: b\nDisallow: /1\nDisallow: /2\n"
+        assert rules(body, "a") == rules(body, "b") == ["Disallow: /1", "Disallow: /2"]
+
+    def test_line_after_a_rule_starts_another(self) -> None:
+        body = "User-agent: a\nDisallow: /1\nUser-agent: b\nDisallow: /2\n"
+        assert rules(body, "a") == ["Disallow: /1"]
+        assert rules(body, "b") == ["Disallow: /2"]
+
+    def test_last_group_without_rules_allows_everything(self) -> None:
+        body = "User-agent: *\nDisallow: /\nUser-agent: a\n"
+        assert rules(body, "a") == []
+        assert allows(body, "/x", "a")
+        assert not allows(body, "/x", "b")
+
+
+class TestAbnfGroup:
+    """2.2: ``group = startgroupline *(startgroupline / emptyline) *(rule / emptyline)``."""
+
+    def test_empty_lines_between_user_agent_lines(self) -> None:
+        body = "User-agent: a\n\n \n# and\nUser-agent: b\nDisallow: /1\n"
+        assert rules(body, "a") == rules(body, "b") == ["Disallow: /1"]
+
+    def test_empty_lines_between_rules(self) -> None:
+        body = "User-agent: a\n\nDisallow: /1\n\n\n#\n\nDisallow: /2\n"
+        assert rules(body, "a") == ["Disallow: /1", "Disallow: /2"]
+
+    def test_file_of_nothing(self) -> None:
+        verdict = read("").verdict("/x", "a")
+        assert (verdict.allowed, verdict.reason) == (True, Reason.NO_GROUP)
+
+
+class TestProductToken:
+    """2.2.1: A product token MUST contain only ``a-z``, ``A-Z``, ``_`` and ``-``."""
+
+    @pytest.mark.parametrize("token", ["ExampleBot", "example-bot", "Example_Bot", "-", "_"])
+    def test_is_one(self, token: str) -> None:
+        assert is_product_token(token)
 
     @pytest.mark.parametrize(
-        ("written", "pattern"),
+        "token", ["", "2bot", "bot2", "a b", "a/1", "a.b", "*", "a*", "é", " a", "a\n"]
+    )
+    def test_is_none(self, token: str) -> None:
+        assert not is_product_token(token)
+
+    @pytest.mark.parametrize(
+        "token",
+        ["", "a b", "a/1", "a*", "ExampleBot/1.0 (+http://a/)", "a,b", "a:", "a\n", "a#b", "(a"],
+    )
+    def test_ours_is_refused_at_once(self, token: str) -> None:
+        """What no user-agent line can name would be obeyed by nobody: the caller is told."""
+        with pytest.raises(InvalidProductToken, match="give the crawler's name alone"):
+            as_product_tokens(token)
+
+    @pytest.mark.parametrize("ask", ["verdict", "group", "crawl_delay"])
+    def test_whatever_is_asked(self, ask: str) -> None:
+        arguments = ("/x", "a b") if ask == "verdict" else ("a b",)
+        with pytest.raises(InvalidProductToken):
+            getattr(read("User-agent: *\n"), ask)(*arguments)
+
+
+class TestTokenIsInTheHeader:
+    """2.2.1: The product token SHOULD be a substring of the identification string we send."""
+
+    @pytest.mark.parametrize(
+        "header",
         [
-            (b"/%41", b"/A"),
-            (b"/a b", b"/a%20b"),
-            (b"/\xe9", b"/%E9"),
-            (b"/%2f%3f?%2f%3f", b"/%2F%3F?/?"),
-            (b"/*", b"/*"),
-            (b"/%2a", b"/%2A"),
-            (b"/a$", b"/a$"),
-            (b"/a$b", b"/a%24b"),
-            (b"/a$$", b"/a%24$"),
-            (b"/a%24", b"/a%24"),
-            (b"$", b"$"),
-            (b"/?*$", b"/?*$"),
-            (b"", b""),
+            "Mozilla/5.0 (compatible; ExampleBot/0.1; https://www.example.com/bot.html)",
+            "ExampleBot/0.1",
+            "ExampleBot",
         ],
     )
-    def test_of_rules(self, written: bytes, pattern: bytes) -> None:
-        assert normal_pattern(written) == pattern
-
-    def test_slash_is_no_escape_in_the_path(self) -> None:
-        assert not matches("/a%2Fb", "/a/b")
-        assert not matches("/a/b", "/a%2fb")
-        assert matches("/a?b/c", "/a?b%2Fc")
-        assert not matches("/a%3Fb", "/a?b")
+    def test_derived_from_it(self, header: str) -> None:
+        (token,) = tokens_from_user_agent(header)
+        assert token == "ExampleBot"
+        assert token in header
 
 
-class TestOctets:
-    """3: ``*`` is any octets of the normal form, so it may end within an escape."""
+class TestCaseInsensitive:
+    """2.2.1: Crawlers MUST use case-insensitive matching to find the group of their token."""
 
-    def test_within_an_escape(self) -> None:
-        """As in Google's matcher, which compares what stands in the URL."""
-        assert matches("/*9", "/é")
-        assert matches("/*A", "/%2A")
-        assert not matches("/*é", "/%C3")
+    @pytest.mark.parametrize("written", ["ExampleBot", "examplebot", "EXAMPLEBOT"])
+    @pytest.mark.parametrize("token", ["ExampleBot", "examplebot", "eXAMPLEbOT"])
+    def test_any_case(self, written: str, token: str) -> None:
+        assert obeys(f"User-agent: {written}\nDisallow: /", token)
 
 
-class TestUnmatchable:
-    """3: A rule that begins with neither ``/`` nor ``*`` matches nothing, with a finding; an
-    absolute URL as a rule likewise.
+class TestCombine:
+    """2.2.1: If several groups match our token, their rules MUST be combined into one group."""
+
+    body = (
+        "user-agent: apple\ndisallow: /1\n\n"
+        "user-agent: pear\ndisallow: /2\n\n"
+        "user-agent: Apple\nuser-agent: plum\nallow: /1/a\ndisallow: /3\n"
+    )
+
+    def test_in_file_order(self) -> None:
+        assert rules(self.body, "apple") == ["Disallow: /1", "Allow: /1/a", "Disallow: /3"]
+
+    def test_others_are_left_alone(self) -> None:
+        assert rules(self.body, "pear") == ["Disallow: /2"]
+        assert rules(self.body, "plum") == ["Allow: /1/a", "Disallow: /3"]
+
+    def test_groups_of_everyone(self) -> None:
+        body = "user-agent: *\ndisallow: /1\nuser-agent: a\ndisallow: /\nuser-agent: *\nallow: /1/x"
+        assert rules(body, "b") == ["Disallow: /1", "Allow: /1/x"]
+
+
+class TestEveryoneElse:
+    """2.2.1: Without a group of our own we MUST obey the group for ``*``, if there is one."""
+
+    body = "user-agent: *\ndisallow: /all\nuser-agent: apple\ndisallow: /apple\n"
+
+    def test_without_own_group(self) -> None:
+        assert rules(self.body, "pear") == ["Disallow: /all"]
+
+    def test_with_own_group_it_says_nothing(self) -> None:
+        assert rules(self.body, "apple") == ["Disallow: /apple"]
+        assert allows(self.body, "/all", "apple")
+
+    def test_no_such_group_no_rules(self) -> None:
+        """2.2.1: And if there is none either, no rules apply."""
+        body = "user-agent: apple\ndisallow: /\n"
+        assert rules(body, "pear") is None
+        verdict = read(body).verdict("/x", "pear")
+        assert (verdict.allowed, verdict.reason) == (True, Reason.NO_GROUP)
+
+
+class TestOtherRecords:
+    """2.2.4: Other records MAY be read, leniently; they MUST NOT interfere with the records that
+    the RFC defines: a Sitemap, for one, does not end a group.
     """
 
-    @pytest.mark.parametrize(
-        "pattern", ["a", "https://example.com/a", "?a", "$", "%2Fa", ".", "\\a"]
+    other = pytest.mark.parametrize(
+        "line",
+        ["Sitemap: https://example.com/s.xml", "Crawl-delay: 2", "Host: a", "Foo: bar", "Foo:"],
     )
-    def test_nothing(self, pattern: str) -> None:
-        body = f"User-agent: *\nDisallow: {pattern}\n"
-        urls = ("/", "/a", "/?a", "/https://example.com/a")
-        assert [url for url in urls if not allows(body, url)] == []
-        assert codes(body) == [(Code.RULE_MATCHES_NOTHING, 2)]
 
-    @pytest.mark.parametrize("pattern", ["/", "*", "*a", "/a", ""])
-    def test_no_finding(self, pattern: str) -> None:
-        assert codes(f"User-agent: *\nDisallow: {pattern}\n") == []
+    @other
+    def test_between_user_agent_lines(self, line: str) -> None:
+        body = f"User-agent: a\n{line}\nUser-agent: b\nDisallow: /1\n"
+        assert rules(body, "a") == rules(body, "b") == ["Disallow: /1"]
 
-
-class TestMostOctets:
-    """3: Most octets in normal form decide, ``*`` and ``$`` counted; equal length: allow; of equal
-    rules the first line is named; an empty rule is no rule.
-    """
-
-    def test_wildcards_count(self) -> None:
-        assert not allows("User-agent: *\nAllow: /ab\nDisallow: /a**\n", "/ab")
-        assert not allows("User-agent: *\nAllow: /ab\nDisallow: /ab$\n", "/ab")
-
-    def test_escapes_count_as_in_normal_form(self) -> None:
-        """``/%61%62`` has two octets after the slash, not six."""
-        assert not allows("User-agent: *\nAllow: /%61%62\nDisallow: /abc\n", "/abc")
-        assert not allows("User-agent: *\nAllow: /*b\nDisallow: / b\n", "/%20b")
-
-    def test_first_of_equal_rules(self) -> None:
-        body = "User-agent: *\nDisallow: /a\nDisallow: /%61\nAllow: /b\nDisallow: /b\nAllow: /b\n"
-        assert read(body).verdict("/a", TOKEN).line == 2
-        assert read(body).verdict("/b", TOKEN).line == 4
-
-    @pytest.mark.parametrize("key", ["Allow", "Disallow"])
-    def test_empty_rule(self, key: str) -> None:
-        verdict = read(f"User-agent: *\n{key}:\n").verdict("/a", TOKEN)
-        assert (verdict.allowed, verdict.reason) == (True, Reason.EMPTY_RULE)
-        assert not allows(f"User-agent: *\n{key}:\nDisallow: *\n", "/a")
-
-
-class TestIndex:
-    """3: ``Allow: /x/index.htm…`` that does not match is also tried as ``Allow: /x/$``."""
-
-    body = "User-agent: *\nDisallow: /\nAllow: /x/index.html\n"
-
-    def test_allows_the_folder(self) -> None:
-        assert allows(self.body, "/x/")
-        assert allows(self.body, "/x/index.html")
-
-    @pytest.mark.parametrize("url", ["/x", "/x/a", "/x/?a", "/", "/x/index.htm"])
-    def test_and_nothing_else(self, url: str) -> None:
-        assert not allows(self.body, url)
-
-    @pytest.mark.parametrize("name", ["index.htm", "index.html5", "index.htm?a", "index.htm$"])
-    def test_any_ending(self, name: str) -> None:
-        assert allows(f"User-agent: *\nDisallow: /\nAllow: /x/{name}\n", "/x/")
-
-    @pytest.mark.parametrize("path", ["/x/index.php", "/x/aindex.html", "/index.html/x", "/x/"])
-    def test_no_index(self, path: str) -> None:
-        assert not allows(f"User-agent: *\nDisallow: /\nAllow: {path}y\n", "/x/")
-
-    def test_weighs_as_it_is_tried(self) -> None:
-        """``/x/$`` has four octets, so five of a disallow outweigh it."""
-        assert not allows("User-agent: *\nDisallow: /x/**\nAllow: /x/index.html\n", "/x/")
-        verdict = read(self.body).verdict("/x/", TOKEN)
-        assert verdict.rule is not None
-        assert (verdict.rule.octets, verdict.line) == (4, 3)
-
-
-class KnowsNoDots:
-    """A parser that sees the private folder where it is named right behind the host."""
-
-    def allowed(self, url: str, user_agent: str) -> bool:
-        return not url.startswith("http://u:p@h:8/private/")
-
-
-class TestLonePercent:
-    """3: A rule with a % that begins no escape is also compared as it is written."""
-
-    @pytest.mark.parametrize(
-        ("pattern", "path", "is_match"),
-        [
-            ("/itm/*/%", "/itm/x/%5Bfoo", True),
-            ("/itm/*/%", "/itm/x/[foo", False),
-            ("/%E", "/%E9t%C3%A9", True),
-            ("/%E", "/été", False),
-            ("/%E", "/%25E", True),
-            ("/%4", "/A", False),
-            ("/%4", "/%41", True),
-            ("/%$", "/%", True),
-            ("/%*b$", "/%41$b", True),
-            ("/a$%", "/a$%41", True),
-            ("*%", "/?q=%20", True),
-            ("/é%", "/é%41", True),
-            ("/%41%", "/%41%42", True),
-            ("/*%", "/a#%41", False),
-            ("/%25", "/%41", False),
-            ("/a/%", "/b/../a/%41", True),
-            ("/a/%", "/a/%2e/%41", True),
-        ],
-    )
-    def test_matches(self, pattern: str, path: str, is_match: bool) -> None:
-        for body in (f"User-agent: *\nDisallow: {pattern}\n", f"User-agent: *\ndisallow {pattern}"):
-            assert read(body).verdict(f"https://example.com{path}", TOKEN).allowed is not is_match
-        many = "".join(f"Disallow: /{number}\n" for number in range(2000))
-        body = f"User-agent: *\n{many}Disallow:\t{pattern} \nAllow: /1*x\n"
-        assert read(body).verdict(path, TOKEN).allowed is not is_match
-
-    def test_its_length_is_that_of_its_normal_form(self) -> None:
-        for other, allowed in (("/**0", False), ("/***0", True)):
-            body = f"User-agent: *\nDisallow: /*%\nAllow: {other}\n"
-            assert read(body).verdict("/%20", TOKEN).allowed is allowed, other
-        verdict = read("User-agent: *\nDisallow: /*%\n").verdict("/%5B", TOKEN)
-        assert verdict.rule is not None
-        assert (verdict.rule.octets, verdict.line) == (5, 2)
-
-    def test_the_line_that_matches_is_named(self) -> None:
-        body = (
-            "User-agent: *\nDisallow: /%25\nDisallow: /%\nDisallow: /%\nAllow: /%C\nDisallow: /%C"
-        )
-        robots_txt = read(body)
-        assert [robots_txt.verdict(p, TOKEN).line for p in ("/%25", "/%41", "/%C3")] == [2, 3, 5]
-
-    def test_a_finding(self) -> None:
-        (found,) = (
-            one
-            for one in lint(b"User-agent: *\nDisallow: /%7Ea/%\n")
-            if one.line == 2 and one.code is Code.BAD_ESCAPE
-        )
-        assert found.effect is Effect.CHANGES
-
-    @pytest.mark.parametrize(
-        "rules",
-        [
-            "Disallow: /%7Ea/%\nDisallow: /%25\nDisallow: /%\n",
-            "Disallow: /a/%**$\nDisallow: /a/é b/%*\nAllow: /a/%\n",
-            "Allow: /abc*\nAllow: /abc\nDisallow: /%\nAllow: /x/%61\nDisallow: /x*x/%$x",
-            "Disallow: /*%\nAllow: /%E\nAllow: /\nDisallow: /%25\nAllow: /é\nAllow: /*é*\n",
-        ],
-    )
-    def test_rewritten_and_fixed_it_means_the_same(self, rules: str) -> None:
-        body = f"User-agent: a\n{rules}\nUser-agent: b\n{rules.replace('%25', '%')}".encode()
-        results = [normalise(body, mode) for mode in Mode]
-        assert [normalise(one, mode) for one, mode in zip(results, Mode, strict=True)] == results
-        paths = [
-            *["/%61bc", "/%7Ea/%5B", "/~a/%5B", "/~a/%25", "/%", "/%25", "/%41", "/%E9", "/a/%5B"],
-            *["/a/%", "/a/%20", "/a/%C3%A9%20b/%20", "/a/é b/%20", "/x/a", "/x/%61", "/abc", "/é"],
-            *["/x1x/%24x", "/x1x/%$x", "/x/%24x/%$x", "/é%20"],
+    def test_they_can_be_had(self) -> None:
+        robots_txt = read("Foo: 1\nUser-agent: a\nBar:2\nSitemap: /s.xml\nAllow: /\n")
+        assert [(r.key, r.value, r.line) for r in robots_txt.other_records] == [
+            (b"Foo", b"1", 1),
+            (b"Bar", b"2", 3),
         ]
-        for new in (*results, fixed(body)[0]):
-            for path in paths:
-                for token in ("a", "b"):
-                    one, other = (parse(f).verdict(path, token).allowed for f in (body, new))
-                    assert one is other, (path, token, new)
-
-    def test_differences_are_found(self) -> None:
-        for pattern in ("/%", "/a/*/%", "/%E", "/%E$x", "/a%*b"):
-            old = parse(f"User-agent: *\nDisallow: {pattern}\n".encode())
-            new = parse(f"User-agent: *\nDisallow: {pattern.replace('%', '%25')}\n".encode())
-            found = list(differences(old, new, readers=[OURS]))
-            assert bool(found) is (pattern != "/%E$x"), pattern
-            assert list(differences(old, new))
+        assert robots_txt.sitemaps == ("https://example.com/s.xml",)
 
 
-class TestDotSegments:
-    """3: Judged as written and with dot segments removed; allowed only if both are."""
+class TestRulesOutsideGroups:
+    """2.2.2: Rules that are in no group SHOULD be ignored."""
+
+    def test_before_the_first_user_agent_line(self) -> None:
+        body = "Disallow: /\nAllow: /a\nUser-agent: *\nDisallow: /b\n"
+        assert rules(body) == ["Disallow: /b"]
+        assert allows(body, "/a")
+
+
+class TestSimpleExample:
+    """5.1: Groups of several kinds in one file, among them one for two tokens and an empty one."""
+
+    body = (
+        "User-Agent: *\nDisallow: *.png$\nDisallow: /shop/\nAllow: /news/\n\n"
+        "User-Agent: apple\nDisallow:/\nAllow:/shop/list.html\nAllow:/shop/one.png\n\n"
+        "User-Agent: pear\nUser-Agent: plum\nDisallow: /shop/list.html\n\n"
+        "User-Agent: quince\n\n"
+    )
 
     @pytest.mark.parametrize(
-        "path",
+        ("token", "allowed"),
         [
-            *["/private/x", "/public/../private/x", "/./private/x", "/a/b/../../private/x"],
-            *["/public/%2e%2E/private/x", "/%2E/private/x", "/.%2e/private/x", "/../../private/x"],
-            *["/public/..//../private/", "/public/../private/x?y#z", "//../private/x"],
-            *["/x;a/../private/x", "/private/../public", "/private/.."],
+            ("cherry", ["/", "/news/", "/news/a.pngx", "/shop"]),
+            ("apple", ["/shop/list.html", "/shop/one.png"]),
+            ("pear", ["/", "/news/", "/news/a.pngx", "/shop", "/shop/one.png", "/a.png"]),
+            ("plum", ["/", "/news/", "/news/a.pngx", "/shop", "/shop/one.png", "/a.png"]),
         ],
     )
-    def test_either_reading_forbids(self, path: str) -> None:
-        body = "User-agent: *\nDisallow: /private/\nAllow: /public"
-        url = f"http://u:p@h:8{path}"
-        assert not allows(body, url)
-        assert not RepRobotParser(read(body)).allowed(url, TOKEN)
-        other = ParserRules(KnowsNoDots(), "", None)  # type: ignore[arg-type]
-        assert not other.verdict(url, (TOKEN,)).allowed
+    def test_group(self, token: str, allowed: list[str]) -> None:
+        urls = ["/", "/news/", "/news/a.pngx", "/shop", "/shop/list.html", "/shop/one.png"]
+        urls.append("/a.png")
+        assert [url for url in urls if allows(self.body, url, token)] == allowed
 
-    @pytest.mark.parametrize(
-        "path",
-        [
-            *["/public?x=/../private/", "/public#/../private/", "/public/.../private/"],
-            *["/public/..private/", "/public/%2e%2e%2e/private/", "/public/..%2Fprivate/"],
-            *["/.private/", "/public/%252e%252e/private/", "/%2", "/."],
-        ],
-    )
-    def test_what_is_no_dot_segment(self, path: str) -> None:
-        assert allows("User-agent: *\nDisallow: /private/", path)
-
-    @pytest.mark.parametrize(
-        "path", ["/a%23/../private/", "/%23/%2e%2e/private/", "/x%23/a/../../private/x"]
-    )
-    def test_an_escaped_number_sign_begins_no_fragment(self, path: str) -> None:
-        assert not allows("User-agent: *\nDisallow: /private/", path)
-        assert uri_without_dots(f"http://h{path}").startswith("http://h/private/")
-
-    @pytest.mark.parametrize(
-        ("written", "bare"),
-        [
-            ("/a/b/c/./../../g", "/a/g"),  # RFC 3986, 5.2.4
-            ("/a/./", "/a/"),
-            ("/a/.", "/a/"),
-            ("/a/..", "/"),
-            ("/..", "/"),
-            ("/.", "/"),
-            ("/", "/"),
-            ("/a//../b", "/a/b"),
-            ("/a/%2e%2e/%2fb?c/../d", "/%2fb?c/../d"),
-            ("/mid/content=5/../6", "/mid/6"),
-        ],
-    )
-    def test_removed(self, written: str, bare: str) -> None:
-        assert without_dots(written) == bare
-        assert uri_without_dots(f"http://h{written}") == f"http://h{bare}"
-
-    @pytest.mark.parametrize(
-        ("written", "bare"),
-        [
-            ("http://u;p@h/a/../b", "http://u;p@h/b"),
-            ("/.//a/b", "////a/b"),  # "//a/b" would be the path "/b" of a host
-            ("/a/..//b/./c", "////b/c"),
-            ("h//./a", "h//a"),
-            ("//h/.//a", "//h//a"),
-            ("//h", "//h"),
-            ("/./a", "/a"),
-            ("http:/.//./a", "http:////a"),
-            ("a:b/.//c", "a:b//c"),
-        ],
-    )
-    def test_what_is_before_the_path_stays_before_it(self, written: str, bare: str) -> None:
-        assert uri_without_dots(written) == bare
-        assert uri_without_dots(bare) == bare
-        forbids_path = f"User-agent: *\nDisallow: {path_of(bare)}$"
-        assert not allows(forbids_path, bare)
-        assert not allows(forbids_path, written)
-
-    def test_robots_txt_itself_is_not_hidden_behind_dots(self) -> None:
-        assert not allows("User-agent: *\nDisallow: /", "/a/../robots.txt")
-        assert not allows("User-agent: *\nDisallow: /x", "/robots.txt/../x")
-        assert allows("User-agent: *\nDisallow: /robots.txt", "/a/../robots.txt")
-
-    def test_in_linear_time(self) -> None:
-        path = "/a/.." * 200_000
-        assert uri_without_dots(f"http://h{path}/b") == "http://h/b"
-        userinfo = ";@" * 100_000
-        assert uri_without_dots(f"http://{userinfo}h/./b") == f"http://{userinfo}h/b"
-        assert before_path_of("http://" + "@" * 200_000 + ";/b") == ""
-
-
-class TestTwofold:
-    """3: In a rule without "?", an escape behind a "*" may stand in the path or in the query."""
-
-    @pytest.mark.parametrize(
-        ("pattern", "path", "expected"),
-        [
-            ("/*u=%2F", "/a?u=%2F", True),
-            ("/*u=%2F", "/a?u=/", True),
-            ("/*u=%2F", "/a/u=%2F", True),
-            ("/*u=%2F", "/a/u=/", False),
-            ("/*u=%3F", "/a?u=?", True),
-            ("/*u=%3F", "/a/u=?", False),  # that one divides
-            ("/*u=%2F$", "/a?u=/", True),
-            ("/*u=%2F$", "/a?u=/b", False),
-            ("/*u=%2F*v=%2F", "/u=%2F?v=/", True),
-            ("/*u=%2F*v=%2F", "/u=/?v=/", False),
-            ("/x%2F*u=%2F", "/x/?u=/", False),
-            ("/*?u=%2F", "/a?u=/", True),
-            ("/*%2F?u=", "/a/?u=", False),
-            ("/*%252F", "/?/", False),
-        ],
-    )
-    def test_matches(self, pattern: str, path: str, expected: bool) -> None:
-        assert matches(pattern, path) is expected
-        assert model.matches(pattern.encode(), path.encode()) is expected
-        normal = normal_pattern(pattern.encode()), normal_path(path)
-        assert effect_matches(*(octets.decode() for octets in normal)) is expected
-
-    @pytest.mark.parametrize("count", [1, 2000])
-    def test_most_octets(self, count: int) -> None:
-        """An escape counts three, wherever it matches; thousands of rules do not change that."""
-        more = "".join(f"Disallow: /z{number}\n" for number in range(count))
-        body = f"User-agent: *\n{more}Disallow: /*u=%2F\nAllow: /a?u=/\nAllow: /b?u=/x\n"
-        line = count + 2
-        assert read(body).verdict("/c?u=/", TOKEN).line == line
-        assert read(body).verdict("/a?u=/", TOKEN).line == line, "7 octets against 6"
-        assert read(body).verdict("/b?u=/x", TOKEN).line == line + 2, "of 7 both: allow"
-        assert read(body).verdict("/c?u=", TOKEN).line == 0
-
-    def test_in_linear_time(self) -> None:
-        body = b"User-agent: *\n" + b"Disallow: /*a%2F*%2F*%2F*b\n" * 100
-        path = "/" + "a%2F" * 20_000 + "?" + "a/" * 20_000
-        assert allows(body, path)
+    def test_group_without_rules(self) -> None:
+        assert rules(self.body, "quince") == []
+        assert allows(self.body, "/shop/", "quince")

@@ -1,4 +1,4 @@
-"""semantics.md, part 1: octets to lines, and lines to records.
+"""semantics.md, part 1, and RFC 9309, 2.2, 2.3.1.5 and 2.5: octets to lines, lines to records.
 
 One class per clause; its docstring is the clause in short. See docs/conformance.md.
 """
@@ -14,9 +14,10 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.lint.suppressions import without_suppressed
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Coding, Kind, clean
 
-from .reading import TOKEN, allows, codes, kinds, lines, read, record, rules
+from .reading import TOKEN, allows, codes, kinds, lines, matches, read, record, rules
 
 _FILE = "User-agent: *\nDisallow: /é\n"
 
@@ -351,3 +352,116 @@ class TestKeys:
     def test_others_are_kept(self, key: str) -> None:
         (kept,) = read(f"# 1\n{key}: a b # c\n").other_records
         assert (kept.key, kept.value, kept.line) == (key.encode(), b"a b", 2)
+
+
+class TestAbnfRecords:
+    """2.2: ``*WS key *WS ":" *WS value EOL``, keys in any case (RFC 5234, 2.3)."""
+
+    @pytest.mark.parametrize("space", ["", " ", "\t", " \t  \t"])
+    def test_white_space(self, space: str) -> None:
+        line = f"{space}allow{space}:{space}/x{space}"
+        assert record(line) == (Kind.ALLOW, b"allow", b"/x")
+
+    @pytest.mark.parametrize("empty", ["", " ", "\t \t"])
+    def test_empty_pattern(self, empty: str) -> None:
+        """``empty-pattern = *WS``: a rule that forbids nothing, and still ends the group."""
+        assert record(f"Disallow:{empty}") == (Kind.DISALLOW, b"Disallow", b"")
+        assert allows(f"User-agent: *\nDisallow:{empty}\n", "/x")
+        body = f"User-agent: a\nDisallow:{empty}\nUser-agent: b\nDisallow: /x\n"
+        assert allows(body, "/x", "a")
+
+    def test_second_colon_is_of_the_value(self) -> None:
+        assert record("Disallow: /a:b") == (Kind.DISALLOW, b"Disallow", b"/a:b")
+
+
+class TestAbnfComment:
+    """2.2: ``comment = "#" *(...)``, at the end of any line or alone on it."""
+
+    @pytest.mark.parametrize("line", ["#", "# x", "#Disallow: /x", " \t# x # y"])
+    def test_alone(self, line: str) -> None:
+        assert record(line) is None
+
+    @pytest.mark.parametrize("comment", ["#", " #", "# Allow: /", "\t# a # b"])
+    def test_after_a_value(self, comment: str) -> None:
+        assert record(f"Disallow: /x{comment}") == (Kind.DISALLOW, b"Disallow", b"/x")
+
+    def test_in_place_of_a_value(self) -> None:
+        assert record("Disallow: # nothing") == (Kind.DISALLOW, b"Disallow", b"")
+
+    def test_in_place_of_the_colon(self) -> None:
+        assert record("Disallow # : /x") is None
+
+
+class TestAbnfNewline:
+    """2.2: ``NL = %x0D / %x0A / %x0D.0A``."""
+
+    @pytest.mark.parametrize("end", ["\n", "\r", "\r\n"])
+    def test_each_ends_a_line(self, end: str) -> None:
+        body = end.join(["User-agent: a", "Disallow: /1", "", "Allow: /2"])
+        assert rules(body, "a") == ["Disallow: /1", "Allow: /2"]
+
+
+class TestAbnfCharacters:
+    """2.2: ``path-pattern = "/" *UTF8-char-noctl``: any UTF-8, without controls, space and "#"."""
+
+    @pytest.mark.parametrize("character", ["!", '"', "$x", "~", "é", "ツ", "😀"])
+    def test_in_a_pattern(self, character: str) -> None:
+        assert matches(f"/{character}", f"/{character}")
+        assert not matches(f"/{character}", "/other")
+
+
+class TestParsingErrors:
+    """2.3.1.5: Each line MUST be tried, and the rules that can be read MUST be used."""
+
+    @pytest.mark.parametrize(
+        "garbage",
+        [
+            b"<html>",
+            b"\xff\xfe\xfd",
+            b"Disallow",
+            b"User-agent",
+            b": /",
+            b"Disallow /a /b",
+            b"\0\1\2",
+            b"x" * 20_000,
+        ],
+    )
+    def test_unreadable_line_spoils_no_other(self, garbage: bytes) -> None:
+        body = b"\n".join([b"User-agent: a", b"User-agent: b", b"Disallow: /1", b"Disallow: /2"])
+        spoilt = body.replace(b"\n", b"\n" + garbage + b"\n")
+        for token in ("a", "b"):
+            assert rules(spoilt, token) == rules(body, token)
+
+
+class TestParsingLimit:
+    """2.5: A parsing limit SHOULD be there, and MUST be at least 500 kibibytes."""
+
+    rule = b"User-agent: *\nDisallow: /x\n"
+
+    def test_is_500_kibibytes(self) -> None:
+        assert PARSE_LIMIT_OCTETS == 500 * 1024
+
+    def test_what_begins_after_it_does_not(self) -> None:
+        body = b"#" * (PARSE_LIMIT_OCTETS - 1) + b"\n" + self.rule
+        assert allows(body, "/x")
+        assert parse(body).is_cut
+
+    def test_can_be_more_and_never_less(self) -> None:
+        body = b"#" * (PARSE_LIMIT_OCTETS - 1) + b"\n" + self.rule
+        more = parse(body, limit_octets=len(body))
+        assert not more.verdict("/x", "a").allowed
+        with pytest.raises(ValueError, match="below the 512000 octets"):
+            parse(body, limit_octets=PARSE_LIMIT_OCTETS - 1)
+
+
+class TestComment:
+    """2.2.3: ``#`` MUST be supported, as the beginning of a comment."""
+
+    @pytest.mark.parametrize("body", ["/a# b", "/a #b", "/a#"])
+    def test_ends_the_path(self, body: str) -> None:
+        assert matches(body, "/a")
+        assert matches(body, "/ax")
+
+    def test_escaped_it_is_the_character(self) -> None:
+        assert matches("/a%23b", "/a%23b")
+        assert not matches("/a%23b", "/a#b")
