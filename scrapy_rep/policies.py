@@ -130,7 +130,7 @@ class Policies:
 
         `request` is the page request that needs the policy, if any.
         """
-        policy = self.peek(origin, request) or self._unasked(origin)
+        policy = self.peek(origin, request) or self._set_by_user(origin)
         if policy is not None:
             return policy
         is_under_way = self._work.is_under_way(origin)
@@ -168,7 +168,7 @@ class Policies:
         """Call a function with each origin that has just got a policy in memory."""
         self._listeners.append(listener)
 
-    def is_asking(self, origin: Origin) -> bool:
+    def is_fetching(self, origin: Origin) -> bool:
         """Whether a fetch for the origin is under way; listeners are called when it ends."""
         return self._work.is_under_way(origin)
 
@@ -180,20 +180,20 @@ class Policies:
         """Whether the fetch of an origin's robots.txt waits to be sent."""
         return self.fetching.is_queued(origin)
 
-    def ask(self, origin: Origin, request: Request | None) -> None:
+    def prefetch(self, origin: Origin, request: Request | None) -> None:
         """Fetch a policy into memory for queued requests; listeners are called when it ends.
 
         `request` is one of those requests.
         """
         if self._work.is_under_way(origin) or is_closing(self._crawler):
             return
-        if self._unasked(origin) is not None:
+        if self._set_by_user(origin) is not None:
             self._tell_listeners(origin)
             return
         self._journal.count(stats.PREFETCHED)
         self._work.start(origin, self._settle(origin, request, is_refresh=False))
 
-    def _unasked(self, origin: Origin) -> Policy | None:
+    def _set_by_user(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""
         override = self._override(origin)
         if override is None or override.preset is not None:
@@ -215,9 +215,9 @@ class Policies:
         It is usable for as long as the policy after a failure of our own.
         """
         self._journal.count(stats.CACHE_GAVE_UP)
-        rules = self._rules_under(self._override(origin))
-        known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), rules.limits)
-        stands = self.fetching.standing(origin, known, rules)
+        options = self._options_under(self._override(origin))
+        known = learn(Knowledge(), Answer(Failure.LOCAL), time.time(), options.limits)
+        stands = self.fetching.weigh(origin, known, options)
         return Policy(
             origin,
             Failure.LOCAL,
@@ -237,11 +237,11 @@ class Policies:
         is_put_off = False
         try:
             override = self._override(origin)
-            rules = self._rules_under(override)
+            options = self._options_under(override)
             fetch = FileFetch(
                 self.fetching,
                 origin,
-                rules,
+                options,
                 request,
                 is_refresh=is_refresh,
                 is_awaited=partial(self.is_awaited, origin),
@@ -251,7 +251,7 @@ class Policies:
             if fetch.is_late:
                 self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
             source = NETWORK if fetch.steps else STORE
-            policy = await self._policy(origin, known, rules, request, source)
+            policy = await self._policy(origin, known, options, request, source)
             if override is not None:
                 policy.due_at = min(policy.due_at, override.until_at)
                 policy.usable_until = min(policy.usable_until, override.until_at)
@@ -310,27 +310,27 @@ class Policies:
         now = time.time()
         if policy is None or now >= policy.usable_until:
             return None
-        policy.due_at = now + self._settings.rules.limits.retry_first_seconds
+        policy.due_at = now + self._settings.options.limits.retry_first_seconds
         return policy
 
     async def _policy(
         self,
         origin: Origin,
         known: Knowledge,
-        rules: PolicyOptions,
+        options: PolicyOptions,
         request: Request | None,
         source: str,
     ) -> Policy:
         """Build the policy from the stored knowledge, and read its file."""
-        stands = self.fetching.standing(origin, known, rules)
+        stands = self.fetching.weigh(origin, known, options)
         if stands.meaning is None and known.copy is not None:
             # It expired while it was being stored. The requests that waited for it still use it.
-            stands = standing(known, known.copy.confirmed_at, rules)
+            stands = standing(known, known.copy.confirmed_at, options)
         if known.copy is None or stands.meaning is not Meaning.RULES:
             reading = Reading.of_nothing(origin)
         else:
             reading = await self._read(origin, known.copy, request)
-        policy = Policy.standing(
+        policy = Policy.learnt(
             origin,
             known,
             stands,
@@ -346,10 +346,10 @@ class Policies:
     def _override(self, origin: Origin) -> Override | None:
         return self._settings.overrides.match(origin, time.time())
 
-    def _rules_under(self, override: Override | None) -> PolicyOptions:
+    def _options_under(self, override: Override | None) -> PolicyOptions:
         if override is None or override.preset is None:
-            return self._settings.rules
-        return self._settings.rules_under(override.preset)
+            return self._settings.options
+        return self._settings.options_under(override.preset)
 
     async def _read(self, origin: Origin, copy: Copy, request: Request | None) -> Reading:
         """The file as a value, and its decider; parsed again only if it was fetched again."""

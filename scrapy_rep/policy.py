@@ -143,7 +143,7 @@ class Policy:
         )
 
     @classmethod
-    def standing(
+    def learnt(
         cls,
         origin: Origin,
         known: Knowledge,

@@ -94,26 +94,28 @@ class ParserRules:
         """
         if is_robots_txt(url):
             return implicit_verdict(self._uri)
-        asker, urls = _asker(product_tokens), dict.fromkeys((url, uri_without_dots(url)))
-        allowed = self._answer(url, lambda: all(self._parser.allowed(one, asker) for one in urls))
+        user_agent, urls = _user_agent(product_tokens), dict.fromkeys((url, uri_without_dots(url)))
+        allowed = self._answer(
+            url, lambda: all(self._parser.allowed(one, user_agent) for one in urls)
+        )
         reason = Reason.PARSER_FAILED if allowed is None else Reason.OTHER_PARSER
         return Verdict(allowed=bool(allowed), reason=reason, robots_txt=self._uri)
 
     def crawl_delay(self, product_tokens: ProductTokens) -> float | None:
         """The parser's answer; None if it does not know delays, raises, or returns no number."""
-        ask = getattr(self._parser, "crawl_delay", lambda _: None)
+        crawl_delay = getattr(self._parser, "crawl_delay", lambda _: None)
 
         def seconds() -> float | None:
-            answer = ask(_asker(product_tokens))
+            answer = crawl_delay(_user_agent(product_tokens))
             return None if answer is None else float(answer)
 
         found = self._answer(f"the Crawl-delay of {self._uri}", seconds)
         return found if found is not None and 0 <= found < math.inf else None
 
-    def _answer(self, what: str, ask: Callable[[], Value]) -> Value | None:
-        """The result of `ask`; None if the parser raises."""
+    def _answer(self, what: str, call: Callable[[], Value]) -> Value | None:
+        """The result of a call; None if the parser raises."""
         try:
-            return ask()
+            return call()
         except Exception:  # noqa: BLE001 - of a user's class; it is logged
             name = type(self._parser).__name__
             self._journal.exception("The parser %s raised on %s", name, what)
@@ -121,7 +123,7 @@ class ParserRules:
             return None
 
 
-def _asker(product_tokens: ProductTokens) -> str:
+def _user_agent(product_tokens: ProductTokens) -> str:
     # Scrapy's interface takes one user agent. "*" stands for every other crawler there.
     if isinstance(product_tokens, str):
         return product_tokens

@@ -53,7 +53,7 @@ class RepSettings:
     """The values of all settings, checked. `SETTINGS` is their table.
 
     Attributes:
-        rules: what answers and failures mean, and for how long: built from several settings.
+        options: what answers and failures mean, and for how long: built from several settings.
     """
 
     policy: str = _setting(
@@ -338,7 +338,7 @@ class RepSettings:
         "Whether to fetch /.well-known/tdmrep.json of each origin too, before its first page; it "
         "is fetched and stored like robots.txt, and only if robots.txt allows it.",
     )
-    rules: PolicyOptions = field(init=False)
+    options: PolicyOptions = field(init=False)
 
     def __post_init__(self) -> None:
         """Check the settings that depend on each other.
@@ -367,12 +367,12 @@ class RepSettings:
             headers_max_seconds=self._headers_max_seconds(self.policy),
             retry_first_seconds=self.retry_first_seconds,
         )
-        rules = PolicyOptions(
+        options = PolicyOptions(
             access=AccessPolicy(self.policy, self.policy_overrides),
             limits=limits,
             allow_after_30_days=self.unreachable_after_30_days == "allow",
         )
-        object.__setattr__(self, "rules", rules)
+        object.__setattr__(self, "options", options)
 
     @classmethod
     def of(cls, settings: BaseSettings) -> RepSettings:
@@ -385,13 +385,13 @@ class RepSettings:
         values = {one.name: _checked(_name_of(one.name), settings) for one in _TABLED}
         return cls(**values)
 
-    def rules_under(self, preset: str) -> PolicyOptions:
-        """The rules for hosts with their own preset, which ignore `REP_POLICY_OVERRIDES`."""
+    def options_under(self, preset: str) -> PolicyOptions:
+        """The options for hosts with their own preset, which ignore `REP_POLICY_OVERRIDES`."""
         headers_max_seconds = self._headers_max_seconds(preset)
         return replace(
-            self.rules,
+            self.options,
             access=AccessPolicy(preset),
-            limits=replace(self.rules.limits, headers_max_seconds=headers_max_seconds),
+            limits=replace(self.options.limits, headers_max_seconds=headers_max_seconds),
         )
 
     def _headers_max_seconds(self, preset: str) -> float:

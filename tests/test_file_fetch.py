@@ -93,7 +93,7 @@ class Crawl:
         return self.context.asker.key(origin)
 
     def fetch(self, origin: Origin = ORIGIN, **named: Any) -> FileFetch:
-        return FileFetch(self.context, origin, self.settings.rules, **named)
+        return FileFetch(self.context, origin, self.settings.options, **named)
 
     async def known(self, origin: Origin = ORIGIN, **named: Any) -> Knowledge:
         task = asyncio.current_task()
@@ -101,7 +101,7 @@ class Crawl:
         return await self.fetch(origin, interrupt=task.cancel, **named).result()
 
     def learnt(self, told: Answer = FILE, age: float = 0.0) -> Knowledge:
-        return learn(Knowledge(), told, time.time() - age, self.settings.rules.limits)
+        return learn(Knowledge(), told, time.time() - age, self.settings.options.limits)
 
     def claim(self) -> Claim:
         """What another process would be told that needs the file."""

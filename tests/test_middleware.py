@@ -92,11 +92,11 @@ def test_answers_of_pages_show_that_an_origin_is_up(response: Response, is_up: b
     event = signals.response_received if response.flags else signals.response_downloaded
     request, spider = Request(response.url), crawl.crawler.spider
     crawl.crawler.signals.send_catch_log(event, response=response, request=request, spider=spider)
-    rules = RepSettings.of(crawl.crawler.settings).rules
+    rules = RepSettings.of(crawl.crawler.settings).options
     now = time.time()
     outage = Outage(503, (ORIGIN.robots_txt_uri,), now - 31 * 86_400, now, 9, now + 60)
     known = Knowledge(outage=outage)
-    stands = crawl.middleware.policies.fetching.standing(ORIGIN, known, rules)
+    stands = crawl.middleware.policies.fetching.weigh(ORIGIN, known, rules)
     assert (stands.meaning is Meaning.ALLOW) is is_up
 
 

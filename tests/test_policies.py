@@ -88,7 +88,7 @@ class Crawl:
 
 
 def learnt(answer: Answer, age: float = 0.0, **settings: Any) -> Knowledge:
-    limits = RepSettings.of(get_crawler(settings_dict=settings).settings).rules.limits
+    limits = RepSettings.of(get_crawler(settings_dict=settings).settings).options.limits
     return learn(Knowledge(), answer, time.time() - age, limits)
 
 
@@ -308,7 +308,7 @@ def test_nobody_waits_for_work_that_never_had_a_turn() -> None:
     """A task that is cancelled before its first step runs no `finally`."""
 
     async def work(crawl: Crawl) -> None:
-        crawl.policies.ask(OTHER, None)
+        crawl.policies.prefetch(OTHER, None)
         waiting = asyncio.ensure_future(crawl.policies.get(ORIGIN))
         await asyncio.sleep(0)  # it waits; the work has not begun
         crawl.close()

@@ -159,7 +159,7 @@ class TestStanding:
             due_at=700.0,
             usable_until=800.0,
         )
-        return Policy.standing(ORIGIN, Knowledge(copy, outage), stands, reading_of(), ("*",))
+        return Policy.learnt(ORIGIN, Knowledge(copy, outage), stands, reading_of(), ("*",))
 
     @pytest.mark.parametrize(
         ("has_outage", "is_stale"), [(False, False), (True, True), (False, True)]
@@ -184,7 +184,7 @@ class TestStanding:
 
     def test_without_a_meaning_it_permits_nothing(self) -> None:
         stands = Standing(State.FRESH, None, 404, is_stale=False, due_at=0.0, usable_until=0.0)
-        found = Policy.standing(ORIGIN, Knowledge(), stands, Reading.of_nothing(ORIGIN), ("*",))
+        found = Policy.learnt(ORIGIN, Knowledge(), stands, Reading.of_nothing(ORIGIN), ("*",))
         assert found.meaning is Meaning.DISALLOW
 
 

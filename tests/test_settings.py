@@ -34,7 +34,7 @@ def test_values_may_come_as_text(name: str, text: str, value: Any) -> None:
     """As the command line passes them: ``-s 'REP_FETCH_META={"proxy": ...}'``."""
     values = RepSettings.of(Settings({f"REP_{name.upper()}": text}))
     if name == "policy_overrides":
-        assert values.rules.access.overrides == value
+        assert values.options.access.overrides == value
     elif isinstance(value, dict):
         assert value.items() <= getattr(values, name).items()
     else:
@@ -130,7 +130,7 @@ def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> 
 @pytest.mark.parametrize("name", ["redirect", "redirect-loop", "304", "305"])
 def test_what_an_exchange_can_end_in_may_be_overridden(name: str) -> None:
     values = RepSettings.of(Settings({"REP_POLICY_OVERRIDES": {name: "disallow"}}))
-    assert values.rules.access.overrides == {name: "disallow"}
+    assert values.options.access.overrides == {name: "disallow"}
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))

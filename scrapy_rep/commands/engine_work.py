@@ -78,7 +78,7 @@ def fetch_now(
         async def one(origin: Origin) -> None:
             began_at = time.monotonic()
             try:
-                fetch = FileFetch(fetching, origin, limits.rules, uses_store=False)
+                fetch = FileFetch(fetching, origin, limits.options, uses_store=False)
                 answer = await within(seconds, fetch.attempt((copies or {}).get(origin)))
             except TimeoutError:
                 found[origin] = Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))

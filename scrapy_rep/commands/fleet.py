@@ -13,7 +13,7 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.queue.fleet.looking import Totals
 
 from . import fleet_orders
-from .fleet_crawls import Crawl, crawls_of, first_totals, nothing_of
+from .fleet_crawls import FleetCrawl, crawls_of, first_totals, nothing_of
 from .fleet_view import View, table_of
 from .inputs import named_origin
 from .running import FOUND, OK, Call, CommandError
@@ -46,7 +46,7 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError(f"--dead {options.dead}: give a number up to {_LETTERS_MOST}")
 
 
-async def _run(call: Call, crawls: Sequence[Crawl], *, is_order: bool) -> int:
+async def _run(call: Call, crawls: Sequence[FleetCrawl], *, is_order: bool) -> int:
     async with AsyncExitStack() as links:
         for crawl in crawls:
             crawl.link.open()
@@ -67,7 +67,7 @@ async def _run(call: Call, crawls: Sequence[Crawl], *, is_order: bool) -> int:
             await asyncio.sleep(call.options.every)
 
 
-async def _look(call: Call, before: dict[Crawl, Totals]) -> tuple[list[str], list[str]]:
+async def _look(call: Call, before: dict[FleetCrawl, Totals]) -> tuple[list[str], list[str]]:
     """The state as lines, and complaints about missing crawls and origins; updates `before`."""
     origins, letters = call.options.origins, call.options.dead
     is_only = sum(last.is_there for last in before.values()) <= 1
@@ -90,7 +90,7 @@ async def _look(call: Call, before: dict[Crawl, Totals]) -> tuple[list[str], lis
     return lines, [f"nothing is queued or known for {one}" for one in missing]
 
 
-async def _look_again(call: Call, before: dict[Crawl, Totals]) -> None:
+async def _look_again(call: Call, before: dict[FleetCrawl, Totals]) -> None:
     """Show the state again, in place of the last one."""
     try:
         lines, complaints = await _look(call, before)

@@ -27,7 +27,7 @@ _USUAL_KEY = "%(spider)s:requests"  # scrapy-redis's
 
 
 @dataclass(frozen=True)
-class Crawl:
+class FleetCrawl:
     """A crawl that may be in Redis.
 
     Attributes:
@@ -41,7 +41,7 @@ class Crawl:
     link: Link
 
 
-def crawls_of(call: Call) -> list[Crawl]:
+def crawls_of(call: Call) -> list[FleetCrawl]:
     """The crawls of the named spiders; without names, of all spiders of the project.
 
     An unknown name stands for a spider with the project's settings.
@@ -58,7 +58,7 @@ def crawls_of(call: Call) -> list[Crawl]:
         )
     links: dict[str, Link] = {}
     # Spiders may share a queue, if SCHEDULER_QUEUE_KEY does not contain the spider's name.
-    found: dict[tuple[str, str], Crawl] = {}
+    found: dict[tuple[str, str], FleetCrawl] = {}
     for name in wanted:
         own = call.settings.copy()
         if name in classes:
@@ -68,7 +68,7 @@ def crawls_of(call: Call) -> list[Crawl]:
         if url and url not in links:
             links[url] = Link(url, ours.redis_timeout_seconds)
         if url:
-            found.setdefault((prefix, url), Crawl(name, prefix, links[url]))
+            found.setdefault((prefix, url), FleetCrawl(name, prefix, links[url]))
     if not found:
         raise CommandError(
             "REP_REDIS_URL is not set, so no crawl is in Redis; set it, for example with\n"
@@ -96,7 +96,7 @@ def _prefix(settings: Settings, name: str) -> str:
         ) from error
 
 
-async def first_totals(crawls: Sequence[Crawl]) -> dict[Crawl, Totals]:
+async def first_totals(crawls: Sequence[FleetCrawl]) -> dict[FleetCrawl, Totals]:
     """The counts of crawls; a server that has just started gets a second.
 
     Raises:
@@ -112,7 +112,7 @@ async def first_totals(crawls: Sequence[Crawl]) -> dict[Crawl, Totals]:
         await asyncio.sleep(_RETRY_SECONDS)
 
 
-def nothing_of(crawls: Sequence[Crawl]) -> str:
+def nothing_of(crawls: Sequence[FleetCrawl]) -> str:
     """The words for crawls that are not in Redis."""
     addresses = sorted({crawl.link.address for crawl in crawls})
     names = ", ".join(safe(crawl.name) for crawl in crawls[:_NAMES])

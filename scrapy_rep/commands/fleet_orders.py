@@ -10,12 +10,12 @@ from typing import Any
 from scrapy_rep.queue.fleet import control, looking
 from scrapy_rep.queue.fleet.looking import Totals
 
-from .fleet_crawls import Crawl, nothing_of
+from .fleet_crawls import FleetCrawl, nothing_of
 from .inputs import named_origin
 from .running import FOUND, OK, Call, CommandError
 from .terminal import count_of, safe
 
-_Act = Callable[[Call, Crawl, Totals, str], Awaitable[tuple[dict[str, Any], str]]]
+_Act = Callable[[Call, FleetCrawl, Totals, str], Awaitable[tuple[dict[str, Any], str]]]
 NO_REASON = "no reason was given"
 ONLY_LETTERS = "--only-letters belongs to requeue"
 
@@ -35,7 +35,9 @@ class Order:
     question: str = ""
 
 
-async def _steer(call: Call, crawl: Crawl, totals: Totals, _: str) -> tuple[dict[str, Any], str]:
+async def _steer(
+    call: Call, crawl: FleetCrawl, totals: Totals, _: str
+) -> tuple[dict[str, Any], str]:
     """Pause, resume or stop."""
     name = call.options.origins[0]
     count = await control.order(crawl.link, crawl.prefix, name)
@@ -48,7 +50,7 @@ async def _steer(call: Call, crawl: Crawl, totals: Totals, _: str) -> tuple[dict
     return {"workers": count, "queued": totals.counts["queued"]}, words[name]
 
 
-async def _clear(_: Call, crawl: Crawl, totals: Totals, __: str) -> tuple[dict[str, Any], str]:
+async def _clear(_: Call, crawl: FleetCrawl, totals: Totals, __: str) -> tuple[dict[str, Any], str]:
     counts = totals.counts
     if counts["workers"]:
         raise CommandError(
@@ -61,7 +63,9 @@ async def _clear(_: Call, crawl: Crawl, totals: Totals, __: str) -> tuple[dict[s
     return numbers, f"{counts['queued']:,} queued requests and {letters} deleted"
 
 
-async def _requeue(call: Call, crawl: Crawl, totals: Totals, __: str) -> tuple[dict[str, Any], str]:
+async def _requeue(
+    call: Call, crawl: FleetCrawl, totals: Totals, __: str
+) -> tuple[dict[str, Any], str]:
     count, only = totals.counts["dead_letters"], call.options.only_letters
     if only and totals.has_work:
         raise CommandError(
@@ -73,14 +77,16 @@ async def _requeue(call: Call, crawl: Crawl, totals: Totals, __: str) -> tuple[d
     return numbers, f"{count_of(back, 'dead letter')} put back{stay}"
 
 
-async def _drop(call: Call, crawl: Crawl, _: Totals, origin: str) -> tuple[dict[str, Any], str]:
+async def _drop(
+    call: Call, crawl: FleetCrawl, _: Totals, origin: str
+) -> tuple[dict[str, Any], str]:
     why = call.options.why or NO_REASON
     count = await control.order(crawl.link, crawl.prefix, "drop", lane=origin, why=why)
     words = f"{origin} is dropped; {count_of(count, 'queued request')} deleted"
     return {"origin": origin, "deleted": count}, words
 
 
-async def _allow(_: Call, crawl: Crawl, __: Totals, origin: str) -> tuple[dict[str, Any], str]:
+async def _allow(_: Call, crawl: FleetCrawl, __: Totals, origin: str) -> tuple[dict[str, Any], str]:
     count = await control.order(crawl.link, crawl.prefix, "allow", lane=origin)
     words = f"{origin} {'may be visited again' if count else 'was not dropped'}"
     return {"origin": origin, "was_dropped": bool(count)}, words
@@ -114,7 +120,9 @@ def check(call: Call) -> None:
     options.origins = [name, *(str(named_origin(text)) for text in rest)]
 
 
-async def carry_out(call: Call, crawls: Sequence[Crawl], before: Mapping[Crawl, Totals]) -> int:
+async def carry_out(
+    call: Call, crawls: Sequence[FleetCrawl], before: Mapping[FleetCrawl, Totals]
+) -> int:
     """Carry out an order for each crawl that is there; for a dropped origin, for each crawl.
 
     Raises:
@@ -138,7 +146,7 @@ async def carry_out(call: Call, crawls: Sequence[Crawl], before: Mapping[Crawl, 
 
 
 async def _confirm(
-    call: Call, order: Order, crawls: Sequence[Crawl], before: Mapping[Crawl, Totals]
+    call: Call, order: Order, crawls: Sequence[FleetCrawl], before: Mapping[FleetCrawl, Totals]
 ) -> None:
     """Go on only if the user confirms at the terminal."""
     origins, count = call.options.origins[1:], 0

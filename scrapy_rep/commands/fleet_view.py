@@ -10,7 +10,7 @@ from scrapy_rep.queue.fleet import looking
 from scrapy_rep.queue.fleet.looking import Lane, Letter, Totals, Worker
 from scrapy_rep.queue.fleet.request_codec import PRIORITY
 
-from .fleet_crawls import Crawl
+from .fleet_crawls import FleetCrawl
 from .running import Call
 from .terminal import count_of, cut, in_columns, safe, span
 
@@ -74,7 +74,7 @@ class View:
         lanes: the state of the named origins; None if unknown.
     """
 
-    crawl: Crawl
+    crawl: FleetCrawl
     totals: Totals
     rate: float | None
     workers: Sequence[Worker]
@@ -83,7 +83,13 @@ class View:
 
     @classmethod
     async def of(
-        cls, crawl: Crawl, before: Totals, *, origins: Sequence[str], letters: int, closer: bool
+        cls,
+        crawl: FleetCrawl,
+        before: Totals,
+        *,
+        origins: Sequence[str],
+        letters: int,
+        closer: bool,
     ) -> View:
         """Read the state; `closer` reads workers and dead letters, too.
 

@@ -95,7 +95,7 @@ class Judge:
         policy = Policy(
             origin,
             answer.event,
-            call.ours.rules.access.meaning(answer.event, status_of(answer.steps)),
+            call.ours.options.access.meaning(answer.event, status_of(answer.steps)),
             reading,
             (),
             hops=answer.hops,

@@ -29,7 +29,7 @@ from scrapy_rep.fetch.chosen_store import (
     sqlite_store,
 )
 from scrapy_rep.fetch.reading import Reading, digest_of
-from scrapy_rep.pages.reservations import rules_of as tdmrep_rules
+from scrapy_rep.pages.reservations import options_of as tdmrep_options
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
@@ -105,7 +105,7 @@ class ProjectStore:
     def learn(self, origin: Origin, answer: Answer, before: Knowledge) -> Knowledge:
         """Store an answer as a crawl would, and return the knowledge since."""
         chance = random.random()  # noqa: S311 - no secret
-        learnt = learn(before, answer, time.time(), self._ours.rules.limits, chance=chance)
+        learnt = learn(before, answer, time.time(), self._ours.options.limits, chance=chance)
         self.put(self._asker.key_as_sent(self.key(origin), answer.user_agent), learnt)
         return learnt
 
@@ -145,17 +145,17 @@ class ProjectStore:
                 words = f"ROBOTSTXT_PARSER = {name} cannot read the file of {origin}: {error!r}"
                 raise CommandError(words) from error
             reading = Reading(robots_txt, rules, digest_of(body))
-        return Policy.standing(origin, known, stands, reading, ())
+        return Policy.learnt(origin, known, stands, reading, ())
 
     def standing_of(self, key: Key, known: Knowledge) -> Standing:
         """The state of a robots.txt or tdmrep.json, by this project's settings."""
         if key.path != ROBOTS_TXT_PATH:
-            return standing(known, time.time(), tdmrep_rules(self._ours))
+            return standing(known, time.time(), tdmrep_options(self._ours))
         now = time.time()
         override = self._ours.overrides.match(key.origin, now)
         preset = override.preset if override is not None else None
-        rules = self._ours.rules if preset is None else self._ours.rules_under(preset)
-        return standing(known, now, rules)
+        options = self._ours.options if preset is None else self._ours.options_under(preset)
+        return standing(known, now, options)
 
 
 @contextmanager

@@ -55,7 +55,7 @@ _FIX = "If you may crawl these pages all the same, set REP_OVERRIDES for their h
 
 
 @dataclass(slots=True)
-class _Drops:
+class _DropGroup:
     """The requests that were dropped for one reason, with the first of them."""
 
     example: str = ""
@@ -78,7 +78,7 @@ class CrawlLog:
         self._settings = crawl.settings
         self._journal = Journal(crawl.crawler, __name__)
         self._told: dict[bool, set[Origin]] = {False: set(), True: set()}  # by a Crawl-delay
-        self._drops: dict[Reason, _Drops] = {}
+        self._drops: dict[Reason, _DropGroup] = {}
         self._dropped_starts = 0
         self._unreachable: set[Origin] = set()
         # The failures in a row and the first of them; a store may know less, since a middleware
@@ -189,7 +189,9 @@ class CrawlLog:
         if found is None:
             note = "" if policy is None else policy.note_on(verdict)
             because = "; ".join(filter(None, (_because(verdict, policy), note)))
-            found = self._drops[verdict.reason] = _Drops(f"{masked(bare(request.url))} ({because})")
+            found = self._drops[verdict.reason] = _DropGroup(
+                f"{masked(bare(request.url))} ({because})"
+            )
         found.count += 1
         _add(found.files, verdict.robots_txt)
 

@@ -361,7 +361,7 @@ class Decisions:
         policy = self._note_drop(request, verdict)
         self._journal.debug(
             "Forbidden by robots.txt: %(request)s (%(verdict)s)",
-            {"request": request, "verdict": _Why(verdict, policy)},
+            {"request": request, "verdict": _DropWords(verdict, policy)},
         )
         self.notices.send(request_disallowed, request=request, verdict=verdict)
         if verdict.reason is Reason.UNREACHABLE:
@@ -377,7 +377,7 @@ def _trail_of(crawl: Crawl) -> Trail | None:
     return Trail(crawl)
 
 
-class _Why(NamedTuple):
+class _DropWords(NamedTuple):
     """The reason of a drop, which is put into words only if it is logged."""
 
     verdict: Verdict

@@ -109,7 +109,7 @@ class Archive:
     def _facts(self) -> dict[str, str]:
         self._identity.settle()  # a spider may change its name until it is open
         header = self._identity.fetch_header or self._identity.header
-        policy = f"obey ({self._settings.rules.access.preset})"
+        policy = f"obey ({self._settings.options.access.preset})"
         return {
             "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",
             "robots": "dry run" if self._settings.dry_run else policy,

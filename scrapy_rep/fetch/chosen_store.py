@@ -105,7 +105,7 @@ def link_of(crawl: Crawl) -> Link:
 
 def keep_seconds(settings: RepSettings) -> float:
     """How long Redis keeps an expired entry: as long as it may be used as a stale copy."""
-    return settings.rules.limits.stale_seconds + DAY_SECONDS
+    return settings.options.limits.stale_seconds + DAY_SECONDS
 
 
 def _local_tier(settings: RepSettings) -> Store:

@@ -94,9 +94,9 @@ class FetchContext:
         if status < 500:  # noqa: PLR2004
             self._up.put(origin, time.time(), 200)
 
-    def standing(self, origin: Origin, known: Knowledge, rules: PolicyOptions) -> Standing:
+    def weigh(self, origin: Origin, known: Knowledge, options: PolicyOptions) -> Standing:
         """The standing (meaning and lifetime) that follows now from the stored knowledge."""
         now = time.time()
         seen_at = self._up.get(origin)
         is_answering = seen_at is not None and now - seen_at < _UP_SECONDS
-        return standing(known, now, rules, is_answering=is_answering)
+        return standing(known, now, options, is_answering=is_answering)

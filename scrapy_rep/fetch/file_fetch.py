@@ -99,7 +99,7 @@ class FileFetch(FetchState):
         self,
         context: FetchContext,
         origin: Origin,
-        rules: PolicyOptions,
+        options: PolicyOptions,
         request: Request | None = None,
         *,
         is_refresh: bool = False,
@@ -114,7 +114,7 @@ class FileFetch(FetchState):
         Args:
             context: the objects that all fetches share.
             origin: the origin of the file.
-            rules: the options that decide whether the stored copy is usable without fetching.
+            options: they decide whether the stored copy is usable without fetching.
             request: the page request that needs the file, if any.
             is_refresh: fetch even if the copy is still usable, to confirm it.
             is_awaited: tells whether a request in the downloader waits for the result.
@@ -130,7 +130,7 @@ class FileFetch(FetchState):
         self._journal = Journal(context.crawler, __name__)
         self._count = self._journal.count
         self._archive = context.archive if uses_store else None
-        self._rules = rules
+        self._options = options
         self._is_refresh = is_refresh
         self._permits = permits
         self._key = context.asker.key(origin, carried.meta, resource.path)
@@ -307,7 +307,7 @@ class FileFetch(FetchState):
         if known.copy is None and known.outage is None:
             return False
         is_refresh = self._is_refresh if is_refresh is None else is_refresh
-        act = self._context.standing(self.origin, known, self._rules).act
+        act = self._context.weigh(self.origin, known, self._options).act
         return act is Act.USE or (act is Act.REFRESH and not is_refresh)
 
     def _tell_of_hit(self, known: Knowledge) -> None:
@@ -325,7 +325,7 @@ class FileFetch(FetchState):
 
     def _learnt(self, known: Knowledge, answer: Answer) -> Knowledge:
         chance = random.random()  # noqa: S311 - no secret
-        return learn(known, answer, time.time(), self._rules.limits, chance=chance)
+        return learn(known, answer, time.time(), self._options.limits, chance=chance)
 
     async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
         """Store the knowledge after an answer, unless another process has taken over."""
@@ -369,7 +369,7 @@ class FileFetch(FetchState):
                 answer.headers,
                 steps=steps_to(answer.steps, answer.hops[number - 1]),
             )
-            known = learn(keeper.peek(target_key), theirs, time.time(), self._rules.limits)
+            known = learn(keeper.peek(target_key), theirs, time.time(), self._options.limits)
             await keeper.commit(Entry(target_key, known))
 
     # The site
@@ -487,7 +487,7 @@ class FileFetch(FetchState):
             return None
         context = self._context
         known = context.keeper.peek(context.asker.key(origin, path=self.resource.path))
-        stands = standing(known, time.time(), context.settings.rules)
+        stands = standing(known, time.time(), context.settings.options)
         return known.copy if stands.state is State.FRESH else None
 
     def _tell_if_slow(self, answer: Answer, seconds: float) -> None:

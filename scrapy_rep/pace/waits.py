@@ -100,7 +100,7 @@ class Waits:
             return Wait(Why.HELD, _monotonic(held_until))
         # A policy that held requests may stay in memory for a moment after its end.
         if policy is None or held_until:
-            return _FETCHING if self._policies.is_asking(origin) else _UNFETCHED
+            return _FETCHING if self._policies.is_fetching(origin) else _UNFETCHED
         opens_at = self._pacing.opens_at(policy)
         if opens_at > time.time():
             return Wait(Why.SHUT, _monotonic(opens_at))
@@ -133,7 +133,7 @@ class Waits:
     def fetch(self, origin: Origin, request: Request | None) -> None:
         """Fetch the robots.txt of an origin; does nothing while the crawl closes."""
         if not is_closing(self._crawler):
-            self._policies.ask(origin, request)
+            self._policies.prefetch(origin, request)
 
     def is_queued(self, origin: Origin) -> bool:
         """Whether the request for an origin's robots.txt is queued in a slot."""

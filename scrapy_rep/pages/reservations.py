@@ -45,13 +45,13 @@ _KEPT_OCTETS = 500  # memory of an origin in addition to its file, roughly
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
-def rules_of(settings: RepSettings) -> PolicyOptions:
+def options_of(settings: RepSettings) -> PolicyOptions:
     """The options that decide how long a file counts.
 
     In an outage, a copy counts as long as RFC 9309 permits for robots.txt, whatever `REP_POLICY`
     says: the file may forbid uses that would be open without it.
     """
-    return PolicyOptions(AccessPolicy("rfc9309"), settings.rules.limits)
+    return PolicyOptions(AccessPolicy("rfc9309"), settings.options.limits)
 
 
 class Reservations:
@@ -63,7 +63,7 @@ class Reservations:
         self._policies = crawl.part(Policies)
         self._pacing = crawl.part(Pacing)
         self._journal = Journal(crawl.crawler, __name__)
-        self._rules = rules_of(settings)
+        self._options = options_of(settings)
         self._kept: Lru[Origin, Tdmrep] = Lru(settings.memory_octets)
         self._work: SharedWork[Origin, Tdmrep] = SharedWork()
 
@@ -117,7 +117,7 @@ class Reservations:
     def _still_usable(self, origin: Origin) -> Tdmrep:
         """The knowledge after a failure: the old one while it is usable, and due again."""
         before, now = self._kept.get(origin), time.time()
-        due_at = now + self._settings.rules.limits.retry_first_seconds
+        due_at = now + self._settings.options.limits.retry_first_seconds
         if before is None or not before.is_complete or now >= before.usable_until:
             return Tdmrep(due_at=due_at)
         return replace(before, due_at=due_at)
@@ -126,13 +126,13 @@ class Reservations:
         origin = policy.origin
         if not await self._permits(f"{origin}{TDMREP.path}", request):
             now, opens_at = time.time(), self._pacing.visitable_at(policy)
-            until = max(policy.due_at, now + self._settings.rules.limits.retry_first_seconds)
+            until = max(policy.due_at, now + self._settings.options.limits.retry_first_seconds)
             until = min(until, opens_at) if opens_at > now else until
             return Tdmrep(due_at=until, usable_until=until)
         fetch = FileFetch(
             self._policies.fetching,
             origin,
-            self._rules,
+            self._options,
             request,
             is_refresh=is_refresh,
             is_awaited=lambda: False,  # at the end of the crawl, no page waits for it
@@ -157,7 +157,7 @@ class Reservations:
         return self._pacing.visitable_at(policy) <= time.time()
 
     async def _read(self, origin: Origin, known: Knowledge) -> Tdmrep:
-        stands = self._policies.fetching.standing(origin, known, self._rules)
+        stands = self._policies.fetching.weigh(origin, known, self._options)
         copy, is_down = known.copy, known.outage is not None
         if copy is None or (is_down and not stands.is_stale):
             # No request waits again for a file that is down: it is fetched in the background.

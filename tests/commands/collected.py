@@ -145,7 +145,7 @@ def known_of(store: Path, sites: Sites, targets: list[tuple[str, str]]) -> Known
 
 
 def _wrong(known: Known, asked: dict[str, dict[str, int]]) -> Iterator[str]:
-    now, rules = time.time(), RepSettings.of(Settings()).rules
+    now, rules = time.time(), RepSettings.of(Settings()).options
     for (fault, address), one in known.items():
         stands = standing(one, now, rules)
         pages = {*PAGES} if stands.meaning is Meaning.ALLOW else set()

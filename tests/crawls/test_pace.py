@@ -199,7 +199,7 @@ def test_broad_crawl_fetches_robots_txt_files_side_by_side() -> None:
         pages = [site.requests()[1] for site in sites]
         assert {request.path for request in asked} == {"/robots.txt"}
         assert max(request.at for request in asked) < min(request.at for request in pages)
-    assert result.stats["rep/queue/asked"] == 6
+    assert result.stats["rep/queue/prefetched"] == 6
 
 
 def test_a_policy_that_ends_before_the_delay_has_passed() -> None:

@@ -24,7 +24,7 @@ def verdict(report: CrawlReport) -> list[tuple[str, str]]:
 
 def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     if report.state != WHOLE:
-        yield _standing(report)
+        yield _standing_words(report)
     yield from _undecided(report)
     yield _judged(report)
     if later := report.totals.dropped_later:
@@ -36,7 +36,7 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
         told = "answered 402 (Payment Required). Nothing was paid."
         yield NOTE, f"{counted(pages, 'page')} {told}"
     if report.state == WHOLE:
-        yield _standing(report)
+        yield _standing_words(report)
     yield from _replayed(report)
 
 
@@ -136,7 +136,7 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
         yield NOTE, f"{counted(limited, 'request')} {told}, or rested as the crawl ended."
 
 
-def _standing(report: CrawlReport) -> tuple[str, str]:
+def _standing_words(report: CrawlReport) -> tuple[str, str]:
     states = [run.state for run in report.runs]
     if len(states) == 1:
         (run,) = report.runs

@@ -115,7 +115,7 @@ class BrowserJudge:
     async def _in_turn(self, origin: Origin, request: Request) -> Verdict | None:
         """Judge in turn, so that pages fetch few robots.txt files at a time."""
         policies = self._policies
-        if policies.peek(origin, renew=False) is not None or policies.is_asking(origin):
+        if policies.peek(origin, renew=False) is not None or policies.is_fetching(origin):
             return await self._judge(request)
         async with self._places.one():
             return await self._judge(request)
