@@ -225,17 +225,3 @@ class TestWriting:
         assert (done.status, done.out) == (4, "")
         assert "change something for AI at /; edit them by hand" in done.err
         assert robots.read_bytes() == b"User-agent: AI\nDisallow: /a\n"
-
-    @pytest.mark.parametrize(
-        "options",
-        [
-            ["--write"],
-            ["/a", "--disallow", "GPTBot"],
-            ["--disallow", "GPTBot", "--assert-allowed", "search"],
-            ["--disallow", "GPTBot", "--allow", "training"],
-            ["--disallow", "nobody"],
-        ],
-    )
-    def test_wrong_usage(self, robots: Path, options: list[str]) -> None:
-        done = rep("agents", robots, *options)
-        assert (done.status, done.out, robots.read_bytes()) == (2, "", FILE)

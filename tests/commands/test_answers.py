@@ -57,29 +57,24 @@ COMMANDS = {
 
 
 @pytest.mark.parametrize("name", COMMANDS)
-class TestSource:
-    """One for all commands: what a crawl would use."""
-
-    def test_fresh_copy_is_used(self, name: str, tmp_path: Path, site: Site) -> None:
-        done = rep(*COMMANDS[name], settings=kept(tmp_path, 180))
-        assert site.count == 0
-        assert "from the store, 3 min old" in done.out + done.err
-
-    def test_refresh_fetches(self, name: str, tmp_path: Path, site: Site) -> None:
-        done = rep(*COMMANDS[name], "--refresh", settings=kept(tmp_path, 180))
-        assert site.count == 1
-        assert "fetched now" in done.out + done.err
-        assert "not asked" not in done.out
-
-    def test_old_copy_is_fetched_again(self, name: str, tmp_path: Path, site: Site) -> None:
-        done = rep(*COMMANDS[name], settings=kept(tmp_path, 90_000))
-        assert site.count == 1
-        assert "fetched now" in done.out + done.err
-
-    def test_file_is_fetched_without_a_store(self, name: str, site: Site) -> None:
-        done = rep(*COMMANDS[name], settings={"REP_STORE": "memory"})
-        assert site.count == 1
-        assert "fetched now" in done.out + done.err
+@pytest.mark.parametrize(
+    "case",
+    [
+        (180, [], "from the store, 3 min old"),
+        (180, ["--refresh"], "fetched now"),
+        (90_000, [], "fetched now"),
+        (None, [], "fetched now"),
+    ],
+)
+def test_commands_use_what_a_crawl_would_use(
+    name: str, case: tuple[float | None, list[str], str], tmp_path: Path, site: Site
+) -> None:
+    age_seconds, options, words = case
+    memory = {"REP_STORE": "memory"}
+    settings = memory if age_seconds is None else kept(tmp_path, age_seconds)
+    done = rep(*COMMANDS[name], *options, settings=settings)
+    assert site.count == (words == "fetched now")
+    assert words in done.out + done.err
 
 
 class TestCheck:

@@ -202,11 +202,6 @@ class TestByStore:
         assert (done.status, done.out) == (2, "")
         assert f"{parser} cannot read the file of https://example.com" in done.err
 
-    def test_cached_needs_a_store(self) -> None:
-        done = rep("check", "--cached", "https://h/", settings={"REP_STORE": "memory"})
-        assert done.status == 2
-        assert "keeps answers for one crawl only" in done.err
-
 
 def test_byte_order_mark_is_dropped(robots: Path) -> None:
     """Editors of Windows write it."""

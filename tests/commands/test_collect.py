@@ -18,7 +18,7 @@ from scrapy_rep.commands.collect import ListForm, Progress, origins_of
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.survey.captures import Capture
 from scrapy_rep.survey.inputs.tasks import tasks_of
-from tests.commands.calling import LOOPS, rep, rep_process
+from tests.commands.calling import LOOPS, rep_process
 from tests.crawling import ONE_LOOP_IN_CI
 from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site, free_port
@@ -223,6 +223,13 @@ def _counted(folder: Path) -> int:
     return int(found["done"]) + len(found["beyond"])
 
 
+def _wait_for(call: Scrapy, site: Site, count: int) -> None:
+    """Wait until a site has got a number of requests."""
+    while len(site.requests()) < count:
+        assert call.process.poll() is None, call.end().stderr
+        time.sleep(0.05)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.long
@@ -235,11 +242,8 @@ def test_stopped_run_resumes_without_repeats(loop: str, tmp_path: Path) -> None:
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
         arguments += [*LOOPS[loop], *_store(tmp_path)]
         for number in (signal.SIGINT, signal.SIGTERM):
-            before = len(site.requests())
             call = Scrapy(*arguments)
-            while len(site.requests()) < before + 120:
-                assert call.process.poll() is None, call.end().stderr
-                time.sleep(0.05)
+            _wait_for(call, site, len(site.requests()) + 120)
             call.process.send_signal(number)
             stopped = call.end(60)
             assert stopped.returncode == 130, stopped.stderr
@@ -268,9 +272,8 @@ def test_third_signal_ends_at_once(loop: str, tmp_path: Path) -> None:
         (tmp_path / "list.txt").write_text(f"{quick.url()}\n{site.url()}")
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), *LOOPS[loop]]
         call = Scrapy(*arguments, *_store(tmp_path), "-s", "REP_FETCH_TIMEOUT_SECONDS=60")
-        while not (site.requests() and quick.requests()):
-            assert call.process.poll() is None, call.end().stderr
-            time.sleep(0.05)
+        for one in (quick, site):
+            _wait_for(call, one, 1)
         for _ in range(3):
             time.sleep(1)
             assert call.process.poll() is None, call.end().stderr
@@ -289,9 +292,7 @@ def test_killed_run_repeats_only_open_fetches(tmp_path: Path) -> None:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
         call = Scrapy(*arguments, *_store(tmp_path))
-        while len(site.requests()) < 100:
-            assert call.process.poll() is None, call.end().stderr
-            time.sleep(0.05)
+        _wait_for(call, site, 100)
         call.process.kill()
         call.end()
         done = rep_process(*arguments, *_store(tmp_path))
@@ -299,20 +300,3 @@ def test_killed_run_repeats_only_open_fetches(tmp_path: Path) -> None:
         asked = [seen.headers["host"] for seen in site.requests()]
     assert len({*asked}) == 300
     assert len(asked) <= 300 + 8
-
-
-@pytest.mark.parametrize(
-    ("arguments", "settings", "words"),
-    [
-        (["list", "--at-once", "0"], {}, "--at-once has to be 1 or more"),
-        (["list"], {"REP_STORE": "memory"}, "set REP_STORE_PATH"),
-        (["nowhere"], {"REP_STORE_PATH": "{folder}/s.sqlite"}, "No such file"),
-    ],
-)
-def test_wrong_usage(
-    arguments: list[str], settings: dict[str, str], words: str, tmp_path: Path
-) -> None:
-    filled = {name: value.format(folder=tmp_path) for name, value in settings.items()}
-    done = rep("collect", *arguments, settings=filled)
-    assert done.status == 2
-    assert words in done.err

@@ -8,7 +8,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -27,6 +27,7 @@ from tests.servers.handle import Answer, Site, free_port
 
 A, B, C, D, E, F = (f"http://{name}.example" for name in "abcdef")
 _QUICK = ("--every", "0")
+Look = Callable[..., Done]
 
 
 @pytest.fixture
@@ -60,11 +61,16 @@ def settings(redis_server: RedisServer) -> dict[str, Any]:
     return {"REP_REDIS_URL": redis_server.url, "SCHEDULER_QUEUE_KEY": "test"}
 
 
-def shown(*arguments: object, settings: dict[str, Any], **fields: Any) -> Done:
+def shown(*arguments: object, **fields: Any) -> Done:
     """A call, in a thread: pytest-twisted has an event loop in this one."""
     with ThreadPoolExecutor(1) as thread:
-        call = lambda: rep("fleet", *arguments, settings=settings, **fields)  # noqa: E731
-        return thread.submit(call).result()
+        return thread.submit(lambda: rep("fleet", *arguments, **fields)).result()
+
+
+@pytest.fixture
+def look(settings: dict[str, Any]) -> Look:
+    """A call of ``scrapy rep fleet --spider x``, without a wait."""
+    return lambda *arguments: shown(*arguments, "--spider", "x", *_QUICK, settings=settings)
 
 
 def facts(done: Done) -> dict[str, str]:
@@ -75,8 +81,8 @@ def facts(done: Done) -> dict[str, str]:
 
 @needs_redis
 class TestOneCrawl:
-    def test_text_has_all_counts(self, fleet: Fleet, settings: dict[str, Any]) -> None:
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+    def test_text_has_all_counts(self, fleet: Fleet, look: Look) -> None:
+        done = look()
         assert (done.status, done.err) == (0, "")
         assert facts(done) == {
             "queued": "13",
@@ -100,8 +106,8 @@ class TestOneCrawl:
         ] or [row[0] for row in rows] == ["box2:18:cdef", "box1:17:abcd"]
         assert sum(line.endswith("starting") for line in done.out.splitlines()) == 1
 
-    def test_json_has_all_counts(self, fleet: Fleet, settings: dict[str, Any]) -> None:
-        done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
+    def test_json_has_all_counts(self, fleet: Fleet, look: Look) -> None:
+        done = look("--json")
         (row,) = done.rows
         assert row["crawl"] == "x"
         assert row["prefix"] == PREFIX
@@ -132,24 +138,20 @@ class TestOneCrawl:
         assert 0 < first["lease_seconds"] <= 10
         assert abs(row["at"] - time.time()) < 10
 
-    def test_origin_waits_while_a_worker_reads_its_file(
-        self, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
+    def test_origin_waits_while_a_worker_reads_its_file(self, fleet: Fleet, look: Look) -> None:
         fleet.worker("box2:18:cdef").talk(lanes=1)  # a worker that joins again under its name
         asker = fleet.worker("box3:1:0")
         asker.talk(lanes=1)
-        done = shown("--spider", "x", "--json", *_QUICK, settings=settings)
+        done = look("--json")
         counts = json.loads(done.out)["counts"]
         assert (counts["unchecked"], counts["waiting"]) == (0, 3)
-        assert (
-            "a worker is reading its robots.txt" in shown(A, "--spider", "x", settings=settings).out
-        )
+        assert "a worker is reading its robots.txt" in look(A).out
 
-    def test_due_later_shows_the_first_time(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_due_later_shows_the_first_time(self, fleet: Fleet, look: Look) -> None:
         worker = fleet.worker("box3:1:0")
         worker.settle(A, delay_seconds=50.0, visited_at=fleet.now)
         worker.talk()
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert facts(done)["due later"] == "1"
         assert re.search(r"due later +1  the first in (4\d\.\d|50\.0) s$", done.out, re.MULTILINE)
 
@@ -163,9 +165,9 @@ class TestOneCrawl:
             row = json.loads(looking.result().out)
         assert 1000 / 5 < row["pages_per_second"] < 1000 / 0.9
 
-    def test_late_workers_are_shown(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_late_workers_are_shown(self, fleet: Fleet, look: Look) -> None:
         fleet.client.zadd(fleet.key("w"), {"box2:18:cdef": 1000 * (time.time() - 5)})
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert re.search(r"workers +1  1 other not heard from: to be taken over", done.out)
         assert re.search(r"^box2:18:cdef +over ", done.out, re.MULTILINE)
         fleet.client.zadd(fleet.key("w"), {"box1:17:abcd": 1000 * (time.time() - 9)})
@@ -173,12 +175,12 @@ class TestOneCrawl:
         fleet.worker("box3:1:0").sent()
         fleet.client.sadd(fleet.key("dying"), "box1:17:abcd")
         fleet.client.zrem(fleet.key("w"), "box1:17:abcd")
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert re.search(r"^box1:17:abcd +taken over +2 ", done.out, re.MULTILINE)
 
-    def test_missing_workers_are_noted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_missing_workers_are_noted(self, fleet: Fleet, look: Look) -> None:
         fleet.client.delete(fleet.key("w"))
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert re.search(r"workers +0  no worker is running; queued requests are kept", done.out)
 
 
@@ -201,10 +203,10 @@ class TestDeadLetters:
             fleet.client.rpush(fleet.key("dead"), msgpack.packb(row, use_bin_type=False))
         fleet.client.rpush(fleet.key("dead"), b"\x00", b"no msgpack", msgpack.packb([1, 2, 3, 4]))
 
-    def test_dead_shows_letters(self, dead: None, fleet: Fleet, settings: dict[str, Any]) -> None:
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+    def test_dead_shows_letters(self, dead: None, fleet: Fleet, look: Look) -> None:
+        done = look()
         assert re.search(r"dead letters +7  --dead shows them$", done.out, re.MULTILINE)
-        done = shown("--spider", "x", "--dead", "100", *_QUICK, settings=settings)
+        done = look("--dead", "100")
         assert done.status == 0
         assert "\x1b" not in done.out
         told = done.out.partition("dead letters, the newest first\n")[2].splitlines()
@@ -216,7 +218,7 @@ class TestDeadLetters:
         assert told[-4:-2] == ["2 minutes ago: http://a.example", "  delivered 1 times\\x1b"]
 
     def test_requeue_puts_letters_behind_all_requests(
-        self, dead: None, fleet: Fleet, settings: dict[str, Any]
+        self, dead: None, fleet: Fleet, look: Look
     ) -> None:
         """Letters that are not whole requests stay."""
         worker = fleet.worker("box3:1:0")
@@ -227,17 +229,17 @@ class TestDeadLetters:
         for held in got:
             worker.ledger.set_aside(held, "no method of that name")
         worker.talk()
-        done = shown("requeue", "--spider", "x", settings=settings)
+        done = look("requeue")
         assert (done.status, done.err) == (0, "")
         assert done.out == (
             f"x: {len(got)} dead letters put back; 7 are no whole requests and stay\n"
         )
-        assert "to be tried last" in shown(B, "--spider", "x", settings=settings).out
+        assert "to be tried last" in look(B).out
         again = drained(worker)
         assert {held.payload for held in again} >= {held.payload for held in got} >= {b"bad"}
         assert fleet.client.llen(fleet.key("dead")) == 7
 
-    def test_requeue_works_after_the_crawl(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_requeue_works_after_the_crawl(self, fleet: Fleet, look: Look) -> None:
         one = fleet.worker("box3:1:0")
         (held,) = one.talk(1)
         fleet.client.zrem(fleet.key("w"), "box1:17:abcd", "box2:18:cdef")  # they would try, too
@@ -245,9 +247,9 @@ class TestDeadLetters:
         one.talk()
         others = fleet.all_keys() - {"dead"}
         fleet.client.delete(*map(fleet.key, others))  # only the letters are left
-        done = shown("requeue", "--spider", "x", "--json", settings=settings)
+        done = look("requeue", "--json")
         assert done.rows == [{"crawl": "x", "requeued": 1, "kept": 0}]
-        assert facts(shown("--spider", "x", *_QUICK, settings=settings))["queued"] == "1"
+        assert facts(look())["queued"] == "1"
         two = fleet.worker("two")
         fleet.now = time.time()
         two.talk(lanes=9)
@@ -255,28 +257,24 @@ class TestDeadLetters:
             two.settle(lane)
         assert [one.payload for one in drained(two)] == [held.payload]
 
-    def test_only_letters_needs_an_idle_crawl(
-        self, dead: None, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
-        done = shown("requeue", "--only-letters", "--spider", "x", settings=settings)
+    def test_only_letters_needs_an_idle_crawl(self, dead: None, fleet: Fleet, look: Look) -> None:
+        done = look("requeue", "--only-letters")
         assert (done.status, done.out) == (2, "")
         assert "x has workers or waiting requests" in done.err
         assert fleet.client.llen(fleet.key("dead")) == 7
-        done = shown("--only-letters", "--spider", "x", settings=settings)
+        done = look("--only-letters")
         assert (done.status, "belongs to requeue" in done.err) == (2, True)
 
-    def test_orders_refuse_another_release(
-        self, dead: None, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
+    def test_orders_refuse_another_release(self, dead: None, fleet: Fleet, look: Look) -> None:
         fleet.client.hset(fleet.key("t"), "version", "0")
-        done = shown("requeue", "--spider", "x", settings=settings)
+        done = look("requeue")
         assert (done.status, done.out) == (2, "")
         assert "belongs to another release of scrapy-rep" in done.err
-        assert shown("requeue", B, "--spider", "x", settings=settings).status == 2
+        assert look("requeue", B).status == 2
 
-    def test_full_redis_is_noted(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_full_redis_is_noted(self, fleet: Fleet, look: Look) -> None:
         fleet.client.hset(fleet.key("t"), "full", round(1000 * time.time()))
-        assert "Redis has no memory left" in shown("--spider", "x", *_QUICK, settings=settings).out
+        assert "Redis has no memory left" in look().out
 
 
 @needs_redis
@@ -293,40 +291,36 @@ class TestOrigins:
         ],
     )
     def test_origin_shows_its_state(
-        self, fleet: Fleet, settings: dict[str, Any], origin: str, place: str, words: str
+        self, fleet: Fleet, look: Look, origin: str, place: str, words: str
     ) -> None:
-        done = shown(f"{origin}/some/page", "--spider", "x", settings=settings)
+        done = look(f"{origin}/some/page")
         assert (done.status, done.err) == (0, "")
         assert done.out.startswith(f"{origin} in x\n")
         assert words in done.out
-        row = json.loads(shown(origin, "--spider", "x", "--json", settings=settings).out)
+        row = json.loads(look(origin, "--json").out)
         assert (row["crawl"], row["origin"], row["state"]) == ("x", origin, place)
         assert row["queued"] == {A: 1, B: 2, C: 2, D: 3, E: 3, F: 2}[origin]
 
-    def test_resting_origin_shows_its_next_try(
-        self, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
+    def test_resting_origin_shows_its_next_try(self, fleet: Fleet, look: Look) -> None:
         one = fleet.worker("box3:19:abcd")
         one.settle(D, wait_until=fleet.now + 270, reason="resting")
         one.talk()
-        words = shown(D, "--spider", "x", settings=settings).out
+        words = look(D).out
         assert "it answered 429 or 503" in words
         assert "one request goes first in 4 minutes" in words
 
-    def test_closed_origin_names_delay_and_worker(
-        self, fleet: Fleet, settings: dict[str, Any]
-    ) -> None:
-        row = json.loads(shown(C, "--spider", "x", "--json", settings=settings).out)
+    def test_closed_origin_names_delay_and_worker(self, fleet: Fleet, look: Look) -> None:
+        row = json.loads(look(C, "--json").out)
         assert (row["delay_seconds"], row["worker"]) == (30.0, "box1:17:abcd")
         assert row["closed_by"] in map(str, range(1, 4))
         assert row["known_until"] > time.time() + 60
 
-    def test_origin_shows_priorities(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_origin_shows_priorities(self, fleet: Fleet, look: Look) -> None:
         worker = fleet.worker("box3:1:0")
         worker.push("p", "q", lane=B, priority=7)
         worker.push("r", lane=B, priority=-2)
         worker.talk()
-        done = shown(B, "--spider", "x", settings=settings)
+        done = look(B)
         queued = re.search(r"queued +(.*\n(?: {14}.*\n)*)", done.out)
         assert queued
         assert [line.strip() for line in queued[1].splitlines()] == [
@@ -336,8 +330,8 @@ class TestOrigins:
             "1 of priority -2",
         ]
 
-    def test_unknown_origin_is_named(self, fleet: Fleet, settings: dict[str, Any]) -> None:
-        done = shown(B, "other.example", "--spider", "x", settings=settings)
+    def test_unknown_origin_is_named(self, fleet: Fleet, look: Look) -> None:
+        done = look(B, "other.example")
         assert done.status == 1
         assert done.out.startswith(f"{B} in x\n")
         assert done.err == "nothing is queued or known for https://other.example\n"
@@ -347,7 +341,7 @@ class TestOrigins:
 class TestHostile:
     """Values from other software that writes to Redis."""
 
-    def test_invalid_values_are_survived(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_invalid_values_are_survived(self, fleet: Fleet, look: Look) -> None:
         client, key = fleet.client, fleet.key
         client.hset(key("lines"), "x", b"\xc1")
         client.hset(key("lines"), "y", b"")
@@ -357,19 +351,19 @@ class TestHostile:
         client.set(key("epoch"), b"\x1b[31m")
         client.zadd(key("w"), {b"\x1b]0;title\x07" + b"\xff" * 300: 1e300, b"": -1e300})
         client.hset(key("m:box1:17:abcd"), mapping={"since": "nan", "done": "x", "host": "\x1b"})
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert (done.status, done.err) == (0, "")
         assert "\x1b" not in done.out
         assert (facts(done)["queued"], facts(done)["done"]) == ("0", "0")
         assert max(map(width_of, done.out.splitlines())) <= 80
-        assert json.loads(shown("--spider", "x", "--json", *_QUICK, settings=settings).out)
-        done = shown(A, "--spider", "x", settings=settings)
+        assert json.loads(look("--json").out)
+        done = look(A)
         assert (done.status, "written by other software" in done.out) == (0, True)
 
-    def test_key_of_another_type_is_an_error(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_key_of_another_type_is_an_error(self, fleet: Fleet, look: Look) -> None:
         fleet.client.delete(fleet.key("lines"))
         fleet.client.set(fleet.key("lines"), "x")
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert (done.status, done.out) == (2, "")
         assert "WRONGTYPE" in done.err
         assert done.err.count("\n") == 1
@@ -405,12 +399,12 @@ class TestCost:
         keys = sorted(fleet.client.keys("*"))
         return {key: (fleet.client.dump(key), fleet.client.ttl(key)) for key in keys}
 
-    def test_many_workers_are_cut(self, fleet: Fleet, settings: dict[str, Any]) -> None:
+    def test_many_workers_are_cut(self, fleet: Fleet, look: Look) -> None:
         soon = 1000 * (time.time() + 60)
         fleet.client.zadd(fleet.key("w"), {f"w{number}": soon for number in range(1500)})
-        done = shown("--spider", "x", *_QUICK, settings=settings)
+        done = look()
         assert done.out.splitlines()[-1] == "... and 1,482 more"
-        row = json.loads(shown("--spider", "x", "--json", *_QUICK, settings=settings).out)
+        row = json.loads(look("--json").out)
         assert (row["counts"]["workers"], len(row["workers"])) == (1502, 1000)
 
 
@@ -435,14 +429,6 @@ class TestMissingRedis:
             assert (done.status, done.out) == (3, "")
             assert "no reply in" in done.err
 
-    def test_missing_address_is_explained(self) -> None:
-        done = rep("fleet", "--spider", "x")
-        assert (done.status, done.out) == (2, "")
-        assert (
-            "REP_REDIS_URL is not set, so no crawl is in Redis; set it, for example with"
-            in done.err
-        )
-
     @needs_redis
     def test_missing_crawl_is_named(self, redis_server: RedisServer) -> None:
         done = shown("--spider", "x\x1b", settings={"REP_REDIS_URL": redis_server.url})
@@ -450,31 +436,6 @@ class TestMissingRedis:
         assert re.fullmatch(r"Redis at 127\.0\.0\.1:\d+/0 has no crawl of x\\x1b\n", done.err), (
             done.err
         )
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["--every", "-1"], "--every -1: give 0 to 3600"),
-        (["--every", "nan"], "give 0 to 3600"),
-        (["--every", "0", "--watch"], "give 0.1 to 3600"),
-        (["--dead", "-1"], "--dead -1: give a number up to 10000"),
-        (["--dead", "x"], "invalid int value"),
-        (["a b", "--spider", "x"], "names no origin"),
-        ([], "run this in the folder of a project, or use --spider"),
-    ],
-)
-def test_wrong_usage(arguments: list[str], words: str) -> None:
-    done = rep("fleet", *arguments, settings={"REP_REDIS_URL": "redis://127.0.0.1:1/0"})
-    assert (done.status, done.out) == (2, "")
-    assert words in done.err
-
-
-def test_wrong_queue_key_is_named() -> None:
-    settings = {"REP_REDIS_URL": "redis://h", "SCHEDULER_QUEUE_KEY": "%(crawl)s"}
-    done = rep("fleet", "--spider", "x", settings=settings)
-    assert done.status == 2
-    assert "SCHEDULER_QUEUE_KEY = '%(crawl)s' cannot be used" in done.err
 
 
 _PROJECT = """

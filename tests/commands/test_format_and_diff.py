@@ -74,11 +74,6 @@ class TestFormat:
         assert rep("format", robots, "--mode", mode, "--write").status == 0
         assert robots.read_bytes() == b"User-agent: *\nAllow: /\nDisallow: /\n"
 
-    def test_contradicting_rules_both_stay(self, robots: Path) -> None:
-        robots.write_bytes(b"user-agent: *\nAllow: /\nDisallow: /\n")
-        assert rep("format", robots, "--write").status == 0
-        assert robots.read_bytes() == b"User-agent: *\nAllow: /\nDisallow: /\n"
-
     def test_sitemaps_become_absolute(self) -> None:
         done = rep("format", "-", "--uri", "https://h/robots.txt", stdin=b"Sitemap: /s\n")
         assert done.out == "Sitemap: https://h/s\n"
@@ -127,11 +122,6 @@ class TestSeveral:
         assert done.status == 2
         assert done.out.count("would be rewritten") == 2
         assert "No such file" in done.err
-
-    def test_several_files_need_an_option(self, files: list[Path]) -> None:
-        done = rep("format", *files)
-        assert (done.status, done.out) == (2, "")
-        assert "give --write, --check or --diff" in done.err
 
 
 def compared(folder: Path, old: str, new: str, *options: str) -> Done:

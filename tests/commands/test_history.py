@@ -212,8 +212,3 @@ class TestWatch:
         settings = {"REP_STORE_PATH": str(tmp_path / "store.sqlite"), "REP_STORE_VERSIONS": 5}
         done = rep("cache", "log", site.url(), settings=settings)
         assert done.out.count(" 200 ") == 2
-
-    def test_watch_needs_a_store(self) -> None:
-        done = rep("watch", "http://h/", settings={"REP_STORE": "memory"})
-        assert (done.status, done.out) == (2, "")
-        assert "keeps answers for one crawl only" in done.err

@@ -164,12 +164,6 @@ def test_paths_are_relative_to_the_current_folder(here: Path, form: str) -> None
     assert rep("lint", "-", "--output-format", form, stdin=BAD).out == by_path
 
 
-@pytest.mark.parametrize("form", ["sarif", "github", "gitlab", "junit"])
-def test_statistics_are_only_text_or_json(form: str) -> None:
-    done = rep("lint", "-", "--statistics", "--output-format", form, stdin=BAD)
-    assert (done.status, done.out) == (2, "")
-
-
 class TestEndlessInput:
     """At most 16 MiB of a file are read, and one line more than a list may have."""
 

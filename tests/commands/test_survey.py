@@ -111,6 +111,8 @@ class TestFiles:
             assert found[part] == expected[part]
         assert rep("survey", "merge", *reversed(names), "-o", tmp_path / "m.json").status == 0
         assert json.loads((tmp_path / "m.json").read_text())["sums"] == expected["sums"]
+        done = rep("survey", "merge", *names, "-o", tmp_path / "none" / "m.json")
+        assert (done.status, "No such file" in done.err) == (2, True)
 
     def test_diff_shows_clear_changes(self, tmp_path: Path) -> None:
         names = []
@@ -278,32 +280,6 @@ def _workers_at_work(process: subprocess.Popen[bytes]) -> list[int]:
 def _cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["nowhere"], "nowhere: No such file"),
-        (["{folder}", "-o", "x.txt"], "must end with .json or .html"),
-        (["{folder}", "--jobs", "0"], "give 1 or more"),
-        (["{folder}", "--agents", "a b"], "neither a crawler's name nor a purpose"),
-        (["{folder}", "--strata", "nowhere"], "nowhere"),
-        (["{folder}", "-o", "/nowhere/x.json"], "No such file"),
-        (["merge"], "merge needs"),
-        (["merge", "nowhere"], "No such file"),
-        (["merge", "{robots}"], "survey INPUT -o"),
-        (["merge", "{folder}", "--lint"], "--lint cannot be combined with merge"),
-        (["diff", "one"], "needs two surveys"),
-        (["{robots}"], "not a folder"),
-    ],
-)
-def test_wrong_usage(arguments: list[str], words: str, folder: Path, tmp_path: Path) -> None:
-    robots = tmp_path / "robots.txt"
-    robots.write_bytes(b"User-agent: *\n")
-    filled = [text.format(folder=folder, robots=robots) for text in arguments]
-    done = rep("survey", *filled)
-    assert done.status == 2
-    assert words in done.err
 
 
 def test_too_many_strata(folder: Path, tmp_path: Path) -> None:

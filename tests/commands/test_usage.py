@@ -8,6 +8,9 @@ import pytest
 
 from tests.commands.calling import rep
 
+_FORMATS = ("sarif", "github", "gitlab", "junit")
+_WRONG_KEY = "-s REP_REDIS_URL=redis://h -s 'SCHEDULER_QUEUE_KEY=%(crawl)s'"
+
 
 @pytest.mark.parametrize(
     ("call", "words"),
@@ -93,6 +96,40 @@ from tests.commands.calling import rep
         ("cache list --user-agent", "expected one argument"),
         ("cache burn", "invalid choice: 'burn'"),
         ("cache list 'a b'", "names no origin"),
+        ("cache list -s REP_POLICY=rfc", "REP_POLICY = 'rfc': must be one of"),
+        ("check /a --robots - -s 'ROBOTSTXT_USER_AGENT=a b'", "'a b' is not a product token"),
+        ("check --cached http://h/ -s REP_STORE=memory", "keeps answers for one crawl only"),
+        ("watch http://h/ -s REP_STORE=memory", "keeps answers for one crawl only"),
+        ("format a b", "give --write, --check or --diff"),
+        ("agents pyproject.toml --write", "--write needs --disallow or --allow"),
+        ("agents pyproject.toml /a --disallow GPTBot", "which take no URLs or assertions"),
+        ("agents - --disallow GPTBot --assert-allowed search", "no URLs or assertions"),
+        ("agents - --disallow GPTBot --allow training", "cannot be both"),
+        ("agents - --disallow nothing", "give one of ads, ai-search"),
+        *((f"lint - --statistics --output-format {name}", name) for name in _FORMATS),
+        ("collect list --at-once 0", "--at-once has to be 1 or more"),
+        ("collect list -s REP_STORE=memory", "set REP_STORE_PATH"),
+        ("collect nowhere -s REP_STORE_PATH=none.sqlite", "nowhere: No such file"),
+        ("survey nowhere", "nowhere: No such file"),
+        ("survey pyproject.toml", "not a folder"),
+        ("survey docs -o x.txt", "must end with .json or .html"),
+        ("survey docs --jobs 0", "give 1 or more"),
+        ("survey docs --agents 'a b'", "neither a crawler's name nor a purpose"),
+        ("survey docs --strata nowhere", "nowhere: No such file"),
+        ("survey merge", "merge needs"),
+        ("survey merge nowhere", "No such file"),
+        ("survey merge pyproject.toml", "survey INPUT -o"),
+        ("survey merge docs --lint", "--lint cannot be combined with merge"),
+        ("survey diff one", "needs two surveys"),
+        ("fleet --every -1", "--every -1: give 0 to 3600"),
+        ("fleet --every nan", "give 0 to 3600"),
+        ("fleet --every 0 --watch", "give 0.1 to 3600"),
+        ("fleet --dead -1", "--dead -1: give a number up to 10000"),
+        ("fleet --dead x", "invalid int value"),
+        ("fleet 'a b' --spider x", "names no origin"),
+        ("fleet", "run this in the folder of a project, or use --spider"),
+        ("fleet --spider x", "REP_REDIS_URL is not set, so no crawl is in Redis; set it"),
+        (f"fleet --spider x {_WRONG_KEY}", "SCHEDULER_QUEUE_KEY = '%(crawl)s' cannot be used"),
     ],
 )
 def test_wrong_usage_is_explained(call: str, words: str) -> None:
