@@ -1,12 +1,11 @@
 """The cost of an audit trail: CPU per decision, its size, and the time to verify and replay it.
 
-    python benchmarks/audit.py [cost] [encode] [size] [--large]
+    python benchmarks/audit.py [cost] [size] [--large]
     python benchmarks/audit.py size --decisions 1000000
 
 *cost* is the CPU time of a warm request in the middleware without a trail, with a trail, and with
 allowed decisions only counted, and the time to write a policy. The variants alternate, and figures
-are minima. *encode* compares the way a decision is encoded with the encoders of the standard
-library. *size* writes decisions on URLs of many origins, a third of them dropped, as in a broad
+are minima. *size* writes decisions on URLs of many origins, a third of them dropped, as in a broad
 crawl. It prints octets (packed, for a decision, and unpacked), CPU seconds to write, verify, replay
 and report, and the peak memory of the process. `--large` adds 10 million decisions.
 """
@@ -14,13 +13,12 @@ and report, and the peak memory of the process. `--large` adds 10 million decisi
 from __future__ import annotations
 
 import gc
-import json
 import resource
 import sys
 import tempfile
 import time
 from argparse import ArgumentParser
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from itertools import pairwise
 from pathlib import Path
@@ -39,7 +37,6 @@ from scrapy_rep.decisions.replay import Replayer
 from scrapy_rep.decisions.report.report_page import write_report
 from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.policy import Policy
-from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Meaning
@@ -147,41 +144,6 @@ def cost() -> None:
         print(f"{side:24} {microseconds:6.2f} us a policy")
 
 
-def encode() -> None:
-    """Compare ways to encode a decision."""
-    why = records.reasons(True, "RULE", 12, "Allow: /articles", "*")
-    url = "https://www.example.com/articles/17/a-title-of-some-words?page=2"
-    held = {
-        "t": "decision",
-        "n": 17,
-        "at": 1.8e9,
-        "url": url,
-        "p": 3,
-        "allowed": True,
-        "reason": "RULE",
-        "line": 12,
-        "rule": "Allow: /articles",
-        "group": "*",
-        "by": "request",
-        "outcome": "passed",
-    }
-    sides: dict[str, Callable[[], object]] = {
-        "json.dumps": lambda: json.dumps(held),
-        "one encoder": lambda: records.line(held),
-        "put together": lambda: records.decision(17, 1.8e9, url, 3, why, "request", "passed", {}),
-    }
-    best = dict.fromkeys(sides, float("inf"))
-    for _ in range(_ROUNDS):
-        for side, make in sides.items():
-            began = time.process_time()
-            for _ in range(20_000):
-                make()
-            best[side] = min(best[side], (time.process_time() - began) / 20_000 * 1e6)
-    for side, microseconds in best.items():
-        ratio = microseconds / best["json.dumps"]
-        print(f"{side:24} {microseconds:6.2f} us a record, {ratio:.2f} of json.dumps")
-
-
 def size(counts: Sequence[int]) -> None:
     """Measure octets, and seconds to write, verify, replay and report."""
     print(
@@ -225,14 +187,12 @@ def _most_memory() -> float:
 def main() -> None:
     """Measure and print."""
     parser = ArgumentParser(description=__doc__.partition("\n")[0])
-    parser.add_argument("what", nargs="*", default=["cost", "encode", "size"])
+    parser.add_argument("what", nargs="*", default=["cost", "size"])
     parser.add_argument("--large", action="store_true")
     parser.add_argument("--decisions", type=int, nargs="*", default=[1_000, 100_000])
     options = parser.parse_args()
     if "cost" in options.what:
         cost()
-    if "encode" in options.what:
-        encode()
     if "size" in options.what:
         size([*options.decisions, *([10_000_000] if options.large else [])])
 

@@ -15,6 +15,7 @@ import secrets
 import time
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
+from dataclasses import dataclass
 from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
@@ -55,7 +56,6 @@ logger = logging.getLogger(__name__)
 
 _PREVIOUS = "rep-audit-run"  # a file in JOBDIR: the name of the last run
 _KEY = "key"
-_TAILS_KEPT = 256  # encoded reasons per policy
 _WRITTEN_KEPT = 1 << 16  # digests of bodies; a forgotten body is written again
 _PENDING_OCTETS = 1 << 24  # bodies that could not be written yet
 SEGMENT_OCTETS = 64 * 1024 * 1024  # compressed in seconds, and small enough for an editor
@@ -64,18 +64,14 @@ _SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
 _STEP_SECONDS = 0.1  # smaller steps of the wall clock are not recorded
 
 
+@dataclass(slots=True)
 class _Kept:
-    """The trail's data for a policy: its number, its times, its segment, and encoded reasons."""
+    """The trail's data for a policy: its number, its times and its segment."""
 
-    __slots__ = ("at", "off_seconds", "p", "segment", "tails")
-
-    def __init__(self, p: int, at: float, off_seconds: float) -> None:
-        self.p = p
-        self.at = at
-        self.off_seconds = off_seconds  # of the wall clock, by which the policy tells its times
-        self.segment = 0
-        # By the id of the verdict, which equal decisions share; the reference keeps the id valid.
-        self.tails: dict[int, tuple[Verdict, str]] = {}
+    p: int
+    at: float
+    off_seconds: float  # of the wall clock, by which the policy tells its times
+    segment: int = 0
 
 
 class Trail:
@@ -205,19 +201,26 @@ class Trail:
             self._writer.lose(self._n, kind, at)
             return
         before = "" if policy is None else self._policy_lines(policy, segment)
-        p, why = _why(policy, verdict)
-        rest: dict[str, Any] = {}
-        if tokens and tokens != self._identity.tokens:
-            rest["tokens"] = tokens
-        if verdict.why:
-            rest["why"] = verdict.why
-        if waited_seconds:
-            rest["waited_seconds"] = rounded(waited_seconds)
         shown = self._url(url)
-        if self._is_redacted and shown != bare(url):
-            rest["redacted"] = True
-        text = records.decision(self._n, at, shown, p, why, by, outcome, rest)
-        self._put(before + text, at, self._n, kind, policy)
+        record = {
+            "t": records.DECISION,
+            "n": self._n,
+            "at": rounded(at),
+            "url": shown,
+            "p": None if policy is None else policy.audit.p,
+            "allowed": verdict.allowed,
+            "reason": verdict.reason.name,
+            "line": verdict.line or None,
+            "rule": None if verdict.rule is None else str(verdict.rule),
+            "group": verdict.product_token or None,
+            "by": by,
+            "outcome": outcome,
+            "tokens": tokens if tokens not in ((), self._identity.tokens) else None,
+            "why": verdict.why or None,
+            "waited_seconds": rounded(waited_seconds) or None,
+            "redacted": True if self._is_redacted and shown != bare(url) else None,
+        }
+        self._put(before + line(record), at, self._n, kind, policy)
 
     def exempted(self, url: str, why: str, by: str) -> None:
         """Write an exemption: without these, a trail would prove nothing."""
@@ -461,26 +464,6 @@ class Trail:
             error,
             extra=self._journal.extra,
         )
-
-
-def _why(policy: Policy | None, verdict: Verdict) -> tuple[int | None, str]:
-    """The number of a policy, and the encoded reason; most decisions find it in a cache."""
-    if policy is None or policy.audit is None:
-        return None, _reasons(verdict)
-    kept: _Kept = policy.audit
-    found = kept.tails.get(id(verdict))
-    if found is None:
-        if len(kept.tails) >= _TAILS_KEPT:
-            kept.tails.clear()
-        found = kept.tails[id(verdict)] = verdict, _reasons(verdict)
-    return kept.p, found[1]
-
-
-def _reasons(verdict: Verdict) -> str:
-    rule = "" if verdict.rule is None else str(verdict.rule)
-    return records.reasons(
-        verdict.allowed, verdict.reason.name, verdict.line, rule, verdict.product_token
-    )
 
 
 def _statement(because: Any) -> dict[str, Any]:

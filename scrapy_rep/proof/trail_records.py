@@ -14,7 +14,6 @@ import hmac
 import json
 from collections.abc import Callable, Mapping
 from enum import Enum
-from json.encoder import encode_basestring_ascii
 from typing import Any
 
 from scrapy_rep.protocol.secrecy import PATH_VALUE, bare
@@ -40,8 +39,6 @@ _SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
 Record = Mapping[str, Any]
 
 _ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
-text: Callable[[str], str] = encode_basestring_ascii
-"""A string as JSON, on one line."""
 
 
 def line(record: Record) -> str:
@@ -76,49 +73,6 @@ def octets_of(record: Record) -> bytes:
     if "text" not in record:
         raise ValueError("a body without octets")
     return str(record["text"]).encode("utf-8")
-
-
-def decision(  # noqa: PLR0917 - in the order of the record; it is built for every request
-    n: int,
-    at: float,
-    url: str,
-    p: int | None,
-    why: str,
-    by: str,
-    outcome: str,
-    rest: Mapping[str, Any],
-) -> str:
-    """A decision record.
-
-    It is written for every request. Encoding a dict would take four times as long
-    (`benchmarks/audit.py`, "encode"), so the line is put together here.
-
-    Args:
-        n: its number.
-        at: the time of the decision.
-        url: the URL judged.
-        p: the number of the policy; None without one.
-        why: the result of `reasons`.
-        by: the occasion.
-        outcome: the outcome.
-        rest: rare fields.
-    """
-    policy = "" if p is None else f'"p":{p},'
-    more = "," + _ENCODER.encode(rest)[1:-1] if rest else ""
-    return (
-        f'{{"t":"decision","n":{n},"at":{at:.3f},"url":{text(url)},{policy}{why}'
-        f',"by":"{by}","outcome":"{outcome}"{more}}}\n'
-    )
-
-
-def reasons(allowed: bool, reason: str, line_number: int, rule: str, group: str) -> str:
-    """The encoded reason, as a part of a decision's line; equal for all decisions of one rule."""
-    held: dict[str, Any] = {"allowed": allowed, "reason": reason}
-    if line_number:
-        held |= {"line": line_number, "rule": rule}
-    if group:
-        held["group"] = group
-    return _ENCODER.encode(held)[1:-1]
 
 
 class Query(Enum):
