@@ -1,4 +1,4 @@
-"""Crawls with a trail, and what is in it."""
+"""Crawls with a trail, and the records in it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def of_kind(run: Run, *kinds: str) -> list[dict[str, Any]]:
 
 
 def fetched(run: Run) -> Counter[str]:
-    """The URIs that the trail tells were requested for robots.txt files."""
+    """The URIs that were requested for robots.txt files, by the trail."""
     told: Counter[str] = Counter()
     seen = set()
     for record in of_kind(run, "policy", "fetch"):
@@ -45,7 +45,7 @@ def fetched(run: Run) -> Counter[str]:
 
 
 def passed(run: Run) -> Counter[str]:
-    """The URLs that the trail tells went on to the site."""
+    """The URLs that were sent to the site, by the trail."""
     return Counter(
         record["url"]
         for record in of_kind(run, "decision", "exempt")

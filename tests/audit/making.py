@@ -1,4 +1,4 @@
-"""Trails without a crawl: the middleware judges requests by files that a test gives."""
+"""Trails without a crawl: the middleware judges requests by files from the test."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ def judged(root: Path, urls: Sequence[str] = (), **settings: Any) -> Judged:
 
 
 def judged_outcomes(urls: Sequence[str], root: Path | None) -> list[str]:
-    """What comes of each request, with a trail or without."""
+    """The outcome of each request, with a trail or without."""
     without: dict[str, Any] = {} if root else {"REP_AUDIT_DIR": ""}
     crawl = judged(root or Path(), **without)
     found = [_outcome(crawl, url) for url in urls]

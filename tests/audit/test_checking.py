@@ -1,4 +1,4 @@
-"""A trail that nobody changed is whole; one changed octet is named."""
+"""An unchanged trail is complete; a change of one octet is found."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def run(tmp_path: Path) -> Run:
 
 @pytest.fixture
 def killed(tmp_path: Path) -> Path:
-    """The only file of a trail that was killed; no mark covers its last lines."""
+    """The only file of a killed trail; no mark covers its last lines."""
     (path,) = judged(tmp_path, URLS[:3]).folder.glob("*.jsonl")
     return path
 
@@ -42,7 +42,7 @@ def again(run: Run) -> TrailCheck:
 
 
 def changed(run: Run, change: Callable[[bytes], bytes]) -> TrailCheck:
-    """The check of a trail whose only segment somebody has changed, packing it again."""
+    """The check of a trail after a change in its only segment."""
     (path,) = run.path.glob("*.jsonl.gz")
     before = gzip.decompress(path.read_bytes())
     after = change(before)
@@ -51,7 +51,7 @@ def changed(run: Run, change: Callable[[bytes], bytes]) -> TrailCheck:
     return again(run)
 
 
-def test_an_untouched_one_is_whole(run: Run) -> None:
+def test_unchanged_trail_is_complete(run: Run) -> None:
     found = check(run)
     assert (found.problems, found.missing, found.unmarked, found.last_n) == ([], [], 0, 7)
     assert dict(found.counts) == {"allowed": 2, "disallowed": 4, "exempt": 1}
@@ -70,14 +70,13 @@ def test_an_untouched_one_is_whole(run: Run) -> None:
         (b'"t":"end"', b'"t":"fin"', "unknown kind of record"),
     ],
 )
-def test_what_was_changed_is_named(run: Run, before: bytes, after: bytes, said: str) -> None:
+def test_change_is_named(run: Run, before: bytes, after: bytes, said: str) -> None:
     found = changed(run, lambda octets: octets.replace(before, after, 1))
     assert any(said in problem for problem in found.problems + found.missing), found.problems
     assert found.problems
 
 
-def test_any_octet(run: Run) -> None:
-    """Wherever it is: a bit flipped at random places."""
+def test_change_of_any_bit_is_found(run: Run) -> None:
     (path,) = run.path.glob("*.jsonl.gz")
     octets = gzip.decompress(path.read_bytes())
     draw = random.Random(7)
@@ -88,13 +87,13 @@ def test_any_octet(run: Run) -> None:
         assert again(run).problems, octets[max(place - 20, 0) : place + 20]
 
 
-def test_a_file_cut_short(run: Run) -> None:
+def test_cut_file_is_found(run: Run) -> None:
     (path,) = run.path.glob("*.jsonl.gz")
     path.write_bytes(path.read_bytes()[:-40])
     assert any("cannot be read to its end" in problem for problem in again(run).problems)
 
 
-def test_a_file_that_was_removed_or_added(run: Run) -> None:
+def test_removed_or_added_file_is_found(run: Run) -> None:
     (path,) = run.path.glob("*.jsonl.gz")
     copy = path.with_name(path.name.replace("00001", "00002"))
     copy.write_bytes(path.read_bytes())
@@ -105,14 +104,14 @@ def test_a_file_that_was_removed_or_added(run: Run) -> None:
     assert any("but missing" in problem for problem in again(run).problems)
 
 
-def test_the_digests_of_the_manifest(run: Run) -> None:
-    """Those that the page's command shows: of the lines, before they were packed."""
+def test_manifest_has_the_digests_of_the_lines(run: Run) -> None:
+    """They are of the unpacked lines, as by the command in docs/audit.md."""
     for told in json.loads((run.path / MANIFEST).read_bytes())["segments"]:
         lines = gzip.decompress((run.path / told["name"]).read_bytes())
         assert hashlib.sha256(lines).hexdigest() == told["sha256"]
 
 
-def test_a_manifest_that_was_changed(run: Run) -> None:
+def test_changed_or_missing_manifest_is_found(run: Run) -> None:
     path = run.path / MANIFEST
     held = json.loads(path.read_bytes())
     held["segments"][0]["records"] += 1
@@ -122,7 +121,7 @@ def test_a_manifest_that_was_changed(run: Run) -> None:
     assert any("manifest.json is missing" in problem for problem in again(run).problems)
 
 
-def test_one_that_was_killed_is_complete_up_to_a_number(killed: Path) -> None:
+def test_killed_trail_is_complete_up_to_a_number(killed: Path) -> None:
     whole = check(Run(killed.parent))
     assert not whole.problems
     assert "complete up to number 3" in " ".join(whole.missing)
@@ -146,8 +145,9 @@ def test_one_that_was_killed_is_complete_up_to_a_number(killed: Path) -> None:
         (b'"line":3,', b""),
     ],
 )
-def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, killed: Path) -> None:
-    """All readers notice it."""
+def test_all_readers_find_a_contradiction_in_a_decision(
+    before: bytes, after: bytes, killed: Path
+) -> None:
     octets = killed.read_bytes()
     assert before in octets
     killed.write_bytes(octets.replace(before, after, 1))
@@ -163,8 +163,8 @@ def test_a_decision_that_contradicts_itself(before: bytes, after: bytes, killed:
         assert "damaged" in done.out + done.err
 
 
-def test_records_in_another_order(killed: Path) -> None:
-    """Also in the last lines of a trail that was killed: the crawl wrote them by number."""
+def test_other_order_of_records_is_found(killed: Path) -> None:
+    """Also in the last lines of a killed trail, which no mark covers."""
     *lines, last, end = killed.read_bytes().splitlines(keepends=True)
     killed.write_bytes(b"".join([*lines, end, last]))
     problem = "the number 2 comes after the number 3"
@@ -172,7 +172,7 @@ def test_records_in_another_order(killed: Path) -> None:
     assert rep("report", killed.parent).status == 1
 
 
-def test_a_request_that_left_before_its_turn(tmp_path: Path) -> None:
+def test_request_cannot_leave_before_its_turn(tmp_path: Path) -> None:
     made = Made(tmp_path)
     made.policy("https://a.example", crawl_delay=5.0)
     made.send("https://a.example", 10.0, 2.0, 5.0)
@@ -181,14 +181,14 @@ def test_a_request_that_left_before_its_turn(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("octets", [b"", b"[" * 5000, b"{}\n", b'{"t":7}\n', b"\xff\n", b"null\n"])
-def test_what_is_no_trail_does_not_raise(tmp_path: Path, octets: bytes) -> None:
+def test_check_of_other_files_does_not_raise(tmp_path: Path, octets: bytes) -> None:
     (tmp_path / "1-00001.jsonl").write_bytes(octets)
     found = check(Run(tmp_path))
     assert found.problems or found.missing
 
 
 def _written(folder: Path, *segments: list[dict[str, object]]) -> TrailCheck:
-    """The check of a trail of these records, each segment with its head, and without marks."""
+    """The check of a trail of these records: segments with a head, without marks."""
     for number, held in enumerate(segments, start=1):
         head = {"t": "run", "v": 1, "run": "r", "segment": number}
         lines = "".join(json.dumps(one) + "\n" for one in [head, *held])
@@ -201,22 +201,22 @@ def _allowed(n: int) -> dict[str, object]:
     return {"t": "decision", "n": n, "at": 1.0, "url": "https://a.example/", "p": 1, **why}
 
 
-def test_each_segment_holds_the_policies_of_its_decisions(tmp_path: Path) -> None:
+def test_segment_needs_the_policies_of_its_decisions(tmp_path: Path) -> None:
     policy = {"t": "policy", "p": 1, "origin": "https://a.example", "event": "200"}
     found = _written(tmp_path, [{**policy}, _allowed(1)], [_allowed(2)])
     assert found.problems == ["1-00002.jsonl, line 2: policy 1 is missing in this segment"]
 
 
 @pytest.mark.parametrize("told", [0, 2])
-def test_an_end_that_tells_of_fewer_or_more(told: int, tmp_path: Path) -> None:
+def test_wrong_total_in_the_end_is_found(told: int, tmp_path: Path) -> None:
     held = {"n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
     exempt: dict[str, object] = {"t": "exempt", **held}
     found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
     assert f"the end counts {told} records of exempt, but 1 were found" in found.problems
 
 
-def test_the_last_segment_removed_with_its_entry(tmp_path: Path) -> None:
-    """The end in the manifest tells of records that are not there: this is no kill."""
+def test_removed_last_segment_is_found(tmp_path: Path) -> None:
+    """The end in the manifest counts records that are missing, so this was no kill."""
     crawl = judged(tmp_path, URLS[:3] * 9, segment_octets=2000)
     run = crawl.end()
     assert len(run.segments) > 1
@@ -230,8 +230,8 @@ def test_the_last_segment_removed_with_its_entry(tmp_path: Path) -> None:
     assert rep("audit", "verify", run.path).status == 1
 
 
-def test_a_plain_file_beside_its_packed_one(run: Run) -> None:
-    """A kill may leave the same records twice; other records were put there."""
+def test_plain_file_next_to_its_packed_one_must_be_equal(run: Run) -> None:
+    """A kill may leave the same records twice, but not other records."""
     (path,) = run.path.glob("*.jsonl.gz")
     stray = path.with_suffix("")
     octets = gzip.decompress(path.read_bytes())

@@ -1,4 +1,4 @@
-"""Real files: a crawl of real sites fetches what is allowed, and its trail alone confirms it."""
+"""A crawl of real sites fetches the allowed pages only, and its trail alone confirms it."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from tests.shared import needs_shared
 @needs_shared
 @pytest.mark.parametrize("hosts", [75, pytest.param(700, marks=pytest.mark.at_length)])
 @pytest.mark.long
-def test_all_are_confirmed(hosts: int, tmp_path: Path) -> None:
+def test_replay_confirms_every_decision(hosts: int, tmp_path: Path) -> None:
     one = replayed(hosts, REP_AUDIT_DIR=str(tmp_path))
     assert_exactly_those_allowed(one)
     run = run_at(tmp_path / "latest")

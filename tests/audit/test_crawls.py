@@ -30,8 +30,8 @@ def assert_sound(run: Run) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
-    """Two hops, gzip, 404, 503, nobody there, dot segments, and a copy that is used twice."""
+def test_trail_has_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
+    """Two hops, gzip, 404, 503, a closed port, dot segments, and a copy that is used twice."""
     absent, late = free_port(), replace(PACKED, delay_seconds=0.1)
     with (
         Site({"/robots.txt": redirect("/moved.txt"), "/moved.txt": late}) as rules,
@@ -61,9 +61,7 @@ def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
         assert len(dropped) == result.stats["robotstxt/forbidden"] == 5
         assert [one["n"] for one in of_kind(run, "decision", "exempt")] == [*range(1, 12)]
         (followed,) = (one for one in of_kind(run, "decision") if one["by"] == "redirect")
-        assert followed["url"] == rules.url("/moved.txt"), (
-            "as Scrapy follows what a spider asks for"
-        )
+        assert followed["url"] == rules.url("/moved.txt"), "as Scrapy follows redirects"
         by_url = {one["url"]: one for one in of_kind(run, "decision")}
         decided = by_url[rules.url("/private/x?token=1")]
         assert (decided["line"], decided["rule"], decided["group"]) == (
@@ -96,7 +94,7 @@ def test_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_exempt_ones_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
+def test_trail_names_exemptions_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
     routes: dict[str, Any] = {"/robots.txt": Answer(body=FILE), "/go": redirect("/private/x")}
     with Site(routes) as site:
         urls = [site.url("/a"), site.url("/private/x")]
@@ -122,7 +120,7 @@ def test_exempt_ones_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None:
+def test_trail_has_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None:
     links = '<a href="/private/x">x</a><a href="/b">b</a>'
     page = Answer(body=links, headers=(("Content-Type", "text/html"),))
     with Site({"/robots.txt": Answer(body=FILE), "/": page}) as site:
@@ -137,7 +135,7 @@ def test_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_later_crawl_goes_by_the_store(loop: Loop, tmp_path: Path) -> None:
+def test_later_crawl_uses_the_stored_file(loop: Loop, tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     jobs = {"JOBDIR": str(tmp_path / "job")}
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
@@ -157,8 +155,8 @@ def test_a_later_crawl_goes_by_the_store(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_pages_withhold(loop: Loop, tmp_path: Path) -> None:
-    """By a rule of the page, and by a statement about uses in the robots.txt."""
+def test_trail_has_withheld_requests_and_items(loop: Loop, tmp_path: Path) -> None:
+    """Withheld by a rule of the page, and by a statement about uses in the robots.txt."""
     html = (("Content-Type", "text/html"),)
     nofollow = '<meta name="robots" content="nofollow"><a href="/b">b</a><a href="/c">c</a>'
     routes = {
@@ -188,7 +186,7 @@ def test_what_pages_withhold(loop: Loop, tmp_path: Path) -> None:
         assert item["because"]["uri"] == site.url("/robots.txt")
 
 
-# As the command line passes them, and as a trail has them.
+# Values from the command line, and the values in the trail.
 _CHECKED = {
     "REP_CRAWL_DELAY_EXCESS": ("cap", "cap"),
     "REP_CRAWL_DELAY_MAX_SECONDS": ("7", 7.0),
@@ -204,8 +202,8 @@ _CHECKED = {
 }
 
 
-def test_a_trail_has_checked_values(tmp_path: Path) -> None:
-    """`-s ROBOTSTXT_OBEY=False` is a text; a report that reads it must not take it for True."""
+def test_trail_has_checked_settings(tmp_path: Path) -> None:
+    """`-s ROBOTSTXT_OBEY=False` is a text; a report must not read it as True."""
     told = {name: told for name, (told, _) in _CHECKED.items()}
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url("/private/x"), site.url("/a?token=1")]

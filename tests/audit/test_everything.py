@@ -1,4 +1,4 @@
-"""All that a crawl can write at once: on a small disk, and with secrets in what it is given."""
+"""Crawls with a trail, an archive and a report: on a small disk, and with secrets."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ SECRETS = ("s3cr3t", "passw0rd", "dXNlcjpwYXNzdzByZA")  # the last is user:passw
 
 @pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.long
-def test_a_small_disk(loop: Loop, small_disk: Path) -> None:
-    """A whole crawl gets the same answers, and the trail tells how many records it lacks."""
+def test_answers_stay_the_same_on_a_full_disk(loop: Loop, small_disk: Path) -> None:
+    """The trail counts the records that it lacks."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url(f"/{'private/' if n % 3 == 0 else ''}{n}-{'x' * 99}") for n in range(600)]
         disk = {"REP_AUDIT_DIR": str(small_disk), "REP_WARC_DIR": str(small_disk / "warc")}
@@ -48,7 +48,7 @@ def test_a_small_disk(loop: Loop, small_disk: Path) -> None:
 
 
 def _outputs(root: Path, said: list[str]) -> dict[str, bytes]:
-    """All files in a folder, unpacked, and what commands said."""
+    """All files in a folder, unpacked, and the outputs of commands."""
     found = {f"said {number}": text.encode() for number, text in enumerate(said)}
     for path in root.rglob("*"):
         if path.is_file():
@@ -58,8 +58,8 @@ def _outputs(root: Path, said: list[str]) -> dict[str, bytes]:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_secrets(loop: Loop, tmp_path: Path) -> None:
-    """In the trail, the archive, the report, and what each command writes of these."""
+def test_outputs_contain_no_secret(loop: Loop, tmp_path: Path) -> None:
+    """The trail, the archive, the report, and the outputs of commands on them."""
     root = tmp_path / "out"
     hidden = (("Set-Cookie", "session=s3cr3t"), ("Location", "http://user:passw0rd@127.0.0.1:1/x"))
     robots_txt = Answer(body=FILE, headers=hidden)
@@ -82,7 +82,7 @@ def test_secrets(loop: Loop, tmp_path: Path) -> None:
         assert site.requests()[0].headers["authorization"]
     runs = [path for path in (root / "audit").iterdir() if not path.is_symlink()]
     assert len(runs) == 2
-    # Both may have begun in one second: what is in them tells them apart, and no name.
+    # Both may have begun in the same second, so their records distinguish them.
     (judged,) = (run for run in map(run_at, runs) if of_kind(run, "decision"))
     (free,) = (run for run in map(run_at, runs) if of_kind(run, "exempt"))
     assert judged.path != free.path

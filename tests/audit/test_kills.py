@@ -1,4 +1,4 @@
-"""Crawls that are killed or stopped: what the server saw is in the trail."""
+"""Crawls that are killed or stopped: the trail has every request that the server saw."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def wait_for(site: Site, count: int, folder: Path) -> None:
 
 
 def assert_accounts_for(run: Run, site: Site) -> None:
-    """All that the server saw was decided before; what was decided last may not have been sent."""
+    """The trail has every request that the server saw; the last ones may not have been sent."""
     seen = {site.url(path) for path in site.paths()}
     assert seen <= {*passed(run), *fetched(run)}
     assert {outcome.word for _, outcome, _ in Replayer(run).outcomes()} == {"confirmed"}
@@ -63,7 +63,7 @@ def urls_of(site: Site) -> list[str]:
 @pytest.mark.slow
 @pytest.mark.long
 @pytest.mark.parametrize("turns", [6, pytest.param(60, marks=pytest.mark.at_length)])
-def test_a_kill_at_any_moment(turns: int, tmp_path: Path) -> None:
+def test_trail_has_every_sent_request_after_a_kill(turns: int, tmp_path: Path) -> None:
     draw = random.Random(11)
     for turn in range(turns):
         with Site(ROUTES) as site:
@@ -82,7 +82,7 @@ def test_a_kill_at_any_moment(turns: int, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_process_that_stands_still_for_a_while(loop: Loop, tmp_path: Path) -> None:
+def test_trail_is_complete_after_a_pause_of_the_process(loop: Loop, tmp_path: Path) -> None:
     with Site(ROUTES) as site:
         with crawling(tmp_path / "crawl", loop, urls_of(site)) as process:
             wait_for(site, 20, tmp_path / "crawl")

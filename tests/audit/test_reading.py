@@ -1,4 +1,4 @@
-"""Trails that are still written while they are read, links to them, and what cannot be read."""
+"""Trails that are read while they are written, links to trails, and unreadable folders."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _run(root: Path, name: str = "run-1") -> Run:
 
 
 class TestWhileItIsWritten:
-    def test_a_segment_that_is_packed_meanwhile(self, tmp_path: Path) -> None:
+    def test_segment_may_be_packed_after_the_folder_was_listed(self, tmp_path: Path) -> None:
         path = _run(tmp_path).path
         (packed,) = path.glob("*.jsonl.gz")
         plain = packed.with_suffix("")
@@ -41,15 +41,8 @@ class TestWhileItIsWritten:
         plain.unlink()
         assert check(run).problems == []
 
-    def test_a_segment_that_is_there_in_both_forms(self, tmp_path: Path) -> None:
-        path = _run(tmp_path).path
-        (packed,) = path.glob("*.jsonl.gz")
-        packed.with_suffix("").write_bytes(gzip.decompress(packed.read_bytes()))
-        found = check(Run(path))
-        assert (found.problems, found.missing) == ([], [])
-
-    def test_a_manifest_that_is_not_finished(self, tmp_path: Path) -> None:
-        """It is written after the end of the trail: by a kill in between nobody lied."""
+    def test_manifest_without_an_end_means_a_kill(self, tmp_path: Path) -> None:
+        """A kill may come between the end of the trail and that of the manifest."""
         path = _run(tmp_path).path
         held = json.loads((path / MANIFEST).read_bytes())
         (path / MANIFEST).write_text(json.dumps({**held, "end": None, "segments": []}))
@@ -59,8 +52,8 @@ class TestWhileItIsWritten:
         assert report_of([Run(path)]).state == INCOMPLETE
 
     @pytest.mark.slow
-    def test_reports_on_a_crawl_that_goes_on(self, tmp_path: Path) -> None:
-        """Segments are packed and the manifest is replaced at any moment: nothing is wrong."""
+    def test_report_on_a_running_crawl_finds_no_problems(self, tmp_path: Path) -> None:
+        """Segments may be packed, and the manifest replaced, at any moment."""
         crawl = judged(tmp_path, segment_octets=1 << 12)
         is_over = threading.Event()
 
@@ -82,8 +75,8 @@ class TestWhileItIsWritten:
 
 
 class TestLinks:
-    def test_a_run_that_is_a_link(self, tmp_path: Path) -> None:
-        """Somebody has moved it to another disk."""
+    def test_link_to_a_run_counts_as_a_run(self, tmp_path: Path) -> None:
+        """For example, because it was moved to another disk."""
         root = tmp_path / "audit"
         _run(root)
         _run(tmp_path / "away", "run-0")
@@ -93,7 +86,7 @@ class TestLinks:
         assert sorted(run.name for run in runs_in(root)) == ["run-0", "run-1"]
         assert len(report_of(trails_at([root])).runs) == 2
 
-    def test_links_that_lead_nowhere(self, tmp_path: Path) -> None:
+    def test_broken_links_are_ignored(self, tmp_path: Path) -> None:
         _run(tmp_path)
         (tmp_path / "loop").symlink_to("loop")
         (tmp_path / "gone").symlink_to("nothing")
@@ -101,7 +94,7 @@ class TestLinks:
         assert [run.name for run in runs_in(tmp_path)] == ["run-1"]
         assert run_at(tmp_path / "latest").name == "run-1"
 
-    def test_a_crawl_does_not_write_where_latest_led(self, tmp_path: Path) -> None:
+    def test_crawl_does_not_write_to_the_last_run(self, tmp_path: Path) -> None:
         away = _run(tmp_path / "away").path
         before = sorted((one.name, one.stat().st_mtime_ns) for one in away.iterdir())
         root = tmp_path / "audit"
@@ -111,7 +104,7 @@ class TestLinks:
         assert (root / "latest").resolve() == run.path.resolve()
         assert sorted((one.name, one.stat().st_mtime_ns) for one in away.iterdir()) == before
 
-    def test_latest_is_a_folder_of_somebody(self, tmp_path: Path) -> None:
+    def test_folder_named_latest_is_kept(self, tmp_path: Path) -> None:
         (tmp_path / "latest").mkdir()
         (tmp_path / "latest" / "mine").touch()
         run = Judged(tmp_path).end()
@@ -123,7 +116,7 @@ class TestLinks:
 class TestUnreadable:
     @pytest.fixture
     def root(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-        """Two runs, and no right to list one of them; root would have it, so it is taken here."""
+        """Two runs, one of them without the right to list it; root has it, so a patch denies it."""
         _run(tmp_path)
         _run(tmp_path, "run-2")
         listed = Path.iterdir
@@ -136,7 +129,7 @@ class TestUnreadable:
         monkeypatch.setattr(Path, "iterdir", iterdir)
         return tmp_path
 
-    def test_it_is_told(self, root: Path) -> None:
+    def test_unreadable_run_is_reported(self, root: Path) -> None:
         with pytest.raises(UnreadableError, match="run-2: Permission denied"):
             runs_in(root)
         with pytest.raises(TrailError, match="run-2: Permission denied"):
@@ -145,14 +138,14 @@ class TestUnreadable:
         assert [run.name for run in runs_in(root, told.append)] == ["run-1"]
         assert len(told) == 1
 
-    def test_commands(self, root: Path) -> None:
+    def test_list_names_the_unreadable_run(self, root: Path) -> None:
         shown = rep("audit", "list", root)
         assert shown.status == 4
         assert "run-1" in shown.out
         assert "run-2: Permission denied" in shown.err
 
 
-def test_two_crawls_of_one_process(tmp_path: Path) -> None:
+def test_crawls_of_one_process_have_separate_trails(tmp_path: Path) -> None:
     crawls = [judged(tmp_path) for _ in range(2)]
     for number in range(200):
         crawls[number % 2].judge([f"https://a.example/{number}"])
@@ -164,7 +157,7 @@ def test_two_crawls_of_one_process(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 class TestManyRuns:
-    """A report reads side by side what was written side by side, and no more."""
+    """A report has the files of runs open at once only if the runs overlap in time."""
 
     @pytest.fixture(autouse=True)
     def few_files(self) -> Iterator[None]:
@@ -183,30 +176,26 @@ class TestManyRuns:
                 made.decide("https://a.example/", p)
             made.end()
 
-    def test_one_after_another(self, tmp_path: Path) -> None:
+    def test_report_opens_few_files_for_runs_one_after_another(self, tmp_path: Path) -> None:
         self._runs(tmp_path, 10.0)
         report = report_of(trails_at([tmp_path]))
         assert report.totals.judged == 300
         assert {one.state for one in report.runs} == {"whole"}
 
-    def test_too_many_at_once(self, tmp_path: Path) -> None:
-        """It says so, and calls no trail damaged."""
+    def test_too_many_runs_at_once_are_not_damage(self, tmp_path: Path) -> None:
         self._runs(tmp_path, 0.01)
         with pytest.raises(TrailError, match="too many files are open"):
             report_of(trails_at([tmp_path]))
 
 
 def test_segments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
-    """A crawl that was forked goes on with them under another id, which may be any."""
+    """A forked crawl continues the numbers with another process id."""
     for name in ("9-00001.jsonl", "10-00002.jsonl", "8-00003.jsonl"):
         (tmp_path / name).write_text("")
     assert [one.number for one in Run(tmp_path).segments] == [1, 2, 3]
 
 
-def test_a_manifest_has_so_many_octets_at_most(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """What is longer is none, even if it begins as one."""
+def test_long_manifest_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(manifests, "_MANIFEST_OCTETS", 1 << 10)
     path = tmp_path / "manifest.json"
     octets = b"{}".ljust(1 << 10)

@@ -19,7 +19,7 @@ from scrapy_rep.protocol.secrecy import bare
 _PAGE = Path(__file__).parents[2] / "docs" / "audit.md"
 
 
-def test_the_page_describes_every_kind() -> None:
+def test_page_describes_every_kind() -> None:
     described = re.findall(r"^\| `([a-z]+)` \|", _PAGE.read_text(encoding="utf-8"), re.MULTILINE)
     assert set(described) - {"t"} == SHAPES.keys()
 
@@ -35,13 +35,13 @@ def test_record_is_one_line_of_json(url: str, rule: str, group: str) -> None:
 
 
 @given(st.binary())
-def test_octets_come_back(octets: bytes) -> None:
+def test_body_keeps_its_octets(octets: bytes) -> None:
     record = json.loads(records.body(octets, "0"))
     assert records.octets_of(record) == octets
 
 
 @pytest.mark.parametrize("record", [{}, {"base64": "?"}, {"base64": "é"}])
-def test_a_body_without_octets(record: dict[str, str]) -> None:
+def test_body_without_octets_is_refused(record: dict[str, str]) -> None:
     with pytest.raises(ValueError, match=r"octets|base64|ASCII"):
         records.octets_of(record)
 
@@ -59,7 +59,7 @@ def test_a_body_without_octets(record: dict[str, str]) -> None:
         ("https://a.example/x?", "https://a.example/x?", True),
     ],
 )
-def test_addresses(url: str, kept: str, hidden: bool) -> None:
+def test_urls_lose_userinfo_and_queries(url: str, kept: str, hidden: bool) -> None:
     assert bare(url) == redaction(Query.KEEP)(url) == kept
     head = kept.partition("?")[0]
     assert redaction(Query.DROP)(url) == (f"{head}?" if hidden else kept)
@@ -70,12 +70,12 @@ def test_addresses(url: str, kept: str, hidden: bool) -> None:
 
 
 @given(st.from_regex(r"https://([a-z:]*@)?a\.example/[a-z?#@:/]*", fullmatch=True))
-def test_what_is_left_is_judged_the_same(url: str) -> None:
+def test_shortened_url_has_the_same_path(url: str) -> None:
     assert path_of(bare(url)) == path_of(url.partition("#")[0])
 
 
-def test_parameters_of_paths() -> None:
-    """Their values may be of a session, as those of queries; names stay."""
+def test_values_of_path_parameters_are_hidden() -> None:
+    """Values may identify a session, as in queries; names stay."""
     url = "https://a.example/x;jsessionid=0A1B/y;v=2;z?q=1"
     assert redaction(Query.KEEP)(url) == url
     dropped = redaction(Query.DROP)(url)

@@ -1,4 +1,4 @@
-"""What the writer does on disks that are full, in folders that vanish, and over many segments."""
+"""The writer of trails on full disks, in folders that vanish, and over many segments."""
 
 from __future__ import annotations
 
@@ -29,35 +29,28 @@ def _no_pause(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(spool, "RETRY_SECONDS", 0.0)
 
 
-def assert_all_are_told_of(run: Run, count: int) -> Any:
+def assert_all_count(run: Run, count: int) -> Any:
     found = check(run)
     assert found.problems == []
     assert found.counts.total() + found.lost.total() == found.last_n == count
     return found
 
 
-def test_a_full_disk(small_disk: Path) -> None:
-    crawl = judged(small_disk, URLS)
-    found = assert_all_are_told_of(crawl.end(), len(URLS))
-    assert found.lost.total() > 500
-    assert found.counts.total() > 50
-    assert any("No space left" in lack for lack in found.missing)
-    assert crawl.crawler.stats.get_value("rep/audit/gaps") >= 1
-
-
-def test_a_disk_that_has_room_again(small_disk: Path) -> None:
+def test_trail_goes_on_when_the_disk_has_room_again(small_disk: Path) -> None:
     ballast = small_disk / "ballast"
     crawl = judged(small_disk, URLS[:20])
     ballast.write_bytes(b"\0" * 40_000)
     crawl.judge(URLS[:300])
     ballast.unlink()
     crawl.judge(URLS[:20])
-    found = assert_all_are_told_of(crawl.end(), 340)
+    found = assert_all_count(crawl.end(), 340)
     assert 0 < found.lost.total() < 300
+    assert any("No space left" in lack for lack in found.missing)
+    assert crawl.crawler.stats.get_value("rep/audit/gaps") >= 1
 
 
-def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
-    """A short write, and an error after it: as on a full disk, without a mount."""
+def test_trail_counts_records_over_a_limit_of_file_sizes(tmp_path: Path) -> None:
+    """A short write, then an error: as on a full disk, without a mount."""
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     crawl = judged(tmp_path)
     resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, limits[1]))
@@ -66,49 +59,51 @@ def test_a_limit_of_file_sizes(tmp_path: Path) -> None:
     finally:
         resource.setrlimit(resource.RLIMIT_FSIZE, limits)
     crawl.judge(URLS[:7])
-    found = assert_all_are_told_of(crawl.end(), 307)
+    found = assert_all_count(crawl.end(), 307)
     assert found.lost.total() > 50
 
 
 @pytest.mark.parametrize("is_replaced", [False, True])
-def test_a_folder_that_vanishes(
+def test_trail_goes_on_after_its_folder_vanished(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, is_replaced: bool
 ) -> None:
     monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
     crawl = judged(tmp_path, URLS[:9])
     shutil.rmtree(crawl.folder)
     if is_replaced:
-        crawl.folder.write_text("a file stands here now")
+        crawl.folder.write_text("a file")
         crawl.judge(URLS[:5])
         crawl.folder.unlink()
     crawl.judge(URLS[:4])
-    found = assert_all_are_told_of(crawl.end(), 18 if is_replaced else 13)
+    found = assert_all_count(crawl.end(), 18 if is_replaced else 13)
     assert found.lost.total() == (14 if is_replaced else 9)
     assert any("vanished" in lack for lack in found.missing)
 
 
-def test_a_folder_that_vanishes_twice(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What the first gap told of is lost with the folder, and told again."""
+def test_gap_counts_again_after_its_folder_vanished(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The records of the first gap were lost with the folder, so they count again."""
     monkeypatch.setattr(spool, "LOOK_SECONDS", 0.0)
     crawl = judged(tmp_path)
     for _ in range(2):
         crawl.judge(URLS[:5])
         shutil.rmtree(crawl.folder)
     crawl.judge(URLS[:3])
-    assert assert_all_are_told_of(crawl.end(), 13).lost.total() == 10
+    assert assert_all_count(crawl.end(), 13).lost.total() == 10
 
 
-def test_a_folder_that_vanishes_just_before_the_end(tmp_path: Path) -> None:
-    """And since the last look at it: the trail says what it has lost."""
+def test_trail_reports_a_folder_that_vanished_just_before_the_end(tmp_path: Path) -> None:
+    """The folder vanished after the last check."""
     crawl = judged(tmp_path, URLS[:9])
     shutil.rmtree(crawl.folder)
-    found = assert_all_are_told_of(crawl.end(), 9)
+    found = assert_all_count(crawl.end(), 9)
     assert found.lost.total() == 9
     assert any("vanished" in lack for lack in found.missing)
     assert crawl.crawler.stats.get_value("rep/audit/gaps") == 1
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_verdicts_stay_the_same_without_a_folder(tmp_path: Path) -> None:
     blocked = tmp_path / "file"
     blocked.write_text("")
     assert judged_outcomes(URLS[:9], None) == judged_outcomes_at(blocked, URLS[:9])
@@ -122,7 +117,7 @@ def judged_outcomes_at(root: Path, urls: list[str]) -> list[str]:
         return judged_outcomes(urls, root)
 
 
-def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
+def test_trail_has_many_segments(tmp_path: Path) -> None:
     crawl = judged(tmp_path, URLS, segment_octets=1 << 13)
     run = crawl.end()
     assert len(run.segments) > 20
@@ -130,13 +125,13 @@ def test_the_trail_goes_on_over_segments(tmp_path: Path) -> None:
     assert sorted(path.suffix for path in run.path.iterdir()) == [".gz"] * len(run.segments) + [
         ".json"
     ]
-    found = assert_all_are_told_of(run, len(URLS))
+    found = assert_all_count(run, len(URLS))
     assert (found.missing, found.unmarked) == ([], 0)
     assert crawl.crawler.stats.get_value("rep/audit/segments") == len(run.segments)
     assert crawl.crawler.stats.get_value("rep/audit/records") == found.record_count
 
 
-def test_a_slow_disk_is_no_step_of_the_clock(
+def test_slow_disk_is_not_a_step_of_the_clock(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Each record begins a file, so the disk is slow before the record itself is written too."""
@@ -153,7 +148,7 @@ def test_a_slow_disk_is_no_step_of_the_clock(
     assert "clock" not in {record["t"] for _, record in crawl.end().records()}
 
 
-def test_what_cannot_be_packed_stays_as_it_is(
+def test_segment_stays_plain_if_it_cannot_be_packed(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(*_: Any) -> None:
@@ -163,7 +158,7 @@ def test_what_cannot_be_packed_stays_as_it_is(
     crawl = judged(tmp_path, URLS[:9])
     run = crawl.end()
     assert [one.is_packed for one in run.segments] == [False]
-    assert assert_all_are_told_of(run, 9).missing == []
+    assert assert_all_count(run, 9).missing == []
 
 
 def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> TrailWriter:
@@ -173,8 +168,8 @@ def _writer(folder: Path, clock: Callable[[], float] = lambda: 0.0) -> TrailWrit
     return TrailWriter(folder, head, segment_octets=1 << 20, clock=clock)
 
 
-def test_a_mark_each_minute(tmp_path: Path) -> None:
-    """Also of a crawl that decides little, for its trail is to be covered while it goes on."""
+def test_writer_sets_a_mark_each_minute(tmp_path: Path) -> None:
+    """Marks cover the trail of a slow crawl, too."""
     writer = _writer(tmp_path / "run")
     (path,) = (tmp_path / "run").glob("*.jsonl")
     writer.put('{"t":"exempt"}\n', 0.0, 1, "exempt")
@@ -188,7 +183,7 @@ def test_a_mark_each_minute(tmp_path: Path) -> None:
     assert path.read_text().count('"mark"') == 2
 
 
-def test_a_gap_of_more_than_its_numbers_is_wrong(tmp_path: Path) -> None:
+def test_gap_cannot_have_more_records_than_numbers(tmp_path: Path) -> None:
     writer = _writer(tmp_path / "run")
     gap = '{"t":"gap","from_n":5,"to_n":5,"allowed":5,"error":"x"}\n'
     writer.put(gap, 0.0)
@@ -197,10 +192,10 @@ def test_a_gap_of_more_than_its_numbers_is_wrong(tmp_path: Path) -> None:
     assert any("5 cannot have the numbers from 5 to 5" in one for one in found.problems)
 
 
-def test_a_part_of_a_line_that_cannot_be_cut_off(
+def test_writer_begins_a_file_after_a_partial_line(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """What follows goes into another file: no line begins in the middle of one."""
+    """Later records go into another file: no line begins within another one."""
     writer = _writer(tmp_path / "run")
     write = os.write
 
@@ -218,10 +213,10 @@ def test_a_part_of_a_line_that_cannot_be_cut_off(
 
 
 @pytest.mark.parametrize("is_blocked", [False, True])
-def test_a_digest_that_is_logged_is_that_of_the_file(
+def test_log_has_the_digest_of_the_written_manifest(
     is_blocked: bool, tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It may be an anchor for years: a digest of a file that was not written would accuse."""
+    """The digest of a file that was not written would look like a forgery years later."""
     crawl = judged(tmp_path, ["https://a.example/x"])
     manifest = crawl.folder / "manifest.json"
     if is_blocked:

@@ -63,7 +63,7 @@ def run(*urls: str, meta: dict[str, Any] | None = None, **settings: Any) -> Craw
 
 
 def asked(site: Site) -> list[str]:
-    """What a site was asked for, except for icons, which browsers want now and then."""
+    """The paths that a site received requests for, without icons, which browsers fetch at times."""
     return sorted(path for path in site.paths() if path != "/favicon.ico")
 
 

@@ -1,4 +1,4 @@
-"""Spiders whose callbacks depend on policies; scrapy-poet reads these annotations at run time."""
+"""Spiders with callbacks that depend on policies; scrapy-poet reads the annotations."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ import scrapy_rep
 
 
 class PolicySpider(Spider):
-    """What a callback learns of a policy."""
+    """The facts about a policy, for a callback."""
 
     name = "policy"
 
@@ -66,7 +66,7 @@ class NoDownloadSpider(PolicySpider):
 
 @attrs.define
 class AskingPage(WebPage[Any]):
-    """A page object that asks for more."""
+    """A page object that sends requests."""
 
     http: HttpClient
 
@@ -80,7 +80,7 @@ class AskingPage(WebPage[Any]):
 
 
 class AskingSpider(PolicySpider):
-    """Has page objects ask for more."""
+    """Uses page objects that send requests."""
 
     async def parse_page(  # type: ignore[override]
         self, response: Response, page: AskingPage

@@ -20,10 +20,10 @@ from tests.spiders import failure_item
 
 
 class BrowserSpider(Spider):
-    """Has a browser ask for every URL, and stay on each page for a while.
+    """Opens every URL in a browser, and stays on each page for a while.
 
     Args:
-        urls: what to ask for.
+        urls: the URLs to open.
         meta: more meta of every request.
         stay_seconds: how long.
     """
@@ -93,7 +93,7 @@ class UnwatchedSpider(BrowserSpider):
 
     Args:
         why: what Playwright says instead; if empty, it never answers.
-        after: so many pages have their session before.
+        after: the number of pages with a session before.
     """
 
     def __init__(self, why: str = "", after: int = 0, **arguments: Any) -> None:
@@ -147,7 +147,7 @@ class WaywardSpider(UnwatchedSpider):
 
 
 class SamePageSpider(BrowserSpider):
-    """Has one page ask for one URL after the other."""
+    """Opens one URL after the other in one page."""
 
     async def start(self) -> AsyncIterator[Any]:
         yield Request(self.urls[0], meta={"playwright": True, "playwright_include_page": True})
@@ -166,7 +166,7 @@ class SamePageSpider(BrowserSpider):
 
 
 class AllInTheBrowser:
-    """Has the browser ask for everything."""
+    """Fetches everything by the browser."""
 
     def process_request(self, request: Request) -> None:
         request.meta["playwright"] = True
@@ -194,7 +194,7 @@ async def give_a_name(page: Any, request: Request) -> None:
 
 
 def no_images(request: Any) -> bool:
-    """Another, that asks nobody."""
+    """A hook that does not call ours."""
     return bool(request.resource_type == "image")
 
 

@@ -43,7 +43,7 @@ def run(site: Site, *paths: str, meta: dict[str, Any] | None = None, **settings:
     find_spec("scrapy_impersonate") is None, reason="scrapy-impersonate is not installed"
 )
 class TestImpersonate:
-    def test_pages_are_judged_and_so_is_where_they_lead(self) -> None:
+    def test_pages_and_their_redirects_are_judged(self) -> None:
         with Site({"/robots.txt": RULES, "/go": redirect("/mine", 302)}) as site:
             result = run(site, "/a", "/go", "/mine", meta=_CHROME, **_IMPERSONATE)
             assert sorted(site.paths()) == ["/a", "/go", "/robots.txt"]
@@ -52,7 +52,7 @@ class TestImpersonate:
         assert agents["/robots.txt"] == "mine", "asked by Scrapy itself, and by name"
         assert result.stats["robotstxt/forbidden"] == 2
 
-    def test_robots_txt_is_asked_for_by_the_same_means_if_told_so(self) -> None:
+    def test_robots_txt_may_be_fetched_by_the_same_handler(self) -> None:
         with Site({"/robots.txt": RULES}) as site:
             run(site, "/a", "/mine", meta=_CHROME, REP_FETCH_META=_CHROME, **_IMPERSONATE)
             assert site.paths() == ["/robots.txt", "/a"]
@@ -72,22 +72,22 @@ class TestImpersonate:
     reason="scrapy-zyte-api[provider] is not installed",
 )
 class TestZyteApi:
-    def test_everything_goes_through_the_api_and_is_judged(self) -> None:
+    def test_every_request_of_the_api_is_judged(self) -> None:
         with ZyteApi() as api, Site({"/robots.txt": RULES}) as site:
             run(site, "/a", "/private", ZYTE_API_URL=api.url, **_ZYTE)
             assert site.paths() == ["/robots.txt", "/a"]
             assert api.urls() == [site.url("/robots.txt"), site.url("/a")]
         assert api.asked[0]["httpResponseBody"] is True
 
-    def test_robots_txt_may_be_asked_for_without_it(self) -> None:
+    def test_robots_txt_may_be_fetched_without_the_api(self) -> None:
         direct = {"zyte_api_automap": False}
         with ZyteApi() as api, Site({"/robots.txt": RULES}) as site:
             run(site, "/a", "/private", ZYTE_API_URL=api.url, REP_FETCH_META=direct, **_ZYTE)
             assert api.urls() == [site.url("/a")]
             assert site.paths() == ["/robots.txt", "/a"]
 
-    def test_browser_html_is_no_robots_txt(self) -> None:
-        """What a spider wants of its pages is not asked of robots.txt."""
+    def test_browser_html_is_not_used_for_robots_txt(self) -> None:
+        """Options of a spider's pages do not apply to robots.txt."""
         meta = {"zyte_api_automap": {"browserHtml": True}}
         with ZyteApi() as api, Site({"/robots.txt": RULES}) as site:
             run(site, "/a", "/private", ZYTE_API_URL=api.url, meta=meta, **_ZYTE)

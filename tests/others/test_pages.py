@@ -1,4 +1,4 @@
-"""What the hook answers where things go wrong; no browser is needed for that."""
+"""The answers of the hook after failures, without a browser."""
 
 from __future__ import annotations
 
@@ -101,7 +101,7 @@ async def not_governed(_: Request) -> None:
 
 
 @pytest.mark.parametrize("request_", [Asked(), WithoutFrame()], ids=["unknown page", "no frame"])
-def test_whose_request_it_is_not_known_for_is_aborted(request_: Asked) -> Deferred[None]:
+def test_request_of_an_unknown_page_is_aborted(request_: Asked) -> Deferred[None]:
     async def check() -> None:
         assert await playwright_abort_request(request_) is True
 
@@ -124,7 +124,7 @@ def test_whose_request_it_is_not_known_for_is_aborted(request_: Asked) -> Deferr
     ],
 )
 @pytest.mark.parametrize("dry_run", [False, True])
-def test_what_can_not_be_judged_is_aborted(
+def test_request_without_a_verdict_is_aborted(
     judge: Judge, url: str, expected: bool, stat: str, dry_run: bool
 ) -> Deferred[None]:
     settings = {"REP_FETCH_TIMEOUT_SECONDS": 0.05, "REP_DRY_RUN": dry_run}
@@ -171,7 +171,7 @@ def test_pages_keep_few_origins_waiting_at_a_time() -> Deferred[None]:
     return deferred_from_coro(check())
 
 
-def test_nothing_of_other_packages_is_loaded() -> None:
+def test_no_other_package_is_loaded() -> None:
     code = (
         "import scrapy_rep, sys; scrapy_rep.playwright_abort_request; scrapy_rep.RepMiddleware;"
         "print({name.partition('.')[0] for name in sys.modules})"
@@ -190,7 +190,7 @@ class Navigation(Asked):
 
 
 class Browser(Context):
-    """A context that keeps what is registered with it."""
+    """A context that keeps its routes."""
 
     def __init__(self) -> None:
         self.routes: list[Any] = []
@@ -215,10 +215,10 @@ class Route:
 
 
 @pytest.mark.parametrize("is_fresh", [True, False])
-def test_a_page_goes_unasked_only_once_and_where_the_crawl_sent_it(
+def test_only_the_first_request_of_a_page_is_not_judged_again(
     is_fresh: bool,
 ) -> Deferred[None]:
-    """What the crawl let through is not judged again; whatever comes after it is."""
+    """The request of the crawl is not judged again; later requests are."""
 
     async def check() -> None:
         judge = browser_judge(get_crawler(), disallowed)
@@ -241,8 +241,8 @@ class Crashing(Browser):
 
 
 @pytest.mark.parametrize("is_gone", [False, True])
-def test_a_page_that_is_not_watched_fetches_nothing(is_gone: bool) -> Deferred[None]:
-    """Nor does one that is gone; whether its own route asks, or that of its context."""
+def test_page_without_a_session_fetches_nothing(is_gone: bool) -> Deferred[None]:
+    """This also holds for a closed page."""
 
     async def check() -> None:
         context, route = Crashing(), Route()

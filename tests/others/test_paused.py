@@ -1,4 +1,4 @@
-"""Which requests that Chromium pauses are judged, and what becomes of them; without a browser."""
+"""Verdicts on requests that Chromium pauses, without a browser."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ class Session:
 
 
 def become(*events: dict[str, Any], fails: str = "") -> tuple[list[str], list[str], int]:
-    """What happens to paused requests, which URLs were judged, and how often the page was led."""
+    """The outcome of paused requests, the judged URLs, and the number of redirects of the page."""
     judged: list[str] = []
     led: list[Verdict] = []
 
@@ -70,7 +70,7 @@ def request(path: str, number: str = "1", **more: Any) -> dict[str, Any]:
     return {"request": {"url": url}, "networkId": number, "resourceType": "Image", **more}
 
 
-def test_what_a_route_judges_is_not_judged_again() -> None:
+def test_request_with_a_route_is_not_judged_again() -> None:
     assert become(request("/private"), request("/private", "2")) == (["continue"] * 2, [], 0)
 
 
@@ -82,12 +82,12 @@ def test_redirects_are_judged() -> None:
     assert led == 0
 
 
-def test_the_script_of_a_worker_that_comes_again_is_judged() -> None:
+def test_repeated_script_of_a_worker_is_judged() -> None:
     assert become(request("/a"), request("/private"))[0] == ["continue", "fail"]
 
 
 @pytest.mark.parametrize("number", [None, ""])
-def test_what_playwright_does_not_know_is_judged(number: Any) -> None:
+def test_request_unknown_to_playwright_is_judged(number: Any) -> None:
     ends, _, _ = become(request("/private", number), request("/open", number))
     assert ends == ["fail", "continue"]
 
@@ -102,7 +102,7 @@ def test_what_playwright_does_not_know_is_judged(number: Any) -> None:
         ({"resourceType": "Document", "frameId": FRAME, "networkId": ""}, 0),
     ],
 )
-def test_where_the_page_itself_was_led(event: dict[str, Any], led: int) -> None:
+def test_redirects_of_the_page_are_counted(event: dict[str, Any], led: int) -> None:
     assert become(request("/private", **event))[2] == led
 
 

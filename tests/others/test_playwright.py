@@ -1,4 +1,4 @@
-"""What a real browser asks for by itself, through scrapy-playwright."""
+"""The requests of a real browser, through scrapy-playwright."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from tests.servers.handle import Answer, Site, redirect
 pytestmark = needs_chromium
 
 
-def test_everything_that_a_page_asks_for_is_judged() -> None:
+def test_every_request_of_a_page_is_judged() -> None:
     routes = {
         "/robots.txt": RULES,
         "/page": PAGE,
@@ -72,7 +72,7 @@ def test_redirects_are_stopped() -> None:
     assert "rep/browser/slipped" not in result.stats
 
 
-def test_no_verdict_in_time_is_no_permission() -> None:
+def test_request_without_a_verdict_in_time_is_aborted() -> None:
     with Site({"/robots.txt": Answer(fault="hang")}) as slow, Site() as site:
         page = html(f'<img src="{slow.url("/a.png", "localhost")}"><img src="/b.png">')
         site.change({"/robots.txt": RULES, "/page": page})
@@ -83,7 +83,7 @@ def test_no_verdict_in_time_is_no_permission() -> None:
     assert result.stats["rep/browser/unjudged"] == 1
 
 
-def test_what_scrapy_drops_no_browser_opens() -> None:
+def test_browser_does_not_open_a_dropped_request() -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run(site.url("/private/page"))
         assert asked(site) == ["/robots.txt"]

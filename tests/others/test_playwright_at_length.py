@@ -1,4 +1,4 @@
-"""Whatever else a browser does, and users do with it."""
+"""Rarer requests of a browser, and hooks of users."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_redirects_in_frames_of_other_sites(is_isolated: bool) -> None:
     assert ("which could not be stopped" in result.log) == is_isolated
 
 
-def test_where_a_page_was_led_to_is_the_page() -> None:
+def test_target_of_a_redirect_is_the_page() -> None:
     with Site({"/robots.txt": RULES, "/top": redirect("/open", 302)}) as site:
         result = run(site.url("/top"))
     assert result.items[0]["url"] == site.url("/open")
@@ -79,7 +79,7 @@ def test_windows_and_service_workers_are_judged() -> None:
     assert {"/window", "/in-window.png", "/of-sw"} <= paths
 
 
-def test_redirects_of_a_new_window_are_stopped_once_it_is_there() -> None:
+def test_redirects_of_an_open_window_are_stopped() -> None:
     """Those of requests that it made before are counted."""
     early = "<img src='/away/early'><iframe src='/away/early-frame'></iframe>"
     late = "<script>setTimeout(() => {fetch('/away/late'); fetch('/near')}, 500)</script>"
@@ -104,7 +104,7 @@ def test_redirects_of_a_new_window_are_stopped_once_it_is_there() -> None:
     assert result.stats.get("rep/browser/slipped", 0) == len(private)
 
 
-def test_what_playwright_does_not_route_is_judged() -> None:
+def test_request_without_a_route_is_judged() -> None:
     """Links to downloads, deferred fetches, and redirects of the scripts of workers."""
     page = html(
         "<script>fetchLater('/private/late', {activateAfter: 0});",
@@ -128,7 +128,7 @@ def test_what_playwright_does_not_route_is_judged() -> None:
     assert {"/away", "/late", "/file", "/script", "/of-worker"} <= set(paths)
 
 
-def test_what_a_service_worker_leaves_to_the_network_is_judged() -> None:
+def test_network_requests_of_a_service_worker_are_judged() -> None:
     """No route of Playwright's sees that: pages bypass the worker."""
     worker = (
         "self.addEventListener('activate', e => e.waitUntil("
@@ -162,7 +162,7 @@ def test_what_a_service_worker_leaves_to_the_network_is_judged() -> None:
     assert "rep/browser/slipped" not in result.stats
 
 
-def test_what_no_hook_sees_can_be_switched_off() -> None:
+def test_service_workers_can_be_switched_off() -> None:
     """By the launch options of docs/others.md."""
     page = html(
         "<script>try { new SharedWorker('/shared.js') } catch { fetch('/no-shared-worker') };"
@@ -175,7 +175,7 @@ def test_what_no_hook_sees_can_be_switched_off() -> None:
         assert asked(site) == ["/no-shared-worker", "/no-window", "/page", "/robots.txt"]
 
 
-def test_each_origin_has_its_say_and_is_asked_by_the_crawl() -> None:
+def test_robots_txt_of_each_origin_is_fetched_by_the_crawl() -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as other:
         there = other.url("", "localhost")
         page = html(f'<img src="{there}/a.png"><img src="{there}/b.png"><img src="/b.png">')
@@ -193,8 +193,8 @@ def site_robots(site: Site) -> list[dict[str, str]]:
     return [seen.headers for seen in site.requests() if seen.path == "/robots.txt"]
 
 
-def test_a_group_of_its_own() -> None:
-    """What a page asks for is judged by the User-Agent that the page's request says."""
+def test_page_may_have_a_group_of_its_own() -> None:
+    """Requests of a page are judged by the User-Agent of the page's own request."""
     rules = "User-agent: *\nDisallow: /star\n\nUser-agent: mine\nDisallow: /mine\n"
     page = html('<img src="/star.png"><img src="/mine.png">')
     with Site({"/robots.txt": Answer(body=rules), "/page": page}) as site:
@@ -202,7 +202,7 @@ def test_a_group_of_its_own() -> None:
         assert asked(site) == ["/page", "/robots.txt", "/star.png"]
 
 
-def test_unreachable_is_no_permission() -> None:
+def test_unreachable_robots_txt_disallows() -> None:
     with Site({"/robots.txt": Answer(status=503)}) as down, Site() as site:
         page = html(f'<img src="{down.url("/a.png", "localhost")}">')
         site.change({"/robots.txt": RULES, "/page": page})
@@ -211,7 +211,7 @@ def test_unreachable_is_no_permission() -> None:
     assert result.stats["rep/browser/aborted"] >= 1
 
 
-def test_what_robots_txt_does_not_govern_passes() -> None:
+def test_other_schemes_pass() -> None:
     page = html(
         "<script>(async () => {const data = await (await fetch('data:,from-data')).text();"
         "const blob = URL.createObjectURL(new Blob(['from-blob']));"
@@ -225,7 +225,7 @@ def test_what_robots_txt_does_not_govern_passes() -> None:
         assert asked(site) == ["/from-datafrom-blob", "/page", "/robots.txt"]
 
 
-def test_one_exempt_request_exempts_nothing_else() -> None:
+def test_exempt_request_exempts_no_other() -> None:
     page = html('<img src="/private/img.png"><img src="/open.png">')
     with Site({"/robots.txt": RULES, "/private/page": page}) as site:
         result = run(site.url("/private/page"), meta={"dont_obey_robotstxt": True})
@@ -234,7 +234,7 @@ def test_one_exempt_request_exempts_nothing_else() -> None:
     assert result.stats["rep/exempt"] == 1
 
 
-def test_a_page_that_goes_elsewhere_is_judged() -> None:
+def test_navigation_of_a_page_is_judged() -> None:
     page = html("<script>setTimeout(() => { location = '/private/next' }, 100)</script>")
     with Site({"/robots.txt": RULES, "/page": page}) as site:
         result = run(site.url("/page"))
@@ -243,7 +243,7 @@ def test_a_page_that_goes_elsewhere_is_judged() -> None:
 
 
 @pytest.mark.parametrize("setting", ["dry run", "not obeyed", "no hook"])
-def test_the_switches(setting: str) -> None:
+def test_settings_apply_to_browsers(setting: str) -> None:
     switches: dict[str, dict[str, Any]] = {
         "dry run": {"REP_DRY_RUN": True},
         "not obeyed": {"ROBOTSTXT_OBEY": False},
@@ -266,8 +266,8 @@ def test_without_a_middleware_nothing_is_allowed() -> None:
     assert "does not belong to a crawl with RepMiddleware" in result.log
 
 
-def test_a_robots_txt_is_never_asked_for_by_the_browser() -> None:
-    """Though somebody marks every request as the browser's."""
+def test_browser_never_fetches_a_robots_txt() -> None:
+    """Even if every request is marked as the browser's."""
     with Site({"/robots.txt": RULES, "/page": PAGE}) as site:
         result = run(
             site.url("/page"),
@@ -279,7 +279,7 @@ def test_a_robots_txt_is_never_asked_for_by_the_browser() -> None:
     assert result.stats["rep/browser/aborted"] >= 5
 
 
-def test_a_hook_of_the_user_s_may_call_ours() -> None:
+def test_hook_of_a_user_may_call_ours() -> None:
     page = html('<img src="/private.png"><img src="/open.png"><script src="/open.js"></script>')
     away = redirect("/private/away", 302)
     frames = html('<script>setTimeout(() => fetch("/away"), 100)</script>')
@@ -293,7 +293,7 @@ def test_a_hook_of_the_user_s_may_call_ours() -> None:
     assert result.stats["rep/browser/aborted"] == 2
 
 
-def test_a_hook_of_the_user_s_may_leave_ours_alone() -> None:
+def test_hook_of_a_user_may_replace_ours() -> None:
     routes = {"/robots.txt": RULES, "/page": PAGE, "/go": redirect("/private/end", 302)}
     with Site(routes) as site:
         run(
@@ -304,7 +304,7 @@ def test_a_hook_of_the_user_s_may_leave_ours_alone() -> None:
         assert {"/private.js", "/private/end", "/private/fetched"} <= set(asked(site))
 
 
-def test_the_user_s_own_page_callback_is_called_and_left_in_place() -> None:
+def test_page_callback_of_a_user_stays() -> None:
     own = "tests.others.spiders.give_a_name"
     page = html("<script>document.body.append(window.given)</script>", '<img src="/private.png">')
     with Site({"/robots.txt": RULES, "/page": page}) as site:
@@ -319,8 +319,8 @@ def test_no_callback_is_left_behind() -> None:
         assert run(site.url("/page")).items[0]["init"] == "None"
 
 
-def test_a_loop_in_another_thread() -> None:
-    """As scrapy-playwright has it on Windows; what has to be asked for is asked in the crawl's."""
+def test_loop_may_run_in_another_thread() -> None:
+    """As in scrapy-playwright on Windows; files are fetched in the loop of the crawl."""
     with Site({"/robots.txt": RULES}) as other, Site({"/robots.txt": RULES}) as site:
         there = other.url("", "localhost")
         images = f'<img src="{there}/private.png"><img src="{there}/open.png">'
@@ -349,7 +349,9 @@ def test_a_loop_in_another_thread() -> None:
         ("CDP session is only available in Chromium", True, "DEBUG", "stop"),
     ],
 )
-def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str, what: str) -> None:
+def test_page_fetches_nothing_if_redirects_cannot_be_watched(
+    why: str, is_led: bool, level: str, what: str
+) -> None:
     with Site({"/robots.txt": RULES, "/top": redirect("/private", 302)}) as site:
         result = crawl(
             "tests.others.spiders:UnwatchedSpider",
@@ -365,8 +367,8 @@ def test_redirects_that_nobody_can_watch(why: str, is_led: bool, level: str, wha
     assert result.stats.get("rep/browser/slipped", 0) == int(is_led)
 
 
-def test_a_session_that_never_opens() -> None:
-    """Of a page among others whose sessions did open."""
+def test_session_that_never_opens_stops_its_page_only() -> None:
+    """The sessions of other pages did open."""
     with Site({"/robots.txt": RULES, "/top": redirect("/private", 302)}) as site:
         result = crawl(
             "tests.others.spiders:UnwatchedSpider",
@@ -380,7 +382,7 @@ def test_a_session_that_never_opens() -> None:
     assert "TimeoutError" in result.log
 
 
-def test_a_page_of_the_user_s_whose_session_never_opens() -> None:
+def test_page_of_a_user_without_a_session_is_stopped() -> None:
     routes = {"/robots.txt": RULES, "/away": redirect("/private", 302)}
     with Site(routes) as site:
         result = crawl(
@@ -398,7 +400,7 @@ def test_a_page_of_the_user_s_whose_session_never_opens() -> None:
 
 @pytest.mark.parametrize("first", ["/private/login", "/login"])
 @pytest.mark.parametrize("is_exempt", [False, True])
-def test_where_a_callback_of_the_user_s_goes_first(first: str, is_exempt: bool) -> None:
+def test_callback_of_a_user_may_run_first(first: str, is_exempt: bool) -> None:
     """It is judged; what the middleware has let through, or the user has exempted, comes after."""
     page = "/private/page" if is_exempt else "/page"
     with Site({"/robots.txt": RULES}) as site:
@@ -415,7 +417,7 @@ def test_where_a_callback_of_the_user_s_goes_first(first: str, is_exempt: bool) 
     assert result.items[0]["status"] == 200
 
 
-def test_one_page_for_several_requests() -> None:
+def test_one_page_may_serve_several_requests() -> None:
     routes = {"/robots.txt": RULES, "/page": PAGE, "/second": html('<img src="/private/2.png">')}
     with Site(routes) as site:
         result = crawl(
@@ -431,7 +433,7 @@ def test_one_page_for_several_requests() -> None:
     assert [item["status"] for item in result.items] == [200, 200]
 
 
-def test_the_crawls_of_one_process_do_not_mix() -> None:
+def test_crawls_of_one_process_do_not_mix() -> None:
     """Two that are called differently, and a third that obeys nothing."""
     rules = "User-agent: one\nDisallow: /1\n\nUser-agent: two\nDisallow: /2\n"
     routes = {

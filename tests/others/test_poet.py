@@ -27,7 +27,7 @@ def run(spider: str, site: Site, loop: Loop = "asyncio", **settings: Any) -> Cra
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_callback_may_depend_on_the_policy(loop: Loop) -> None:
+def test_callback_may_depend_on_the_policy(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run("PolicySpider", site, loop)
         assert site.paths() == ["/robots.txt", "/a"]
@@ -45,7 +45,7 @@ def test_a_callback_may_depend_on_the_policy(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_page_object_may(loop: Loop) -> None:
+def test_page_object_may_depend_on_the_policy(loop: Loop) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run("PageObjectSpider", site, loop)
         assert site.paths() == ["/robots.txt", "/a"]
@@ -53,7 +53,7 @@ def test_a_page_object_may(loop: Loop) -> None:
     assert result.items == [{"allowed": True, "line": 2}]
 
 
-def test_without_a_download() -> None:
+def test_policy_is_there_without_a_download() -> None:
     """Where a callback wants no response, a disallowed request is dropped all the same."""
     with Site({"/robots.txt": RULES}) as site:
         result = run("NoDownloadSpider", site)
@@ -62,7 +62,7 @@ def test_without_a_download() -> None:
     assert [item["path"] for item in result.items] == ["/a"]
 
 
-def test_what_page_objects_ask_for_is_judged() -> None:
+def test_requests_of_page_objects_are_judged() -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run("AskingSpider", site)
         assert site.paths() == ["/robots.txt", "/a", "/b"]
@@ -70,14 +70,14 @@ def test_what_page_objects_ask_for_is_judged() -> None:
     assert result.items == [{"b": 200, "private": "HttpError"}]
 
 
-def test_without_the_middleware_the_error_says_what_to_do() -> None:
+def test_error_without_the_middleware_names_the_fix() -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run("PolicySpider", site, ROBOTSTXT_OBEY=False)
     assert result.items == []
     assert "policy_for needs RepMiddleware" in result.log
 
 
-def test_scrapy_poet_s_cache_freezes_no_policy() -> None:
+def test_cache_of_scrapy_poet_keeps_no_policy() -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = run("PolicySpider", site, SCRAPY_POET_CACHE=True)
     assert result.items == []

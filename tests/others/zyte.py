@@ -1,4 +1,4 @@
-"""A stand-in for Zyte API: asks for what it is told to, redirects included, and says what came."""
+"""A stand-in for Zyte API: fetches a URL, follows redirects, and returns the answer."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Trails made record by record, with times and facts as a test wants them."""
+"""Trails made record by record, with the times and facts of a test."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def hostile_urls() -> list[str]:
 
 
 class Made:
-    """A trail of a crawl that never was; `at` counts from its beginning."""
+    """A trail without a crawl; `at` counts from its beginning."""
 
     def __init__(
         self, root: Path, name: str = "run-1", *, began: float = BEGAN, **settings: Any
@@ -131,7 +131,7 @@ class Made:
         self._numbered(records.WITHHELD, records.WITHHELD, held)
 
     def send(self, origin: str, at: float, left_by: float, kept: float) -> None:
-        """A request that left for an origin that asks for a delay."""
+        """A request to an origin with a delay."""
         self.put(
             records.SENT,
             at=BEGAN + at,

@@ -1,4 +1,4 @@
-"""Crawls whose wall clock is set while they run: no false accusation, and no hidden violation."""
+"""Crawls during which the wall clock is set: no false accusation, no hidden violation."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def stepped(
 
 @pytest.mark.parametrize("step_seconds", STEPS)
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_crawl_that_keeps_the_delay(loop: Loop, step_seconds: float, tmp_path: Path) -> None:
+def test_kept_delay_counts_as_kept(loop: Loop, step_seconds: float, tmp_path: Path) -> None:
     found, gaps, run = stepped(tmp_path, step_seconds, loop)
     assert min(gaps) >= 0.29
     (pace,) = found["paces"]["rows"]
@@ -68,8 +68,8 @@ def test_a_crawl_that_keeps_the_delay(loop: Loop, step_seconds: float, tmp_path:
 
 
 @pytest.mark.parametrize("step_seconds", STEPS)
-def test_a_crawl_that_does_not(step_seconds: float, tmp_path: Path) -> None:
-    """It keeps 0.2 of 0.3 seconds."""
+def test_broken_delay_counts_as_broken(step_seconds: float, tmp_path: Path) -> None:
+    """The crawl keeps 0.2 of 0.3 seconds."""
     found, gaps, _ = stepped(tmp_path, step_seconds, settings=CAPPED)
     (pace,) = found["paces"]["rows"]
     assert pace["word"] == "not-kept"
@@ -78,8 +78,8 @@ def test_a_crawl_that_does_not(step_seconds: float, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("step_seconds", [-3600.0, 3600.0])
-def test_requests_and_ages_of_robots_txt(step_seconds: float, tmp_path: Path) -> None:
-    """A file is fetched again after the step: each request counts once, and no copy looks old."""
+def test_each_fetch_counts_once_and_no_copy_looks_old(step_seconds: float, tmp_path: Path) -> None:
+    """The file is fetched again after the step."""
     short = Answer(body=FILE, headers=[("Cache-Control", "max-age=0"), ("ETag", '"1"')])
     with Site({"/robots.txt": short}) as site, Site() as late:
         urls = [*(site.url(f"/{number}") for number in range(8)), late.url("/a")]

@@ -1,4 +1,4 @@
-"""REP_REPORT: a page at the end of a crawl, in every loop, and what happens where none can be."""
+"""REP_REPORT: a page at the end of a crawl, in every loop; and the command."""
 
 from __future__ import annotations
 
@@ -30,8 +30,8 @@ FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.2\n"
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
-    """Its numbers are those of the server's log; the page is of its own run."""
+def test_report_has_the_numbers_of_the_server(loop: Loop, tmp_path: Path) -> None:
+    """Its numbers are those of the server."""
     with Site({"/robots.txt": redirect("/r"), "/r": Answer(body=FILE)}) as site:
         urls = [site.url(path) for path in ("/a", "/b", "/c", "/private/x")]
         wanted = {"REP_REPORT": str(tmp_path / "report-%(run)s.html")}
@@ -43,7 +43,7 @@ def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     assert (tmp_path / f"report-{run.name}.html").stat().st_mode & 0o777 == 0o600
     assert run.manifest_sha256 in text
     assert run.manifest_sha256 in result.log
-    assert str(tmp_path) not in text, "it is given away"
+    assert str(tmp_path) not in text, "reports go to other people"
     done = rep("report", run.path, "--json")
     assert done.status == 0
     found = json.loads(done.out)
@@ -56,7 +56,7 @@ def test_a_report_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_two_bots_at_once(loop: Loop, tmp_path: Path) -> None:
+def test_each_of_two_bots_keeps_its_own_delay(loop: Loop, tmp_path: Path) -> None:
     """Each keeps the delay of its own group: neither is accused by the delay of the other."""
     text = "User-agent: slow\nCrawl-delay: 0.8\n\nUser-agent: quick\nCrawl-delay: 0.2\n"
     with Site({"/robots.txt": Answer(body=text)}) as site, ThreadPoolExecutor(2) as pool:
@@ -80,7 +80,7 @@ def test_two_bots_at_once(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_rests(loop: Loop, tmp_path: Path) -> None:
+def test_report_has_the_rests_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
     """One origin answers 429 and then well; another is given up, and its requests are dropped."""
     robots: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
     limited = Answer(status=429, headers=[("Retry-After", "1")])
@@ -119,8 +119,8 @@ def _times(site: Site) -> list[float]:
     return [seen.at for seen in site.requests() if seen.path not in ("/robots.txt", "/r")]
 
 
-def test_it_disturbs_nothing(tmp_path: Path) -> None:
-    """A folder that is not there: one error, and the crawl ends as it would have."""
+def test_failed_report_does_not_change_the_crawl(tmp_path: Path) -> None:
+    """The folder is missing: one error, and the crawl ends as usual."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         wanted = {"REP_REPORT": str(tmp_path / "none" / "report.html")}
         result, run = audited([site.url("/a")], tmp_path, settings=wanted)
@@ -130,7 +130,7 @@ def test_it_disturbs_nothing(tmp_path: Path) -> None:
     assert rep("report", run.path).status == 0
 
 
-def test_what_it_needs(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_missing_requirements_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(ConfigurationError, match="REP_REPORT needs REP_AUDIT_DIR"):
         RepSettings.of(Settings({"REP_REPORT": "r.html"}))
     wanted = Settings({"REP_REPORT": "r.html", "REP_AUDIT_DIR": "audit"})
@@ -149,34 +149,19 @@ class TestCommand:
         made.forbid("https://a.example/x", made.policy("https://a.example"))
         return made.end().path
 
-    def test_words(self, run: Path) -> None:
-        done = rep("report", run)
-        assert done.status == 0
-        assert done.out.splitlines() == [
-            (
-                "1 request was judged by robots.txt; 1 was disallowed. None of these was sent: no "
-                "request was sent against a robots.txt."
-            ),
-            "The trail is complete: every digest, number and total in it is right.",
-            (
-                "note: 1 of 1 decision cannot be made again: not replayable: the octets of its "
-                "file are missing."
-            ),
-        ]
-
-    def test_a_page(self, run: Path, tmp_path: Path) -> None:
+    def test_page_is_written(self, run: Path, tmp_path: Path) -> None:
         page = tmp_path / "report.html"
         done = rep("report", run, "-o", page)
         assert (done.status, page.read_text("utf-8")[:15]) == (0, "<!doctype html>")
         assert done.out.splitlines()[-1] == f"{page}: written"
         assert rep("report", run, "-o", tmp_path / "none" / "x.html").status == 2
 
-    def test_numbers(self, run: Path) -> None:
+    def test_json_has_the_numbers(self, run: Path) -> None:
         found = json.loads(rep("report", run, "--json").out)
         assert (found["v"], found["state"], found["totals"]["held_back"]) == (1, "whole", 1)
         assert found["rules"]["rows"][0]["url"] == "https://a.example/x"
 
-    def test_statuses(self, run: Path, tmp_path: Path) -> None:
+    def test_exit_statuses(self, run: Path, tmp_path: Path) -> None:
         (run / "manifest.json").write_text("{}")
         done = rep("report", run)
         assert (done.status, "wrong: The trail was changed" in done.out) == (1, True)
@@ -190,12 +175,12 @@ class TestCommand:
         (tmp_path / "empty").mkdir()
         assert rep("report", tmp_path / "empty").status == 2
 
-    def test_without_jinja(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_missing_jinja_is_an_error(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jinja2", None)
         monkeypatch.setattr("scrapy_rep.commands.report.find_spec", lambda _: None)
         done = rep("report", run, "-o", "x.html")
         assert (done.status, "scrapy-rep[report]" in done.err) == (2, True)
-        assert rep("report", run).status == 0, "words need none"
+        assert rep("report", run).status == 0, "the terminal needs no Jinja"
 
 
 _GRANT = {"policy": "ignore", "until": "2099-01-31", "why": "contract 12"}
@@ -214,7 +199,7 @@ _BY_ERRORS = "by the policy for errors (a grant in REP_OVERRIDES (contract 12, u
     ],
     ids=["grant", "grant of errors", "ended, and another", "ended"],
 )
-def test_a_report_names_the_grant_that_was_applied(
+def test_report_names_the_applied_grant(
     answer: int, overrides: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
     with Site({"/robots.txt": Answer(status=answer, body=FILE)}) as site:
@@ -230,7 +215,7 @@ def test_a_report_names_the_grant_that_was_applied(
     assert ("is allowed (REP_OVERRIDES: 'lenient')" in result.log) is (answer == 503)
 
 
-def test_obeying_off_on_the_command_line(tmp_path: Path) -> None:
+def test_obey_off_on_the_command_line_is_reported(tmp_path: Path) -> None:
     """There, the setting is the text "False"; the report does not take it for obeying."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         url = site.url("/private/x")

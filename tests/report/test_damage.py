@@ -1,4 +1,4 @@
-"""Trails that are damaged or made up, with right digests: what no number holds is told."""
+"""Damaged or forged trails with right digests: a report names each record that it cannot count."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def _hop(**facts: object) -> Callable[[Made], None]:
 
 
 def _everything_of(report: CrawlReport) -> None:
-    """Have all that is made of a report made; JSON without infinities."""
+    """Make the page and the JSON of a report, which has no infinities."""
     json.dumps(report.as_dict(), allow_nan=False)
     page(report).encode()
 
@@ -63,7 +63,7 @@ DAMAGE = {
 
 
 @pytest.mark.parametrize("name", DAMAGE)
-def test_what_cannot_be_counted_is_told(name: str, tmp_path: Path) -> None:
+def test_report_names_records_that_it_cannot_count(name: str, tmp_path: Path) -> None:
     made = Made(tmp_path)
     DAMAGE[name](made)
     report = report_of([made.end()])
@@ -73,7 +73,7 @@ def test_what_cannot_be_counted_is_told(name: str, tmp_path: Path) -> None:
     assert verdict(report)[0][0] == BAD
 
 
-def test_a_site_that_asks_for_a_delay_of_300_digits(tmp_path: Path) -> None:
+def test_delay_may_have_300_digits(tmp_path: Path) -> None:
     made = Made(tmp_path)
     made.policy(A, crawl_delay=float("9" * 308))
     for at in (0, 300):
@@ -90,7 +90,7 @@ def _with_a_ban(root: Path) -> Made:
     return made
 
 
-def test_a_trail_that_is_not_whole_is_no_proof_of_good_conduct(tmp_path: Path) -> None:
+def test_incomplete_trail_proves_no_good_conduct(tmp_path: Path) -> None:
     made = _with_a_ban(tmp_path)
     made.writer.close("").result(20)
     for file in made.folder.glob("*.json*"):
@@ -105,7 +105,7 @@ def test_a_trail_that_is_not_whole_is_no_proof_of_good_conduct(tmp_path: Path) -
 
 
 @pytest.mark.parametrize("settings", [{}, {"ROBOTSTXT_OBEY": False}])
-def test_what_was_not_judged_is_not_vouched_for(settings: dict[str, bool], tmp_path: Path) -> None:
+def test_unjudged_requests_prove_no_good_conduct(settings: dict[str, bool], tmp_path: Path) -> None:
     made = _with_a_ban(tmp_path)
     if not settings:
         made.exempt(f"{A}/secret")
@@ -117,13 +117,13 @@ def test_what_was_not_judged_is_not_vouched_for(settings: dict[str, bool], tmp_p
     assert "no request was sent against" not in told
 
 
-def test_a_page_that_cannot_be_written_leaves_nothing(tmp_path: Path) -> None:
+def test_failed_page_leaves_no_file(tmp_path: Path) -> None:
     with pytest.raises(UnicodeEncodeError):
         write(tmp_path / "report.html", "\ud800")
     assert not [*tmp_path.iterdir()]
 
 
-def test_many_words_take_bounded_memory_and_room(tmp_path: Path) -> None:
+def test_many_words_need_bounded_memory(tmp_path: Path) -> None:
     made = Made(tmp_path)
     hops = [
         {"uri": A, "at": BEGAN + n, "source": "network", "failure": f"f{n}" * 100}
@@ -139,7 +139,7 @@ def test_many_words_take_bounded_memory_and_room(tmp_path: Path) -> None:
     assert len(page(report)) < 100_000
 
 
-def test_numbers_far_apart_take_bounded_memory(tmp_path: Path) -> None:
+def test_distant_numbers_need_bounded_memory(tmp_path: Path) -> None:
     """Each name of a run used to take 16 MB."""
     made = Made(tmp_path)
     for number in range(2000):
@@ -154,7 +154,7 @@ def test_numbers_far_apart_take_bounded_memory(tmp_path: Path) -> None:
     assert peak < 100e6  # of these, 67 MB stand ready for a manifest
 
 
-def test_words_of_decisions_take_bounded_memory(tmp_path: Path) -> None:
+def test_words_of_decisions_need_bounded_memory(tmp_path: Path) -> None:
     made = Made(tmp_path)
     for number in range(3000):
         made.decide(f"{A}/", None, reason=f"{number}" + "r" * 999, by=f"{number}")
@@ -166,7 +166,9 @@ def test_words_of_decisions_take_bounded_memory(tmp_path: Path) -> None:
     assert max(len(one.reason) for one in report.decided) == 200
 
 
-def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_report_keeps_the_most_important_origins(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
     made = Made(tmp_path)
     for number in range(100):
@@ -188,7 +190,7 @@ def test_more_origins_than_memory_holds(tmp_path: Path, monkeypatch: pytest.Monk
     assert "were dropped" in text
 
 
-def test_paces_that_were_dropped_are_not_vouched_for(
+def test_dropped_origins_prove_no_kept_delay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))

@@ -1,4 +1,4 @@
-"""The first line of a report is the worst news of a crawl: a table of cases."""
+"""The first line of a report is the worst finding of a crawl: a table of cases."""
 
 from __future__ import annotations
 
@@ -263,7 +263,7 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
 
 
 @pytest.mark.parametrize("name", _CASES)
-def test_the_first_line(name: str, tmp_path: Path) -> None:
+def test_first_line_is_the_worst_finding(name: str, tmp_path: Path) -> None:
     build, status, first = _CASES[name]
     build(tmp_path)
     done = rep("report", tmp_path)
@@ -282,7 +282,7 @@ def test_requests_that_a_setting_allowed_are_not_judged_by_a_robots_txt(tmp_path
     assert third.startswith("The trail is complete")
 
 
-def test_a_grant_that_ends_during_a_crawl_is_named_beside_the_next(tmp_path: Path) -> None:
+def test_report_names_both_grants_if_one_ended_during_a_crawl(tmp_path: Path) -> None:
     grants = {
         "b.example": {**GRANT, "until": "2027-01-15"},
         "*": {"policy": "ignore", "why": "our site"},
@@ -299,14 +299,14 @@ def test_a_grant_that_ends_during_a_crawl_is_named_beside_the_next(tmp_path: Pat
 
 
 @pytest.mark.parametrize(("build", "status"), [(_dry, 0), (_slipped, 5), (_capped, 5)])
-def test_a_dry_run_that_is_meant(
+def test_allow_dry_run_accepts_dry_runs_only(
     build: Callable[[Path], None], status: int, tmp_path: Path
 ) -> None:
     build(tmp_path)
     assert rep("report", tmp_path, "--allow-dry-run").status == status
 
 
-def test_a_report_makes_each_decision_again(tmp_path: Path) -> None:
+def test_report_makes_each_decision_again(tmp_path: Path) -> None:
     _redacted(tmp_path)
     out = rep("report", tmp_path).out
     assert "note: 1 of 2 decisions cannot be made again: redacted. The others " in out
@@ -318,8 +318,8 @@ def test_a_report_makes_each_decision_again(tmp_path: Path) -> None:
     ]
 
 
-def test_a_site_finds_what_was_read_and_sent_and_what_allowed_it(tmp_path: Path) -> None:
-    """Which file was read, when, what was sent against it, and what allowed that."""
+def test_page_has_the_files_and_requests_of_each_site(tmp_path: Path) -> None:
+    """For each site: the file, its time, the requests against it, and their permission."""
     pytest.importorskip("jinja2", reason="needs Jinja")
     made = Made(tmp_path, REP_OVERRIDES={"b.example": GRANT}, REP_REPORT_CONTACT="Archive")
     digests = [f"{number:064x}" for number in range(9)]

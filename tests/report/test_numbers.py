@@ -62,7 +62,7 @@ def _small(root: Path) -> CrawlReport:
     return report_of([made.end()])
 
 
-def test_decisions(tmp_path: Path) -> None:
+def test_decisions_are_counted(tmp_path: Path) -> None:
     found = _small(tmp_path)
     totals = found.totals
     assert (totals.judged, totals.allowed, totals.disallowed) == (5, 2, 3)
@@ -83,7 +83,7 @@ def test_decisions(tmp_path: Path) -> None:
     )
 
 
-def test_sites(tmp_path: Path) -> None:
+def test_origins_rules_and_exemptions_are_counted(tmp_path: Path) -> None:
     found = _small(tmp_path)
     assert found.rules.rows == (Ruled(A, 2, "Disallow: /x", "*", False, 2, f"{A}/x/1"),)
     assert found.exemptions.rows == (
@@ -101,7 +101,7 @@ def test_sites(tmp_path: Path) -> None:
     )
 
 
-def test_fetches(tmp_path: Path) -> None:
+def test_fetches_are_counted(tmp_path: Path) -> None:
     found = _small(tmp_path).fetches
     assert (found.requests, found.in_vain, found.octets) == (4, 1, 70)
     assert found.statuses == {"200": 1, "301": 1}
@@ -115,8 +115,8 @@ def test_fetches(tmp_path: Path) -> None:
     )
 
 
-def test_a_fetch_is_counted_once(tmp_path: Path) -> None:
-    """A renewed policy tells the way to its copy again, and so does a later segment."""
+def test_fetch_is_counted_once(tmp_path: Path) -> None:
+    """A renewed policy repeats the way to its copy, and so does a later segment."""
     made = Made(tmp_path)
     first, renewed = (
         _hop(A, "/robots.txt", 1.0, status=200),
@@ -139,7 +139,7 @@ def test_a_fetch_is_counted_once(tmp_path: Path) -> None:
     assert found.chains.rows[0].asked == (True, False)
 
 
-def test_what_was_exempted_by_the_settings(tmp_path: Path) -> None:
+def test_exemptions_by_settings_are_counted(tmp_path: Path) -> None:
     made = Made(tmp_path, REP_CRAWL_DELAY_EXCESS="ignore")
     made.decide(f"{B}/1", made.policy(B, source="override", hops=None), reason="OVERRIDDEN")
     slow = made.policy(SLOW, crawl_delay=MOST_SECONDS + 1)
@@ -155,10 +155,10 @@ def test_what_was_exempted_by_the_settings(tmp_path: Path) -> None:
     assert SETTINGS["REP_CRAWL_DELAY_MAX_SECONDS"].default == MOST_SECONDS
 
 
-def test_pace(tmp_path: Path) -> None:
+def test_paces_are_compared_with_delays(tmp_path: Path) -> None:
     made = Made(tmp_path)
     made.policy(A, crawl_delay=2.0)
-    for at, left_by in ((0.0, 0.1), (4.2, 4.3), (2.1, 2.15)):  # told as their answers came
+    for at, left_by in ((0.0, 0.1), (4.2, 4.3), (2.1, 2.15)):  # in the order of their answers
         made.send(A, at, left_by, 2.0)
     made.policy(B, crawl_delay=5.0)
     for at in (0.0, 1.0, 7.0):
@@ -173,7 +173,7 @@ def test_pace(tmp_path: Path) -> None:
     assert any("1 of them got requests before" in words for _, words in verdict(found))
 
 
-def test_pace_of_several_workers(tmp_path: Path) -> None:
+def test_gaps_between_workers_are_counted_separately(tmp_path: Path) -> None:
     """Each worker kept the delay; together they did not, if their clocks agree."""
     runs = []
     for name, times in (("one", (0.0, 4.0)), ("two", (1.0, 6.0)), ("three", (20.0, 21.0))):
@@ -197,7 +197,7 @@ def test_pace_of_several_workers(tmp_path: Path) -> None:
     assert (row.visits, row.too_soon, row.crossed, row.word) == (6, 1, 1, "not-kept")
 
 
-def test_pace_of_bots_with_different_delays(tmp_path: Path) -> None:
+def test_each_bot_has_the_delay_of_its_group(tmp_path: Path) -> None:
     """Each of two crawls keeps, or breaks, the delay of its own group, in whatever order."""
     runs = {}
     for name, asked, kept in (("slow", 4.0, 4.0), ("quick", 1.0, 1.0), ("rude", 4.0, 2.0)):
@@ -215,7 +215,7 @@ def test_pace_of_bots_with_different_delays(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("at", "too_soon"), [(2.5, 0), (3.5, 1)])
-def test_a_delay_that_becomes_longer(tmp_path: Path, at: float, too_soon: int) -> None:
+def test_longer_delay_holds_for_later_requests(tmp_path: Path, at: float, too_soon: int) -> None:
     """A request that is on its way when the policy comes, from the store, kept the delay before."""
     made = Made(tmp_path)
     made.policy(A, crawl_delay=0.5, at=BEGAN)
@@ -229,8 +229,8 @@ def test_a_delay_that_becomes_longer(tmp_path: Path, at: float, too_soon: int) -
 
 
 @pytest.mark.slow
-def test_a_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
-    """Of more origins than a report can hold: one that got a request too soon."""
+def test_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
+    """Among more origins than a report can hold, one got a request too soon."""
     made = Made(tmp_path)
     for number in range(tallies._KEYS + 10):
         origin = f"https://h{number}.example"
@@ -246,7 +246,7 @@ def test_a_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
     assert [row.origin for row in found.rests.rows if row.too_soon] == ["https://h1.example"]
 
 
-def test_fetches_of_workers_that_began_together(tmp_path: Path) -> None:
+def test_fetches_of_both_workers_count_once(tmp_path: Path) -> None:
     """The requests of both count, and what one renews of the other's copy counts once."""
     one, two = Made(tmp_path, "one"), Made(tmp_path, "two", began=BEGAN + 0.01)
     first, second, third = (_hop(A, "/robots.txt", at, status=200) for at in (0.06, 0.05, 9.0))
@@ -259,7 +259,7 @@ def test_fetches_of_workers_that_began_together(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("is_redacted", [False, True])
-def test_a_copy_of_a_run_is_refused(tmp_path: Path, *, is_redacted: bool) -> None:
+def test_copy_of_a_run_is_refused(tmp_path: Path, *, is_redacted: bool) -> None:
     """Counted twice, each request would come too soon after itself."""
     made = Made(tmp_path)
     made.policy(A, crawl_delay=2.0)
@@ -276,7 +276,7 @@ def test_a_copy_of_a_run_is_refused(tmp_path: Path, *, is_redacted: bool) -> Non
     assert rep("report", copy).status == 0
 
 
-def test_rests_of_several_workers(tmp_path: Path) -> None:
+def test_rests_between_workers_are_counted_separately(tmp_path: Path) -> None:
     """One worker hears of the rest of A, another sends a request to A before it is over."""
     one, two = Made(tmp_path, "one"), Made(tmp_path, "two")
     one.put("rest", at=BEGAN, until=BEGAN + 2.0, origin=B, status=503)
@@ -296,7 +296,7 @@ def test_rests_of_several_workers(tmp_path: Path) -> None:
     assert (NOTE, f"{told}of another, if their clocks agree.") in [*verdict(found)]
 
 
-def test_pages_that_require_a_payment(tmp_path: Path) -> None:
+def test_pages_with_402_are_counted(tmp_path: Path) -> None:
     made = Made(tmp_path)
     terms = {"price": "USD 0.01", "licence": f"{A}/rsl.xml"}
     for url, more in ((f"{B}/x", {}), (f"{A}/b", terms), (f"{A}/a", terms)):
@@ -349,8 +349,7 @@ class TestStates:
         assert (gap.from_n, gap.to_n, gap.count) == (2, 2, 1)
 
     @pytest.mark.parametrize("value", ["null", '"x"', "1e999", "-5", "[]", "{}", str(10**40)])
-    def test_records_that_cannot_be(self, tmp_path: Path, value: str) -> None:
-        """Whatever stands in a trail, there is a report, and it says what it is worth."""
+    def test_report_survives_any_value_of_a_field(self, tmp_path: Path, value: str) -> None:
         _small(tmp_path)
         (path,) = (tmp_path / "run-1").glob("*.gz")
         lines = gzip.decompress(path.read_bytes()).decode().splitlines()
@@ -369,7 +368,7 @@ class TestStates:
 
 
 class TestMemory:
-    def test_a_tally_keeps_what_matters(self) -> None:
+    def test_tally_keeps_the_heaviest_rows(self) -> None:
         tally = Tally(Exemption, 100)
         for number in range(1000):
             for _ in range(1001 if number % 100 == 0 else 1):
@@ -380,7 +379,7 @@ class TestMemory:
         held = sum(one.count for one in tally.held.values())
         assert held + tally.dropped_records == 1000 + 10_000
 
-    def test_a_timeline_grows_coarser(self) -> None:
+    def test_timeline_has_at_most_120_moments(self) -> None:
         line = Timeline()
         for number in range(100_000):
             line.at(BEGAN + number * 37.0)[number % 5] += 1
@@ -396,13 +395,13 @@ class TestMemory:
         line.at(9e10)[0] += 1
         assert len(line.times().moments) <= 121
 
-    def test_gaps_of_one(self) -> None:
+    def test_one_visit_has_no_gap(self) -> None:
         gaps = Gaps()
         gaps.add(1.0, 1.0, 5.0, 5.0)
         gaps.finish()
         assert (gaps.least, gaps.too_soon, gaps.visits) == (None, 0, 1)
 
-    def test_the_buffer_is_longer_than_what_may_be_told_late(self) -> None:
+    def test_late_visits_are_put_in_order(self) -> None:
         gaps = Gaps()
         late = list(range(tallies._BUFFERED))
         for at in [*late[1:], late[0], *range(len(late), 40)]:
@@ -420,12 +419,12 @@ class TestMemory:
         ("", ":"),
     ],
 )
-def test_origins_of_urls(url: str, origin: str) -> None:
+def test_origin_of_url(url: str, origin: str) -> None:
     assert origin_of(url) == origin
 
 
-def test_the_exit_status(tmp_path: Path) -> None:
-    """A pace that was not kept has its own; a trail that proves nothing comes before it."""
+def test_exit_status_is_that_of_the_worst_finding(tmp_path: Path) -> None:
+    """A broken delay has a status of its own; a damaged trail comes first."""
     fast, rude, slow = (Made(tmp_path, name) for name in ("fast", "rude", "slow"))
     fast.policy(A, crawl_delay=2.0)
     slow.policy(A, crawl_delay=2.0)

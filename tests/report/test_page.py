@@ -1,4 +1,4 @@
-"""The page of a report: what it shows, that nothing in it runs, and how a browser takes it."""
+"""The page of a report: its words, that no script runs in it, and its look in a browser."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _page(report: CrawlReport) -> str:
 
 
 def made_of_all(root: Path, *others: Run, every: int = 1) -> CrawlReport:
-    """Something in every section, and hostile text wherever a site or a spider may put it.
+    """A report with rows in every section, and hostile text in each field from sites and spiders.
 
     `every` thins out the hostile URLs: every 7th, say.
     """
@@ -60,7 +60,7 @@ def made_of_all(root: Path, *others: Run, every: int = 1) -> CrawlReport:
     return report_of([made.end(HOSTILE), *others])
 
 
-def test_nothing_in_it_runs_or_is_loaded(tmp_path: Path) -> None:
+def test_page_runs_and_loads_nothing(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path))
     elements = Elements()
     elements.feed(text)
@@ -78,7 +78,7 @@ def test_nothing_in_it_runs_or_is_loaded(tmp_path: Path) -> None:
     assert not re.search("[\u202e\x1b\x00]", text)
 
 
-def test_what_it_shows(tmp_path: Path) -> None:
+def test_page_has_every_section(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path))
     for words in (
         *["Robots.txt report: ", "2027-01-15 (made)</h1>", "Verdict", "Wrong:", "Note:"],
@@ -94,8 +94,8 @@ def test_what_it_shows(tmp_path: Path) -> None:
     assert "No origin asked" not in text
 
 
-def test_who_sent_the_requests(tmp_path: Path) -> None:
-    """On top, once; without the setting, nothing."""
+def test_page_names_the_operator(tmp_path: Path) -> None:
+    """It is on top, once; without the setting, it is left out."""
     contact = "Example Archive <bot@archive.example>, https://archive.example/bot"
     runs = [Made(tmp_path, name, REP_REPORT_CONTACT=contact).end() for name in ("one", "two")]
     text = _page(report_of(runs))
@@ -106,7 +106,7 @@ def test_who_sent_the_requests(tmp_path: Path) -> None:
 
 
 def test_queries_are_masked(tmp_path: Path) -> None:
-    """Their values; names show what a rule is about."""
+    """Values are masked; names stay, because rules mention them."""
     made = Made(tmp_path)
     url = "https://a.example/x;sid=s3cr3t;x?token=s3cr3t&q=n0ne;s=3cret&s3cr3t"
     hops = [
@@ -129,7 +129,7 @@ def test_queries_are_masked(tmp_path: Path) -> None:
     assert "s3cr3t" in rep("report", run.path, "--json", "--queries").out
 
 
-def test_times_and_wide_tables_say_what_they_are(tmp_path: Path) -> None:
+def test_times_and_wide_tables_are_labelled(tmp_path: Path) -> None:
     text = _page(made_of_all(tmp_path, every=7))
     heads = re.findall(r'<th scope="col"[^>]*>(began|last record|from|since|until)([^<]*)<', text)
     assert {ends for _, ends in heads} == {" (UTC)", ""}
@@ -138,7 +138,7 @@ def test_times_and_wide_tables_say_what_they_are(tmp_path: Path) -> None:
     assert 5 < len(wide) < text.count('<div class="wide"')
 
 
-def test_a_crawl_without_anything(tmp_path: Path) -> None:
+def test_page_of_an_empty_crawl(tmp_path: Path) -> None:
     text = _page(report_of([Made(tmp_path).end()]))
     for words in (
         "No request was judged by robots.txt.",
@@ -151,7 +151,7 @@ def test_a_crawl_without_anything(tmp_path: Path) -> None:
         assert words in text, words
 
 
-def test_tables_stop(tmp_path: Path) -> None:
+def test_tables_have_at_most_200_rows(tmp_path: Path) -> None:
     made = Made(tmp_path)
     for number in range(250):
         origin = f"https://h{number}.example"
@@ -163,8 +163,8 @@ def test_tables_stop(tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("count", [30_000, pytest.param(300_000, marks=pytest.mark.at_length)])
-def test_very_many_decisions(count: int, tmp_path: Path) -> None:
-    """Under 300 kB, whatever the trail holds."""
+def test_page_of_many_decisions_is_small(count: int, tmp_path: Path) -> None:
+    """The page has less than 300 kB."""
     made = Made(tmp_path)
     policies = {}
     for number in range(count):
@@ -205,8 +205,8 @@ _MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) i
 @pytest.mark.slow
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
 @pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
-def test_in_chromium(tmp_path: Path) -> None:
-    """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
+def test_page_in_chromium(tmp_path: Path) -> None:
+    """Light and dark, on paper, on a telephone, with a screen reader."""
     path, for_axe = tmp_path / "page.html", tmp_path / "for_axe.html"
     runs = [Made(tmp_path / "more", f"20260101T120000-abcde{n}").end() for n in range(2)]
     path.write_text(_page(made_of_all(tmp_path, *runs)), encoding="utf-8")
@@ -234,7 +234,7 @@ def test_no_word_is_broken_on_paper(tmp_path: Path) -> None:
 
 
 def _seen(path: Path, for_axe: Path) -> list[dict[str, Any]]:
-    """What a browser tells of a page, for each scheme of colours and two widths."""
+    """The findings of a browser, for each scheme of colours and two widths."""
     done = subprocess.run(
         [sys.executable, "-m", "tests.survey.browser", CHROMIUM, str(path), str(for_axe)],
         cwd=REPOSITORY,

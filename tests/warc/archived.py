@@ -1,4 +1,4 @@
-"""Crawls with an archive, and what is in it, read by warcio."""
+"""Crawls with an archive, and its records, read by warcio."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class Found:
         status: of a response, its status line; of a request, its request line.
         headers: of HTTP, in lower case.
         payload: the octets after the head.
-        told: what a metadata record tells; of several with one name, a list.
+        told: the fields of a metadata record; a list if a name occurs several times.
     """
 
     kind: str
@@ -119,11 +119,11 @@ def manifest_of(folder: Path) -> dict[str, Any]:
 
 
 def warcio_checks(folder: Path) -> str:
-    """What ``warcio check`` says of all files; empty if all is well."""
+    """The output of ``warcio check`` for all files; empty if they are valid."""
     checker = pytest.importorskip("warcio.checker", reason="needs warcio")
     from warcio.bufferedreaders import BufferedReader
 
-    # warcio 1.8 fails on every body in br with brotli 1.2, whose objects take no attributes.
+    # warcio 1.8 fails on every body in br with brotli 1.2: its objects take no attributes.
     BufferedReader.DECOMPRESSORS["br"] = _brotli
     out = io.StringIO()
     with redirect_stdout(out):
@@ -134,7 +134,7 @@ def warcio_checks(folder: Path) -> str:
 
 
 def fastwarc_reads(folder: Path) -> list[str] | None:
-    """The ids of all records by fastwarc, whose digests are right; None where there is none."""
+    """The ids of all records by fastwarc, which checks digests; None without fastwarc."""
     try:
         from fastwarc.warc import ArchiveIterator
     except ImportError:

@@ -34,7 +34,7 @@ def exchange(number: int = 0, body: bytes = BODY) -> Exchange:
 
 
 def archive(folder: Path, count: int = 3, *, segment_octets: int = 1 << 20) -> ArchiveWriter:
-    """An archive of so many exchanges that has come to its end."""
+    """A finished archive of `count` exchanges."""
     writer = ArchiveWriter(folder, {"software": "test"}, segment_octets=segment_octets)
     for number in range(count):
         writer.put(exchange(number))

@@ -1,4 +1,4 @@
-"""Archives of somebody else: `verify` comes to its end, in little memory, whatever stands in it."""
+"""`verify` of other people's archives ends, in bounded memory, whatever they contain."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from tests.warc.making import archive
 pytest.importorskip("warcio", reason="needs warcio")
 
 
-class TestWhatMayNeverEnd:
-    """What is no regular file is not opened: nobody may ever write to it, or it may go on."""
+class TestOnlyRegularFilesAreOpened:
+    """Only regular files are opened: a pipe or a device may never end."""
 
     def _replaced(self, path: Path, kind: str) -> None:
         path.unlink(missing_ok=True)
@@ -28,7 +28,7 @@ class TestWhatMayNeverEnd:
             path.symlink_to("/dev/zero")
 
     @pytest.mark.parametrize("kind", ["pipe", "device"])
-    def test_as_a_file_that_the_manifest_names(self, kind: str, tmp_path: Path) -> None:
+    def test_file_in_the_manifest(self, kind: str, tmp_path: Path) -> None:
         archive(tmp_path / "run")
         (path,) = files_in(tmp_path / "run")
         self._replaced(path, kind)
@@ -37,7 +37,7 @@ class TestWhatMayNeverEnd:
         assert f"{path.name}: after 0 whole records: [Errno 22] not a regular file" in done.out
 
     @pytest.mark.parametrize("is_open", [False, True])
-    def test_as_a_file_that_it_does_not_name(self, is_open: bool, tmp_path: Path) -> None:
+    def test_file_that_is_not_in_the_manifest(self, is_open: bool, tmp_path: Path) -> None:
         archive(tmp_path / "run")
         end = ".open" if is_open else ""
         self._replaced(tmp_path / "run" / f"rep-x-1-00009.warc.gz{end}", "pipe")
@@ -46,7 +46,7 @@ class TestWhatMayNeverEnd:
         assert f"rep-x-1-00009.warc.gz{end}" in done.out
 
     @pytest.mark.parametrize("kind", ["pipe", "device"])
-    def test_as_the_manifest(self, kind: str, tmp_path: Path) -> None:
+    def test_manifest_of_an_archive(self, kind: str, tmp_path: Path) -> None:
         archive(tmp_path / "run")
         self._replaced(tmp_path / "run" / MANIFEST, kind)
         done = rep("audit", "verify", tmp_path / "run")
@@ -54,15 +54,14 @@ class TestWhatMayNeverEnd:
         assert "manifest.json is missing or invalid" in done.out
         assert "SHA-256" not in done.out
 
-    def test_as_the_manifest_of_a_trail(self, tmp_path: Path) -> None:
-        """`verify` asks first whether a folder holds an archive."""
+    def test_manifest_of_a_trail(self, tmp_path: Path) -> None:
         os.mkfifo(tmp_path / MANIFEST)
         done = rep("audit", "verify", tmp_path)
         assert done.status == 4
 
 
-def test_a_manifest_without_an_end(tmp_path: Path) -> None:
-    """One that is far too long is none; memory is bounded, and it has no digest."""
+def test_endless_manifest_counts_as_missing(tmp_path: Path) -> None:
+    """A manifest that is far too long counts as missing; memory is bounded."""
     archive(tmp_path / "run")
     with (tmp_path / "run" / MANIFEST).open("wb") as file:
         file.truncate(1 << 28)  # a hole

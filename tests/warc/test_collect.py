@@ -56,7 +56,7 @@ def few() -> dict[str, Plan]:
 
 
 def every() -> dict[str, Plan]:
-    """What can go wrong, by the table of faults."""
+    """One site for each fault of the table."""
     plans: dict[str, Plan] = {}
     for name, fault in FAULTS.items():
         plans[name] = fault.plan(f"{name} (second)")
@@ -66,7 +66,7 @@ def every() -> dict[str, Plan]:
 
 
 def captures(*paths: Path) -> tuple[dict[tuple[str, str, int | None], Capture], Counter[str]]:
-    """By origin, and the reasons of what is none."""
+    """The captures by origin, and the reasons of other records."""
     found = [one for path in paths for task in tasks_of(path) for one in task.captures()]
     bad = Counter(one.reason for one in found if isinstance(one, Bad))
     kept = [one for one in found if isinstance(one, Capture)]
@@ -94,7 +94,7 @@ def collected(
 
 
 def assert_same(store: Path, archive: Path, ports: Container[int]) -> int:
-    """How many origins are in both; all that were asked, but for failures of our own."""
+    """The number of origins, which are the same in both; our own failures are in neither."""
     ours, bad = captures(*files_in(archive))
     theirs, bad_of_theirs = captures(store)
     # The store keeps a file also for other origins that served it at the end of a redirect.
@@ -110,7 +110,7 @@ def assert_same(store: Path, archive: Path, ports: Container[int]) -> int:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Path) -> None:
+def test_survey_of_the_archive_equals_that_of_the_store(loop: str, tmp_path: Path) -> None:
     plans = few()
     options = [*LOOPS[loop], "--at-once", "1"]  # so that one file is there for another's redirect
     store, archive, ports = collected(plans, plans, tmp_path, *options)
@@ -126,14 +126,14 @@ def test_the_survey_of_the_archive_is_that_of_the_store(loop: str, tmp_path: Pat
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_whatever_goes_wrong(loop: str, tmp_path: Path) -> None:
-    """Each fault of the table; what is our own failure is in neither of the two."""
+def test_archive_and_store_agree_after_each_fault(loop: str, tmp_path: Path) -> None:
+    """Our own failures are in neither of the two."""
     options = [*LOOPS[loop], "-s", "REP_REDIRECT_GUARD=public"]
     assert assert_same(*collected(every(), FAULTS, tmp_path, *options)) > 50
 
 
 def told(**fields: str) -> list[Capture | Bad]:
-    """What a record says in which somebody wrote something else."""
+    """The captures of a record in which some fields were changed."""
     usual = {
         "rep-origin": "http://a.example",
         "rep-file": "/robots.txt",
@@ -149,7 +149,7 @@ def told(**fields: str) -> list[Capture | Bad]:
     return [*captures_of_stream(BytesIO(answer + metadata))]
 
 
-def test_what_others_wrote_into_the_records() -> None:
+def test_changed_records_do_not_raise() -> None:
     (usual,) = told()
     assert usual == Capture("a.example", "http", 80, "", 200, "", 0, False, body=b"#xy")
     nine = "9" * 5000

@@ -1,4 +1,4 @@
-"""Whole crawls in every loop: the archive holds what the servers saw and said, and no secret."""
+"""Whole crawls in every loop: the archive has all requests and answers, and no secret."""
 
 from __future__ import annotations
 
@@ -57,8 +57,8 @@ def digest(body: str | bytes) -> str:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
-    """Two hops, gzip, br, 404, 503, a reset, nobody there, no such name, and a copy used twice."""
+def test_archive_has_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
+    """Two hops, gzip, br, 404, 503, a reset, a closed port, an unknown name, a copy used twice."""
     packed = gzip.compress(FILE.encode())
     gzipped = Answer(body=packed, headers=(("Content-Encoding", "gzip"),))
     big = "User-agent: *\nDisallow: /x\n" + "# more\n" * 100_000
@@ -142,8 +142,8 @@ def test_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_was_not_changed_and_what_was_not_fetched(loop: Loop, tmp_path: Path) -> None:
-    """Asked for with conditions, then used from the store, then replaced by the user's own."""
+def test_archive_has_confirmed_stored_and_overridden_files(loop: Loop, tmp_path: Path) -> None:
+    """A fetch, a conditional fetch, a use of the store, and an override by the user."""
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     brief = {**store, "REP_CACHE_MIN_SECONDS": 1}
     file = Answer(body=FILE, etag='"one"', headers=(("Cache-Control", "max-age=1"),))
@@ -179,7 +179,7 @@ def test_what_was_not_changed_and_what_was_not_fetched(loop: Loop, tmp_path: Pat
     assert replaced["metadata"].told["rep-source"] == "override"
 
 
-def test_captures_of_the_archive_and_of_the_trail(tmp_path: Path) -> None:
+def test_archive_has_a_capture_for_each_fetch(tmp_path: Path) -> None:
     """The archive has one for each fetch, the trail the last for each origin."""
     short = {"REP_CACHE_MIN_SECONDS": 1, "REP_CACHE_MAX_SECONDS": 1, "DOWNLOAD_DELAY": 0.4}
     settings = {**short, "REP_AUDIT_DIR": str(tmp_path / "audit")}
@@ -196,8 +196,8 @@ def test_captures_of_the_archive_and_of_the_trail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_trail_names_the_records(loop: Loop, tmp_path: Path) -> None:
-    """And a tdmrep.json is archived as a robots.txt is."""
+def test_trail_names_the_records_of_the_archive(loop: Loop, tmp_path: Path) -> None:
+    """A tdmrep.json is archived, too."""
     tdmrep = '[{"location": "/", "tdm-reservation": 1}]'
     routes: dict[str, Any] = {
         "/robots.txt": [Answer(status=503), Answer(body=FILE)],
@@ -232,8 +232,8 @@ def _by(middleware: str, order: int = 300) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_no_fetch_is_made_up(loop: Loop, tmp_path: Path) -> None:
-    """What a middleware answers was not fetched, and what it refuses was not sent."""
+def test_archive_invents_no_fetch(loop: Loop, tmp_path: Path) -> None:
+    """A middleware answers a request, or refuses it: neither was sent."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         answers = _by("tests.warc.middlewares.Answers")
         _, answered = archived([site.url()], tmp_path, loop=loop, settings=answers)
@@ -254,7 +254,7 @@ def test_no_fetch_is_made_up(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_others_stop_and_what_takes_too_long(loop: Loop, tmp_path: Path) -> None:
+def test_archive_has_stopped_and_late_answers(loop: Loop, tmp_path: Path) -> None:
     stops = {"DOWNLOAD_HANDLERS": {"http": "tests.crawls.meddling.StopsItself"}}
     hasty = {"REP_FETCH_TIMEOUT_SECONDS": 1, "RETRY_ENABLED": False}
     with Site({"/robots.txt": [Answer(body=FILE), Answer(fault="hang")]}) as site:
@@ -276,8 +276,8 @@ SECRETS = ("s3cr3t", "passw0rd")
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_no_secret_is_archived(loop: Loop, tmp_path: Path) -> None:
-    """Not those that are sent, nor those that come, nor any in addresses."""
+def test_archive_contains_no_secret(loop: Loop, tmp_path: Path) -> None:
+    """Secrets in requests, in answers and in URLs."""
     hidden = (
         ("Set-Cookie", "session=s3cr3t"),
         ("X-Csrf-Token", "s3cr3t"),
@@ -328,8 +328,8 @@ def test_no_secret_is_archived(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_ftp(loop: Loop, tmp_path: Path) -> None:
-    """A file without a head: a resource, as other archives have it."""
+def test_ftp_file_is_a_resource(loop: Loop, tmp_path: Path) -> None:
+    """A file without a head is a resource, as in other archives."""
     with Ftp({"robots.txt": FILE, "a": "a"}) as server:
         _, folder = archived([server.url("a")], tmp_path, loop=loop)
         uri = server.url("robots.txt")
@@ -341,8 +341,8 @@ def test_ftp(loop: Loop, tmp_path: Path) -> None:
     assert "rep-source" not in one["metadata"].told, "it was fetched"
 
 
-def test_without_warcio(tmp_path: Path) -> None:
-    """The crawl does not begin, and says what to do."""
+def test_missing_warcio_is_an_error(tmp_path: Path) -> None:
+    """The crawl does not begin, and the error names the fix."""
     crawler = get_crawler(settings_dict={**ADDON, "REP_WARC_DIR": str(tmp_path / "warc")})
     refused = pytest.raises(ConfigurationError, match=r"pip install 'scrapy-rep\[warc\]'")
     with patch.dict(sys.modules, warcio=None), refused:
@@ -350,8 +350,8 @@ def test_without_warcio(tmp_path: Path) -> None:
     assert not (tmp_path / "warc").exists()
 
 
-def test_what_files_say_of_the_crawl(tmp_path: Path) -> None:
-    """And a crawl without exchanges says that there were none."""
+def test_first_record_describes_the_crawl(tmp_path: Path) -> None:
+    """The archive of a crawl without exchanges has one record."""
     settings = {"USER_AGENT": "ExampleBot/1.0"}
     _, folder = archived([], tmp_path, settings=settings)
     assert_whole(folder)

@@ -1,4 +1,4 @@
-"""Crawls whose archive cannot be written, and crawls that are killed: no verdict changes."""
+"""Crawls without a writable archive, and killed crawls: no verdict changes."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def verdicts(items: list[dict[str, Any]]) -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Path) -> None:
+def test_full_disk_changes_no_verdict(loop: Loop, small_disk: Path, tmp_path: Path) -> None:
     body = Answer(body=FILE + random.Random(7).randbytes(3000).hex())
     with Site({"/robots.txt": body}, address="0.0.0.0") as site:
         without = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls_of(site))
@@ -60,7 +60,7 @@ def test_a_full_disk_changes_nothing(loop: Loop, small_disk: Path, tmp_path: Pat
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_error_in_the_archive_changes_nothing(loop: Loop, tmp_path: Path) -> None:
+def test_error_in_the_archive_changes_no_verdict(loop: Loop, tmp_path: Path) -> None:
     settings = {
         **ADDON,
         "REP_WARC_DIR": str(tmp_path / "warc"),
@@ -86,8 +86,8 @@ def test_an_error_in_the_archive_changes_nothing(loop: Loop, tmp_path: Path) -> 
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(9, marks=pytest.mark.slow)])
-def test_a_kill_at_any_moment(kills: int, tmp_path: Path) -> None:
-    """What is in the file is whole but for its end, and the archive says that it has none."""
+def test_killed_archive_has_whole_records(kills: int, tmp_path: Path) -> None:
+    """All records before the last one are whole, and the archive has no end."""
     draw = random.Random(13)
     for turn in range(kills):
         folder = tmp_path / str(turn)

@@ -1,4 +1,4 @@
-"""Exchanges as records: whatever octets come, and whatever is secret."""
+"""Exchanges as records, with any octets, without secrets."""
 
 from __future__ import annotations
 
@@ -36,8 +36,8 @@ exchanges = st.builds(
 
 
 @given(exchanges)
-def test_whatever_comes_is_a_sequence_of_records(one: Exchange) -> None:
-    """Read again by rules as simple as those of the format."""
+def test_exchange_with_any_octets_becomes_records(one: Exchange) -> None:
+    """The records are read again by the rules of the format."""
     made = records_of(one, FileOutcome(one.event, 1.0, (one.uri,)))
     assert made[-1].kind == "metadata"
     assert len({record.at for record in made}) == 1
@@ -76,7 +76,7 @@ def test_secrets_are_left_out(name: str) -> None:
         assert left_out == [name.lower()]
 
 
-def test_what_only_looks_like_a_secret_is_kept() -> None:
+def test_fields_with_similar_names_are_kept() -> None:
     names = [b"WWW-Authenticate", b"Proxy-Authenticate", b"X-Author", b":authority", b"Etag"]
     names += [b"Surrogate-Key", b"Cache-Key", b"Keep-Alive"]
     head, left_out = answer_head(
@@ -86,7 +86,7 @@ def test_what_only_looks_like_a_secret_is_kept() -> None:
     assert head.count(b": x\r\n") == len(names)
 
 
-def test_userinfo_leaves_values() -> None:
+def test_userinfo_is_removed_from_values() -> None:
     value = b"<https://me:pass@a.example/x>; rel=next, //u@b/, mailto:a@b.example, https://c/@d"
     head, left_out = answer_head(ReceivedAnswer(200, "HTTP/1.1", ((b"Link", value),), b""))
     expected = b"<https://a.example/x>; rel=next, //b/, mailto:a@b.example, https://c/@d"
@@ -95,19 +95,19 @@ def test_userinfo_leaves_values() -> None:
 
 
 @pytest.mark.parametrize("userinfo", [b"me:pa@ss", b"me:it's", b"me:@@'@", b"me"])
-def test_userinfo_leaves_to_its_last_octet(userinfo: bytes) -> None:
+def test_userinfo_is_removed_to_its_last_octet(userinfo: bytes) -> None:
     pair = (b"Location", b"https://" + userinfo + b"@a.example/x@y")
     head, _ = answer_head(ReceivedAnswer(302, "HTTP/1.1", (pair,), b""))
     assert b"Location: https://a.example/x@y\r\n" in head
 
 
-def test_the_line_of_a_request() -> None:
+def test_request_line_has_path_and_query() -> None:
     asked = SentRequest("GET", ((b"host", b"other"), (b"Accept", b"*/*")))
     head, _ = request_head(asked, "http://u:p@a.example:81/x?y=1#z")
     assert head == b"GET /x?y=1 HTTP/1.1\r\nHost: a.example:81\r\nAccept: */*\r\n\r\n"
 
 
-def test_chunks_are_joined_and_say_so() -> None:
+def test_left_out_names_transfer_encoding() -> None:
     chunked = ((b"Transfer-Encoding", b"chunked"),)
     head, left_out = answer_head(ReceivedAnswer(299, "h2", chunked, b""))
     assert head == b"HTTP/1.1 299 \r\n\r\n"

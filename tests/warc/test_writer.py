@@ -1,4 +1,4 @@
-"""What the writer does on disks that are full or hang, and in folders that vanish."""
+"""The writer of archives on disks that are full or hang, and in folders that vanish."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ def begun(folder: Path, told: list[str], **settings: Any) -> ArchiveWriter:
 
 
 def settled(writer: ArchiveWriter, count: int) -> None:
-    """Wait until the thread has done so many exchanges more."""
+    """Wait until the thread has written `count` more exchanges."""
     give_up_at = time.monotonic() + 30
     while writer._queued_octets:
         assert time.monotonic() < give_up_at, count
         time.sleep(0.001)
 
 
-def test_a_file_for_each_so_many_octets(tmp_path: Path) -> None:
+def test_archive_has_many_files(tmp_path: Path) -> None:
     writer = archive(tmp_path / "run", 12, segment_octets=1 << 12)
     found = checked(tmp_path / "run")
     assert (found.problems, found.missing) == ([], [])
@@ -62,7 +62,7 @@ def test_a_file_for_each_so_many_octets(tmp_path: Path) -> None:
     assert not (tmp_path / "run" / "reserve").exists()
 
 
-def test_a_disk_that_has_room_again(small_disk: Path) -> None:
+def test_archive_goes_on_when_the_disk_has_room_again(small_disk: Path) -> None:
     told: list[str] = []
     writer = begun(small_disk / "run", told)
     for first in (0, 9, 18):
@@ -108,8 +108,8 @@ def test_a_short_write_leaves_whole_records(
 
 
 @pytest.mark.parametrize("step_seconds", [0.0, -3600.0])
-def test_a_folder_that_vanishes(step_seconds: float, tmp_path: Path) -> None:
-    """What was in it counts as failed; what follows is in a new file, also if the clock was set."""
+def test_archive_goes_on_after_its_folder_vanished(step_seconds: float, tmp_path: Path) -> None:
+    """Its exchanges count as failed; later ones are in a new file, even if the clock was set."""
     told: list[str] = []
     now = [1e9]
     writer = begun(tmp_path / "run", told, clock=lambda: now[0])
@@ -127,7 +127,7 @@ def test_a_folder_that_vanishes(step_seconds: float, tmp_path: Path) -> None:
     assert "vanished" in told[0]
 
 
-def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
+def test_exchanges_without_a_folder_count_as_failed(tmp_path: Path) -> None:
     (tmp_path / "run").write_text("in the way")
     told: list[str] = []
     writer = begun(tmp_path / "run", told)
@@ -136,8 +136,10 @@ def test_a_folder_that_cannot_be_made(tmp_path: Path) -> None:
     assert (writer.failed_count, writer.record_count, len(told)) == (1, 0, 1)
 
 
-def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody waits for it, and memory is bounded: what does not fit is counted."""
+def test_hanging_disk_does_not_stop_the_crawl(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The crawl does not wait, and memory is bounded: other exchanges count as failed."""
     goes_on = threading.Event()
     write = os.write
 
@@ -164,9 +166,9 @@ def test_a_disk_that_hangs(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> N
 
 
 class TestVerify:
-    """A file that is cut, at whatever octet, or changed in one of its bits."""
+    """Files that were cut or changed, and files that are missing."""
 
-    def test_every_cut_is_seen(self, tmp_path: Path) -> None:
+    def test_every_cut_and_changed_bit_is_found(self, tmp_path: Path) -> None:
         archive(tmp_path / "run", 1)
         (path,) = files_in(tmp_path / "run")
         whole = path.read_bytes()
@@ -180,7 +182,7 @@ class TestVerify:
         assert checked(tmp_path / "run").problems == []
 
     def test_warcio_passes_a_file_that_is_cut_between_records(self, tmp_path: Path) -> None:
-        """So the manifest is needed."""
+        """For this, the manifest is needed."""
         archive(tmp_path / "run", 3)
         (path,) = files_in(tmp_path / "run")
         whole = path.read_bytes()
@@ -189,7 +191,7 @@ class TestVerify:
         (problem, *_) = checked(tmp_path / "run").problems
         assert "octets is" in problem
 
-    def test_what_is_missing_or_too_much(self, tmp_path: Path) -> None:
+    def test_missing_and_additional_files_are_found(self, tmp_path: Path) -> None:
         archive(tmp_path / "run", 8, segment_octets=1 << 12)
         first, *rest = files_in(tmp_path / "run")
         first.rename(tmp_path / "aside")
@@ -200,10 +202,8 @@ class TestVerify:
         assert checked(tmp_path / "run").problems == [f"{other.name}: not in the manifest"]
 
     @pytest.mark.parametrize("extra", [1, 2])
-    def test_the_file_that_was_finished_as_the_crawl_was_killed(
-        self, extra: int, tmp_path: Path
-    ) -> None:
-        """One may be whole and not named yet; no second one."""
+    def test_only_one_finished_file_may_be_unnamed(self, extra: int, tmp_path: Path) -> None:
+        """A kill can leave one whole file that the manifest does not name, not two."""
         archive(tmp_path / "run", 8, segment_octets=1 << 12)
         path = tmp_path / "run" / "manifest.json"
         manifest = json.loads(path.read_text())
@@ -214,7 +214,7 @@ class TestVerify:
         assert found.missing[0].startswith(f"{names[-1]}: not finished; it has")
         assert found.problems == [f"{name}: not in the manifest" for name in names[:-1]]
 
-    def test_an_archive_without_an_end(self, tmp_path: Path) -> None:
+    def test_archive_without_an_end_is_incomplete(self, tmp_path: Path) -> None:
         writer = begun(tmp_path / "run", [])
         writer.put(exchange())
         settled(writer, 1)
@@ -229,7 +229,7 @@ class TestVerify:
         assert manifest_of(tmp_path / "run")["end"] is None
         writer.close().result(timeout=60)
 
-    def test_as_a_command(self, tmp_path: Path) -> None:
+    def test_command_has_the_statuses_of_trails(self, tmp_path: Path) -> None:
         """The exit statuses are those of trails."""
         archive(tmp_path / "run", 2)
         done = rep("audit", "verify", tmp_path / "latest")
