@@ -11,9 +11,9 @@ store that fails raises `StoreError` and nothing else; its callers treat that as
 lease, which is the right to fetch; otherwise the time until another process's lease ends. The
 store's clock decides, because the clocks of its users may differ.
 
-Leases make sure that only one of the processes that share a store asks a site. A lease ends when an
-entry is committed under it, when it is released, or after its time, so that a dead holder blocks no
-other process. A lease that ends later than a lease granted now can end is from a wrong clock, or
+Leases make sure that only one of the processes that share a store fetches a file. A lease ends when
+an entry is committed under it, when it is released, or after its time, so that a dead holder blocks
+no other process. A lease that ends later than a lease granted now can end is from a wrong clock, or
 is damaged, so it is ignored. A lease that another process has taken over gives no right to commit.
 """
 

@@ -31,7 +31,7 @@ class Key(Origin):
     def under(
         cls, origin: Origin, user_agent: str = "", variant: str = "", path: str = ROBOTS_TXT_PATH
     ) -> Key:
-        """The key of a file of an origin for one asker."""
+        """The key of a file of an origin for one requester."""
         return cls(origin.scheme, origin.host, origin.port, user_agent, variant, path)
 
     @classmethod
@@ -71,18 +71,18 @@ class Key(Origin):
         return self.path.rpartition("/")[2]
 
     @property
-    def asker(self) -> str:
+    def requester(self) -> str:
         """The identity that fetched the file, in words."""
         return " ".join(filter(None, (self.user_agent, self.variant and f"[{self.variant}]")))
 
     def __str__(self) -> str:
-        """The origin, the path of another file than robots.txt, and the asker."""
+        """The origin, the path of another file than robots.txt, and the requester."""
         place = self.origin if self.path == ROBOTS_TXT_PATH else self.uri
-        return f"{place} {self.asker}".rstrip()
+        return f"{place} {self.requester}".rstrip()
 
 
 def key_of(origin: Origin) -> Key:
-    """An origin as a key; a plain origin becomes a key without an asker."""
+    """An origin as a key; a plain origin becomes a key without a requester."""
     return origin if isinstance(origin, Key) else Key.under(origin)
 
 

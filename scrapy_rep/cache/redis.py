@@ -1,7 +1,7 @@
 """The store in Redis, with a local tier in front of it.
 
 Entries that this worker fetched or found in Redis are also in the local tier, where `peek` looks: a
-warm worker does not ask Redis. While Redis cannot be reached, the local tier gives leases and keeps
+warm worker needs no Redis. While Redis cannot be reached, the local tier gives leases and keeps
 entries in its place. That is a miss and never an answer: the worker fetches for itself and for the
 workers that share its local tier. When Redis is back, these entries are sent to it, unless it has
 newer ones.
@@ -258,9 +258,9 @@ class RedisStore:
         return asyncio.run_coroutine_threadsafe(work, self._loop)
 
     async def _look(self, origin: Origin) -> Entry | None:
-        asked_at = self._clock()
+        sent_at = self._clock()
         now, record = await self._link.run(_LOOK, _names(origin))
-        self._compare(now, asked_at)
+        self._compare(now, sent_at)
         return self._entry(record, origin)
 
     async def _claim(self, origin: Origin, seconds: float, fresh_seconds: float) -> Claim:
@@ -279,12 +279,12 @@ class RedisStore:
         self, origin: Origin, token: str, seconds: float, fresh_seconds: float
     ) -> Claim:
         """A claim in Redis, which does not send the entry that is at hand."""
-        at_hand, asked_at = self.peek(origin), self._clock()
+        at_hand, sent_at = self.peek(origin), self._clock()
         fresh = max(-_ENDLESS_SECONDS, min(fresh_seconds, _ENDLESS_SECONDS))
         learnt = b"" if at_hand is None else self._record(at_hand)[:8]
         arguments: list[Argument] = [token, seconds, fresh, _lease_ms(seconds), learnt]
         kind, now, record, *rest = await self._link.run(_CLAIM, _names(origin), arguments)
-        self._compare(now, asked_at)
+        self._compare(now, sent_at)
         entry = at_hand if record == b"" else self._entry(record, origin)
         if entry is not None and entry != at_hand:
             await self._keep(entry)
@@ -422,11 +422,11 @@ class RedisStore:
                 self._unsent[origin] = None
                 return
 
-    def _compare(self, theirs: bytes, asked_at: float) -> None:
-        """Compare a time of Redis's clock, read since `asked_at`, with our clock."""
+    def _compare(self, theirs: bytes, sent_at: float) -> None:
+        """Compare a time of Redis's clock, read since `sent_at`, with our clock."""
         answered_at = self._clock()
-        if answered_at - asked_at <= _QUICK_SECONDS:
-            ahead = float(theirs) - (asked_at + answered_at) / 2
+        if answered_at - sent_at <= _QUICK_SECONDS:
+            ahead = float(theirs) - (sent_at + answered_at) / 2
             self._ahead_seconds = ahead if abs(ahead) > _SKEW_SECONDS else 0.0
 
     def _record(self, entry: Entry) -> bytes:
@@ -451,15 +451,15 @@ def _local(lease: Lease) -> _LocalLease:
 
 def _names(origin: Origin) -> list[str]:
     """The names of the entry and its lease in Redis; JSON keeps all keys apart."""
-    place, *asker = key_of(origin).written
-    return [f"rep:{{{place}}}:{kind}:{json.dumps(asker)}" for kind in ("p2", "l2")]
+    place, *requester = key_of(origin).written
+    return [f"rep:{{{place}}}:{kind}:{json.dumps(requester)}" for kind in ("p2", "l2")]
 
 
 def _key(name: bytes) -> Key | None:
     """The key of a name in Redis; None if this package did not write it."""
     try:
-        place, _, asker = name.decode("ascii").removeprefix("rep:{").partition("}:p2:")
-        return Key.read([place, *json.loads(asker)])
+        place, _, requester = name.decode("ascii").removeprefix("rep:{").partition("}:p2:")
+        return Key.read([place, *json.loads(requester)])
     except (InvalidUri, TypeError, ValueError, RecursionError):
         return None
 

@@ -72,7 +72,7 @@ def _row(entry: Entry, stored: ProjectStore) -> tuple[str, ...]:
         "-" if event is None else name_of(event),
         f"{len(known.copy.body):,}" if known.copy else "-",
         distance(known.copy.fetched_at) if known.copy else "never",
-        safe(key.asker),
+        safe(key.requester),
     )
 
 
@@ -83,7 +83,7 @@ def _place(key: Key) -> str:
 
 def _key_words(key: Key) -> str:
     """An origin, and the identity that fetched its file."""
-    return f"{_place(key)} (fetched as {safe(key.asker)})" if key.asker else _place(key)
+    return f"{_place(key)} (fetched as {safe(key.requester)})" if key.requester else _place(key)
 
 
 def _show(stored: ProjectStore, keys: list[Key], call: Call) -> int:
@@ -111,7 +111,7 @@ def _words(entry: Entry, stored: ProjectStore) -> Iterator[str]:
     if key.path == ROBOTS_TXT_PATH:
         meaning = stands.meaning.value if stands.meaning else "none until it is fetched again"
         yield f"means: {meaning}{' (stale)' if stands.is_stale else ''}"
-    yield f"fetched as: {safe(key.asker) or '-'}"
+    yield f"fetched as: {safe(key.requester) or '-'}"
     if known.copy is not None:
         yield from _copy_words(known.copy, key)
     if known.outage is not None:

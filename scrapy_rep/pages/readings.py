@@ -33,7 +33,7 @@ from .reservations import policy_for
 _RULES_KEPT = 8
 
 
-class _Reading:
+class _PageFacts:
     """The data read from one response; it does not keep the response alive."""
 
     __slots__ = ("metas", "refused", "rules")
@@ -44,7 +44,7 @@ class _Reading:
         self.refused: frozenset[str] | None = None
 
 
-_readings: WeakKeyDictionary[Response, _Reading] = WeakKeyDictionary()
+_facts: WeakKeyDictionary[Response, _PageFacts] = WeakKeyDictionary()
 
 
 def page_rules(
@@ -69,22 +69,22 @@ def page_rules(
     given = tokens_of(response) if product_tokens is None else product_tokens
     tokens = given if isinstance(given, str) else tuple(given)
     only_head = meta == "head"
-    reading = _reading_of(response)
+    facts = _facts_of(response)
     key = tokens, only_head
     read_at = time.time() if now is None else now
-    rules = reading.rules.get(key)
+    rules = facts.rules.get(key)
     if rules is None:
         rules = page_rules_of(
             page_html.fields_of(response),
-            _metas(response, reading),
+            _metas(response, facts),
             tokens,
             only_head=only_head,
             is_cut=page_html.is_cut(response) and page_html.is_html(response),
             now=read_at,
         )
-        if len(reading.rules) >= _RULES_KEPT:
-            reading.rules.clear()
-        reading.rules[key] = rules
+        if len(facts.rules) >= _RULES_KEPT:
+            facts.rules.clear()
+        facts.rules[key] = rules
         return rules
     return PageRules(rules.rules, rules.remarks, read_at)
 
@@ -123,25 +123,25 @@ def usage_of(
         said = UsagePreferences(is_complete=False)
     else:
         said = robots_txt.usage(response.url, tokens, usage_tokens)
-    reading = _reading_of(response)
+    facts = _facts_of(response)
     answer = UsageSources(
         url=response.url,
         fields=page_html.fields_of(response),
-        metas=_metas(response, reading),
+        metas=_metas(response, facts),
         links=page_html.link_elements_of(response),
         base_url=page_html.base_url_of(response),
         is_image=page_html.is_image(response),
     )
     rules = page_rules(response, tokens, now)
-    asked = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
+    kept = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
     if tdmrep is not None:
         file: TdmFile | None = TdmFile.of(tdmrep, urljoin(response.url, TDMREP_PATH))
     else:
-        file = None if asked is None else asked.file
+        file = None if kept is None else kept.file
     found = usage_of_answer(answer, rules, said, file)
     if (file is not None and file.is_cut) or page_html.is_unreadable(response):
         found = replace(found, is_complete=False)
-    return found if asked is None else asked.marked(found)
+    return found if kept is None else kept.marked(found)
 
 
 async def usage(response: Response) -> UsagePreferences:
@@ -183,24 +183,24 @@ async def _policy_now(response: Response) -> Policy | None:
 
 def refused_links(response: Response) -> frozenset[str]:
     """The URLs that the page links to with ``nofollow`` links only."""
-    reading = _reading_of(response)
-    if reading.refused is None:
+    facts = _facts_of(response)
+    if facts.refused is None:
         links = page_html.anchors_of(response)
-        reading.refused = refused_urls(links, partial(page_html.resolved, response))
-    return reading.refused
+        facts.refused = refused_urls(links, partial(page_html.resolved, response))
+    return facts.refused
 
 
-def _reading_of(response: Response) -> _Reading:
-    reading = _readings.get(response)
-    if reading is None:
-        reading = _readings[response] = _Reading()
-    return reading
+def _facts_of(response: Response) -> _PageFacts:
+    facts = _facts.get(response)
+    if facts is None:
+        facts = _facts[response] = _PageFacts()
+    return facts
 
 
-def _metas(response: Response, reading: _Reading) -> list[Meta]:
-    if reading.metas is None:
-        reading.metas = page_html.metas_of(response)
-    return reading.metas
+def _metas(response: Response, facts: _PageFacts) -> list[Meta]:
+    if facts.metas is None:
+        facts.metas = page_html.metas_of(response)
+    return facts.metas
 
 
 def _usage_tokens_of(response: Response) -> UsageTokens:

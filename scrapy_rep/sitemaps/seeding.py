@@ -87,20 +87,20 @@ class Seeding:
     def __init__(self, limit: int, scope: HostScope) -> None:
         self._limit = limit
         self._scope = scope
-        self._asked: dict[Origin, set[int]] = {}  # hashes, because URLs may be long
+        self._admitted: dict[Origin, set[int]] = {}  # hashes, because URLs may be long
 
     def admit(self, origin: Origin, url: str) -> LeftOut | None:
         """Note that a sitemap is fetched, or return the reason why it must not be."""
-        asked = self._asked.setdefault(origin, set())
+        admitted = self._admitted.setdefault(origin, set())
         key = hash(url)
-        if key in asked:
+        if key in admitted:
             return LeftOut.REPEATED
         target = Origin.of(url)
         if target is None:
             return LeftOut.INVALID
         if not self._scope.holds(origin.host, target.host):
             return LeftOut.ANOTHER_HOST
-        if len(asked) >= self._limit:
+        if len(admitted) >= self._limit:
             return LeftOut.TOO_MANY
-        asked.add(key)
+        admitted.add(key)
         return None

@@ -195,8 +195,8 @@ class RobotsSitemapMixin(Starts):
         named = [origin_of_site(site.strip()) for site in sites if site.strip()]
         if not named:
             named = list(filter(None, map(origin_of, self.start_urls)))
-        asked = filter(None, map(origin_of, filter(is_robots_txt, self.sitemap_urls)))
-        return list(dict.fromkeys([*named, *asked]))
+        listed = filter(None, map(origin_of, filter(is_robots_txt, self.sitemap_urls)))
+        return list(dict.fromkeys([*named, *listed]))
 
     def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:
         self._leave_out_invalid(policy.robots_txt, policy.origin)
@@ -273,7 +273,7 @@ class RobotsSitemapMixin(Starts):
 
     def _listed_in(self, response: Response) -> Iterator[Iterator[Request]]:
         """Yield the requests for each entry; after other answers, a redirect or the next probe."""
-        origin, probe = _asker(response.meta, response.url)
+        origin, probe = _sitemap_origin(response.meta, response.url)
         if response.status in REDIRECT_STATUSES:
             location = response.headers.get(b"Location") or b""
             target = join(response.url, location.decode("utf-8", "replace"))
@@ -344,7 +344,7 @@ class RobotsSitemapMixin(Starts):
     def _sitemap_failed(self, failure: Failure) -> Iterator[Request] | Failure:
         """Log a sitemap that is not allowed; after any failure of a probe, probe the next place."""
         request: Request = failure.request  # type: ignore[attr-defined]
-        origin, probe = _asker(request.meta, request.url)
+        origin, probe = _sitemap_origin(request.meta, request.url)
         if isinstance(failure.value, RobotsTxtUnreachable):
             self._leave_out(request.url, origin, LeftOut.UNREACHABLE)
         elif isinstance(failure.value, RobotsTxtDisallowed):
@@ -362,7 +362,7 @@ class RobotsSitemapSpider(RobotsSitemapMixin):
     """
 
 
-def _asker(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]:
+def _sitemap_origin(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]:
     """The origin of a sitemap request, and its place in `WELL_KNOWN`."""
     name, probe = meta.get(_META, (url, None))
     origin = Origin.of(name)

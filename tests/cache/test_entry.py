@@ -49,7 +49,7 @@ def test_key_has_a_text() -> None:
     assert key_of(key) is key
     assert key_of(ORIGIN) == Key.under(ORIGIN)
     assert (key.origin, key.robots_txt_uri) == (ORIGIN, ORIGIN.robots_txt_uri)
-    assert (str(key), key.asker) == (f"{ORIGIN} Bot/1.0 [9f]", "Bot/1.0 [9f]")
+    assert (str(key), key.requester) == (f"{ORIGIN} Bot/1.0 [9f]", "Bot/1.0 [9f]")
     assert str(Key.under(ORIGIN)) == str(ORIGIN)
 
 

@@ -162,7 +162,7 @@ async def _is_refused(request: Any) -> bool:
     judge = _JUDGES[page.context] if visit is None else visit.judge
     if judge is None:
         return False
-    judge.is_asked = True
+    judge.is_hooked = True
     if not await _is_watched(page, judge):
         return True
     if visit is not None and request.is_navigation_request() and frame.parent_frame is None:
@@ -227,7 +227,7 @@ async def _watch_context(context: Any, judge: BrowserJudge) -> bool:
 
 
 async def _route(judge: BrowserJudge, route: Any, request: Any) -> None:
-    is_refused = judge.is_asked and (
+    is_refused = judge.is_hooked and (
         not await _is_of_watched_page(request, judge)
         or await judge.refusal(request.url) is not None
     )
@@ -237,7 +237,7 @@ async def _route(judge: BrowserJudge, route: Any, request: Any) -> None:
 
 def _look_at(judge: BrowserJudge, request: Any) -> None:
     """Judge the target of a redirect that was not stopped."""
-    if request.redirected_from is None or not judge.is_asked:
+    if request.redirected_from is None or not judge.is_hooked:
         return
     user_agent = ""
     with suppress(Exception):  # a worker has no page, or the page is being created
@@ -273,7 +273,7 @@ async def _stop_at_redirects(page: Any, judge: BrowserJudge) -> None:
             visit.refusal = refusal
 
     async def refusal(url: str) -> Verdict | None:
-        return await judge.refusal(url, _user_agent(page)) if judge.is_asked else None
+        return await judge.refusal(url, _user_agent(page)) if judge.is_hooked else None
 
     await pause_requests(page, refusal, stopped)
 

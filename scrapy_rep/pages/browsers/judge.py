@@ -42,7 +42,7 @@ class BrowserJudge:
     """Judges the requests that pages make in the browser of one crawl.
 
     Attributes:
-        is_asked: whether the crawl's hook calls this package; the user may have another hook.
+        is_hooked: whether the crawl's hook calls this package; the user may have another hook.
     """
 
     def __init__(
@@ -57,7 +57,7 @@ class BrowserJudge:
         self._policies = crawl.part(Policies)
         self._judge = judge
         self._places = Places(max(1, crawl.settings.concurrent_fetches // _SHARE))
-        self.is_asked = False
+        self.is_hooked = False
         self._has_warned = False
         self._loop: asyncio.AbstractEventLoop | None = None
 
