@@ -18,7 +18,7 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.pace.waits import Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.stock import Damage
+from scrapy_rep.queue.stock import FileFailures
 from tests.test_queue import Setup
 
 # Queues that fail while they are opened, or copied while they are open, leave their files open.
@@ -280,7 +280,7 @@ def opening_fails(kind: Any, error: Exception) -> Any:
 def test_log_names_few_failed_files(caplog: pytest.LogCaptureFixture) -> None:
     """A disk that is gone takes the queues of all hosts with it; the log stays readable."""
     setup = Setup()
-    damage = Damage(setup.crawler)
+    damage = FileFailures(setup.crawler)
     for number in range(200):
         for _ in range(2):
             damage.found(f"queue{number}", ValueError("nonsense"), 1)

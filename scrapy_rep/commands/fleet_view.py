@@ -7,7 +7,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from scrapy_rep.queue.fleet import looking
-from scrapy_rep.queue.fleet.looking import Lane, Letter, Totals, Worker
+from scrapy_rep.queue.fleet.looking import LaneState, Letter, Totals, Worker
 from scrapy_rep.queue.fleet.request_codec import PRIORITY
 
 from .fleet_crawls import FleetCrawl
@@ -79,7 +79,7 @@ class View:
     rate: float | None
     workers: Sequence[Worker]
     letters: Sequence[Letter]
-    lanes: Mapping[str, Lane | None]
+    lanes: Mapping[str, LaneState | None]
 
     @classmethod
     async def of(
@@ -225,7 +225,7 @@ def _table(rows: Sequence[Sequence[str]], call: Call) -> Iterator[str]:
     yield from lines
 
 
-def _lane_facts(lane: Lane) -> Iterator[tuple[str, str]]:
+def _lane_facts(lane: LaneState) -> Iterator[tuple[str, str]]:
     state, end = _STATES[lane.state]
     yield "state", state
     if lane.why:

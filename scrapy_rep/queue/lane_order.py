@@ -1,7 +1,7 @@
 """The waiting requests, grouped into lanes, and the structures in which lanes wait.
 
 There is a lane for each origin and downloader slot. A lane waits for the fetch of its robots.txt
-(`Fetches`), for a time (`Later`), or for the turn of its slot (`Turns`).
+(`FetchLanes`), for a time (`Later`), or for the turn of its slot (`Turns`).
 """
 
 from __future__ import annotations
@@ -275,7 +275,7 @@ class Later:
         return self._heap[0][0] if self._heap else EVENT
 
 
-class Fetches:
+class FetchLanes:
     """The lanes that wait for their robots.txt: to be fetched, in order, or to arrive.
 
     Files are fetched ahead of need, so that the delay of an origin passes while others are served.

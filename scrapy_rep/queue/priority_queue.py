@@ -41,7 +41,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
-from .lane_order import Fetches, Lane, Lanes, Later, SlotLanes, Turns
+from .lane_order import FetchLanes, Lane, Lanes, Later, SlotLanes, Turns
 from .stock import Stocks
 from .targets import target_named, target_of
 
@@ -126,7 +126,7 @@ class RepPriorityQueue:
     def _forget_places(self) -> None:
         self._turns = Turns()
         self._later = Later()
-        self._fetches = Fetches(self._waits)
+        self._fetches = FetchLanes(self._waits)
         self._blocked: dict[SlotLanes, None] = {}  # until another request leaves the downloader
 
     # Scrapy's interface

@@ -46,7 +46,7 @@ _WRONG_KIND = frozenset({errno.EINVAL, errno.EISDIR, errno.ENOTDIR})
 _PRIORITY = re.compile(r"(-?\d+)s?")
 
 
-class Damage:
+class FileFailures:
     """The failures of the files of one queue.
 
     Attributes:
@@ -84,7 +84,7 @@ class Damage:
 class Files:
     """A factory of guarded queues, which `build_from_crawler` uses like a class."""
 
-    def __init__(self, kind: Any, damage: Damage) -> None:
+    def __init__(self, kind: Any, damage: FileFailures) -> None:
         self.kind = kind
         self.damage = damage
 
@@ -216,7 +216,7 @@ class Stock(ScrapyPriorityQueue):
         self,
         crawler: Crawler,
         kinds: tuple[Any, Any],
-        damage: Damage,
+        damage: FileFailures,
         folder: str,
         priorities: Iterable[int],
     ) -> None:
@@ -320,7 +320,7 @@ class Stocks:
     def __init__(self, crawler: Crawler, kind: Any, start_kind: Any, key: str) -> None:
         self._crawler = crawler
         self._key = key
-        self._damage = damage = Damage(crawler)
+        self._damage = damage = FileFailures(crawler)
         self._kinds = kind, start_kind
         if key:
             self._kinds = Files(kind, damage), start_kind and Files(start_kind, damage)

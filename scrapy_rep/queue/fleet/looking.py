@@ -97,7 +97,7 @@ class Worker:
 
 
 @dataclass(frozen=True, slots=True)
-class Lane:
+class LaneState:
     """The state of one origin; times are POSIX seconds of Redis's clock.
 
     Attributes:
@@ -190,7 +190,7 @@ def _worker(row: list[Any]) -> Worker:
     )
 
 
-async def lane(link: Link, prefix: str, name: str) -> Lane | None:
+async def lane(link: Link, prefix: str, name: str) -> LaneState | None:
     """The state of one origin; None if Redis has no data and no requests for it.
 
     Raises:
@@ -200,7 +200,7 @@ async def lane(link: Link, prefix: str, name: str) -> Lane | None:
     return None if octets is None else _lane(_unpacked(octets))
 
 
-def _lane(found: dict[bytes, Any]) -> Lane:
+def _lane(found: dict[bytes, Any]) -> LaneState:
     def after(name: bytes) -> float | None:
         """A time that is still to come."""
         seconds = _seconds(found.get(name))
@@ -214,7 +214,7 @@ def _lane(found: dict[bytes, Any]) -> Lane:
     elif state == "due" and (until := after(b"due")) is not None:
         state = "later"
     lengths = [*(found.get(b"priorities") or ()), (0, found.get(b"usual"))]
-    return Lane(
+    return LaneState(
         at,
         "dropped" if found.get(b"dropped") is not None else state,
         until,
