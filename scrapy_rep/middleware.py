@@ -237,8 +237,6 @@ class RepMiddleware:
         self, policy: Policy, request: Request, tokens: tuple[str, ...]
     ) -> Verdict:
         """The verdict of a policy; an allowed request waits for the visit time of its origin."""
-        if not policy.is_ready_for(tokens):
-            await self.policies.make_ready(policy, tokens)
         self._judged_by[request] = policy, tokens
         verdict = policy.verdict(request.url, tokens)
         if not verdict.allowed or (policy.sets_no_pace and tokens == policy.tokens):
@@ -483,7 +481,7 @@ class RepMiddleware:
         self._decisions.filtered(request, verdict)
 
     def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict of a policy in memory; None if no policy there is ready for this request."""
+        """The verdict of a policy in memory; None without one."""
         try:
             origin = origin_of(request.url)
         except InvalidUri:
@@ -491,9 +489,9 @@ class RepMiddleware:
         if origin is None or is_robots_txt(request.url):
             return None
         policy = self.policies.peek(origin, renew=False)
-        tokens = self._identity.tokens_for(request)
-        if policy is None or not policy.is_ready_for(tokens):
+        if policy is None:
             return None
+        tokens = self._identity.tokens_for(request)
         self._judged_by[request] = policy, tokens
         return policy.verdict(request.url, tokens)
 

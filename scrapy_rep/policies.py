@@ -22,7 +22,6 @@ from functools import partial
 from typing import TYPE_CHECKING
 
 from scrapy import Request, signals
-from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
@@ -31,7 +30,6 @@ from scrapy_rep.checks import Override
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
-from scrapy_rep.engine.loops import Places
 from scrapy_rep.engine.state import is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
@@ -45,7 +43,6 @@ from scrapy_rep.policy import (
     STORE,
     Policy,
     reading_if_of,
-    reading_of,
 )
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge
@@ -90,7 +87,6 @@ class Policies:
         self._decisions = decisions = crawl.part(Decisions)
         self._downloader = Downloader(crawler)
         self._notices = decisions.notices
-        self._thread = Places(1)  # more threads would take processor time from the event loop
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
@@ -146,19 +142,6 @@ class Policies:
             if is_running(self._crawler):
                 raise
             return self._refused(origin)
-
-    async def make_ready(self, policy: Policy, tokens: tuple[str, ...]) -> None:
-        """Read a large file in a thread, for other tokens than the crawl's.
-
-        One file is read at a time, because requests may bring a thousand User-Agents to a hostile
-        file. Only a few sets of tokens are kept, so the file is read again if its tokens were
-        dropped during the wait. Afterwards, a verdict in the same turn of the event loop is ready.
-        """
-        async with self._thread.one():
-            if not policy.is_ready_for(tokens):
-                reading = reading_of(policy)
-                reading.keep(await run_in_thread(reading.prepare, tokens))
-                self._recount(policy)
 
     def forget(self, origin: Origin) -> None:
         """Remove the policy of an origin from memory; the store still has its answer."""
@@ -374,10 +357,7 @@ class Policies:
             )
         reading = Reading(robots_txt, rules, digest_of(copy.body))
         self._decisions.file_read(copy.body, reading.sha256)
-        if reading.is_large:
-            reading.keep(await run_in_thread(reading.prepare, self._identity.tokens))
-        else:
-            reading.settle(self._identity.tokens)
+        reading.settle(self._identity.tokens)
         reading.pack()
         return reading
 

@@ -73,7 +73,6 @@ class Policy:
             empty file if the site has no file.
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_unreachable: whether the last fetch failed.
-        is_large: whether its rules are made ready in a thread; see `is_ready_for`.
         tokens: the product tokens of this crawl.
         sets_no_pace: whether the file is known to set no pace for this crawl.
         content_type: the Content-Type of the answer; empty without one.
@@ -121,7 +120,6 @@ class Policy:
     tdmrep: Tdmrep | None = field(default=None, init=False)
     audit: Any = field(default=None, init=False)  # used by the audit trail
     sets_no_pace: bool = field(default=False, init=False)
-    is_large: bool = field(init=False)
     is_unreachable: bool = field(init=False)
     robots_txt: RobotsTxt = field(init=False)
     _rules: Decider = field(init=False)
@@ -130,7 +128,6 @@ class Policy:
     _usage: dict[Any, FileUsage] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
-        self.is_large = self._reading.is_large
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
         self.robots_txt, self._rules = self._reading.robots_txt, self._reading.rules
         result = self.access_result
@@ -333,10 +330,6 @@ class Policy:
             self._site_pace = self._reading.site_pace(self.tokens)
             self.sets_no_pace = self._site_pace.is_nothing
         return self._site_pace
-
-    def is_ready_for(self, product_tokens: tuple[str, ...]) -> bool:
-        """Whether a verdict for some tokens is quick; a large file must be read first."""
-        return not self.is_large or self._reading.is_ready_for(product_tokens)
 
     @property
     def host(self) -> str | None:

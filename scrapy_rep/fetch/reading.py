@@ -10,16 +10,12 @@ from typing import TYPE_CHECKING, Any
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.extensions.pace import SitePace
-from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.robotparser import Decider
 
 if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
-# The rules of larger files are made ready in a thread: a hostile file of 500 KiB would block
-# all other requests for too long (`benchmarks/hostile.py`, "first").
-_LARGE_OCTETS = 1 << 16
 _PACKED_FROM_OCTETS = 1 << 15
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
 _VIEWED_OCTETS = 150  # the memory of each value of a view without its text, roughly
@@ -30,15 +26,6 @@ _SITE_PACE_COUNT = 16  # the number of token sets for which the pace is kept
 def digest_of(body: bytes) -> str:
     """The SHA-256 of a body, in hex."""
     return sha256(body).hexdigest()
-
-
-@dataclass(frozen=True, slots=True)
-class Ready:
-    """The rules and the pace for some tokens, read without changing shared objects."""
-
-    tokens: tuple[str, ...]
-    selection: Selection
-    site_pace: SitePace
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,34 +69,10 @@ class Reading:
         parsers = 0 if self.rules is file else _PARSER_SHARE * len(file.text)
         return file.kept_octets + parsers + views
 
-    @property
-    def is_large(self) -> bool:
-        """Whether its rules are made ready in a thread; those of another parser never are."""
-        return self.rules is self.robots_txt and len(self.robots_txt.text) >= _LARGE_OCTETS
-
-    def is_ready_for(self, tokens: tuple[str, ...]) -> bool:
-        """Whether the rules and the pace for some tokens have been read already."""
-        return tokens in self._site_pace and self.robots_txt.is_ready_for(tokens)
-
     def settle(self, tokens: tuple[str, ...]) -> None:
         """Make the rules for some tokens ready now, so that their memory is counted."""
         if self.rules is self.robots_txt:
             self.robots_txt.verdict("/", tokens)
-
-    def prepare(self, tokens: tuple[str, ...]) -> Ready:
-        """Read the rules for some tokens, for `keep`; may run in a thread.
-
-        A verdict fills caches in the object that gives it, so this parses a separate object.
-        """
-        file = replace(self.robots_txt)
-        selection = file.selection(tokens)
-        selection.verdict("/")
-        return Ready(tokens, selection, file.site_pace(tokens))
-
-    def keep(self, ready: Ready) -> None:
-        """Use the result of `prepare` from now on."""
-        self.robots_txt.keep(ready.tokens, ready.selection)
-        self._keep_site_pace(ready.tokens, ready.site_pace)
 
     def pack(self) -> None:
         """Pack the octets of a large file: once it is settled, they are rarely read."""
@@ -127,13 +90,10 @@ class Reading:
             if self.rules is not self.robots_txt:
                 delay = self.rules.crawl_delay(tokens)
                 found = found if delay is None else replace(found, crawl_delay=delay)
-            self._keep_site_pace(tokens, found)
+            if len(self._site_pace) >= _SITE_PACE_COUNT:
+                self._site_pace.clear()
+            self._site_pace[tokens] = found
         return found
-
-    def _keep_site_pace(self, tokens: tuple[str, ...], site_pace: SitePace) -> None:
-        if len(self._site_pace) >= _SITE_PACE_COUNT:
-            self._site_pace.clear()
-        self._site_pace[tokens] = site_pace
 
 
 # Few crawls use these two, so their modules are loaded on first use.

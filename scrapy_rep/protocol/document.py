@@ -171,7 +171,9 @@ class RobotsTxt:
             refuse_url(key)
             known = self._selections.values()
             selection = Selection.of(self.text, self.uri, names_of(key), known)
-            self.keep(key, selection)
+            if len(self._selections) >= _SELECTIONS_KEPT:
+                self._selections.clear()
+            self._selections[key] = selection
         return selection
 
     def usage(
@@ -199,16 +201,6 @@ class RobotsTxt:
 
         selection = self.selection(product_tokens)
         return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)
-
-    def is_ready_for(self, product_tokens: ProductTokens) -> bool:
-        """Whether a verdict for these tokens is possible without reading the file."""
-        return product_tokens in self._selections
-
-    def keep(self, product_tokens: ProductTokens, selection: Selection) -> None:
-        """Keep the selection for some tokens, read from an equal file."""
-        if len(self._selections) >= _SELECTIONS_KEPT:
-            self._selections.clear()
-        self._selections[product_tokens] = selection
 
     def _numbered(self, found: Iterable[Record]) -> Iterator[Record]:
         """The records with their line numbers instead of their offsets."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import random
-import time
 from typing import Any
 
 import pytest
@@ -232,35 +231,6 @@ def padded(rules: str, octets: int) -> Answer:
     return Answer(body=rules + f"#{'x' * 99}\n" * (octets // 100))
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(("padding_octets", "where"), [(1000, "here"), (100_000, "elsewhere")])
-@pytest.mark.parametrize(
-    ("user_agents", "counts"), [([""], (1, 1)), (["OneBot/1", "TwoBot/1"], (3, 2))]
-)
-def test_large_file_is_read_in_a_thread_for_each_crawler(
-    loop: Loop, padding_octets: int, where: str, user_agents: list[str], counts: tuple[int, int]
-) -> None:
-    """A hostile one takes long, and other requests are not to wait for it.
-
-    Here, the rules of one group are read once; a thread reads a value of its own.
-    """
-    count, group_count = counts
-    rules = "User-agent: *\nDisallow: /a\nUser-agent: TwoBot\nDisallow: /b\n"
-    with Site({"/robots.txt": padded(rules, padding_octets)}) as site:
-        result = crawl(
-            "tests.crawls.large_spider:ThreadSpider",
-            loop=loop,
-            settings=ADDON,
-            urls=[site.url("/a"), site.url("/b")],
-            user_agents=user_agents,
-        )
-        pages = ["/a", "/b"] if count > 1 else ["/b"]
-        assert sorted(site.paths()) == [*pages, "/robots.txt"], result.log
-    read = {name: number for name, number in result.stats.items() if name.endswith("here")}
-    rules_count = group_count if where == "here" else count
-    assert read == {f"test/rules/{where}": rules_count, f"test/pace/{where}": count}
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
@@ -286,37 +256,3 @@ def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
             assert len({(seen.headers["host"], seen.path) for seen in one.requests()}) == 5 * 50
     assert result.finish_reason == "finished"
     assert "rep/cache/evicted" not in result.stats
-
-
-_READING_SECONDS = 3.0
-
-
-@pytest.mark.timed
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("as_whom", ["", "OtherBot"])
-def test_a_crawl_that_closes_while_a_large_file_is_read(loop: Loop, as_whom: str) -> None:
-    """Requests in the queue stay there. Requests in the downloader are judged by the file."""
-    refusing = {"/robots.txt": padded("User-agent: *\nDisallow: /\n", 100_000)}
-    with Site(refusing) as large, Site() as good:
-        began = time.monotonic()
-        result = crawl(
-            "tests.crawls.large_spider:SlowReadingSpider",
-            loop=loop,
-            settings={**ADDON, "REP_POLICY": "lenient"},
-            urls=[large.url("/a"), good.url("/a")],
-            as_whom=as_whom,
-            seconds=_READING_SECONDS,
-        )
-        assert time.monotonic() - began < 3 * _READING_SECONDS, "no thread is left behind"
-        assert large.paths() == ["/robots.txt"], "nothing is allowed because the crawl closes"
-    assert result.finish_reason == "enough"
-    assert result.exit_code == 0, result.log
-    for word in ("Traceback", "never awaited", "Unhandled", "was destroyed", "ERROR"):
-        assert word not in result.log, result.log
-    seconds = result.stats["elapsed_time_seconds"]
-    queued = result.stats["scheduler/enqueued"] - result.stats["scheduler/dequeued"]
-    if as_whom:  # it was handed out, as its file was known for the crawl itself
-        assert (queued, result.stats["robotstxt/forbidden"]) == (0, 1)
-    else:
-        assert (queued, seconds < _READING_SECONDS) == (1, True), "closes at once"
