@@ -76,7 +76,7 @@ def ask_for_everything(robots_txt: RobotsTxt, token: str) -> bool:
 
 
 def is_refused(ask: Callable[[str], object], token: str) -> bool:
-    """Whether a method finds that the token is none."""
+    """Whether a method refuses the token."""
     try:
         ask(token)
     except (InvalidProductToken, TypeError):  # the latter: it is a URL

@@ -114,7 +114,7 @@ _LONE_PERCENT = re.compile(rb"%(?![0-9A-Fa-f][0-9A-Fa-f])")
 
 @lru_cache(maxsize=4096)
 def as_written(pattern: bytes) -> re.Pattern[bytes] | None:
-    """What a rule with a % that begins no escape is besides, on a path as requested; else None."""
+    """A rule with a % that begins no escape, for a path as requested; otherwise None."""
     if not _LONE_PERCENT.search(pattern) or pattern[:1] not in (b"/", b"*"):
         return None
     has_end = pattern.endswith(b"$")
@@ -141,7 +141,7 @@ def octets_of(items: tuple[int, ...]) -> int:
 
 @lru_cache(maxsize=4096)
 def readings(allow: bool, pattern: bytes) -> tuple[tuple[int, ...], ...]:
-    """What a rule is tried as: itself, and for a folder's index the folder."""
+    """The forms in which a rule is tried: itself, and for a folder's index the folder."""
     if pattern[:1] not in (b"/", b"*"):
         return ()
     items = normal_rule(pattern)
@@ -172,7 +172,7 @@ Numbered = tuple[bool, bytes, int]
 
 
 def decide_path(rules: list[Numbered], path: bytes) -> tuple[bool, int]:
-    """What the rules make of one path: most octets, then allow, then the first line; 0 for none."""
+    """The verdict on one path: most octets, then allow, then the first line; 0 without a rule."""
     if normal(path) == b"/robots.txt":
         return True, 0
     text = Text.of(path)

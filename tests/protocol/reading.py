@@ -1,4 +1,4 @@
-"""What the tests ask of a file, in one line each."""
+"""Questions of the tests about a file, in one line each."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from scrapy_rep.protocol.lines import Kind, clean, line_number, records
 from scrapy_rep.protocol.tokens import ProductTokens
 
 TOKEN = "ExampleBot"
-"""The crawler that asks, where a test does not care who does."""
+"""The crawler of tests in which any crawler will do."""
 
 URI = "https://example.com/robots.txt"
 
@@ -45,7 +45,7 @@ def rules(body: str | bytes, tokens: ProductTokens = TOKEN) -> list[str] | None:
 
 
 def kinds(body: str | bytes) -> list[Kind]:
-    """What the records of the file are."""
+    """The kinds of the file's records."""
     octets, _, _ = clean(body.encode() if isinstance(body, str) else body)
     return [kind for _, kind, _, _ in records(octets)]
 
@@ -65,7 +65,7 @@ def lines(body: str | bytes) -> list[int]:
 
 
 def codes(body: str | bytes) -> list[tuple[Code, int]]:
-    """What is odd in the file, and on which lines."""
+    """The findings in the file, with their lines."""
     return [(finding.code, finding.line) for finding in findings(read(body))]
 
 

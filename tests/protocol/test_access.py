@@ -44,7 +44,7 @@ _TABLE: dict[Event, _Row] = {
     **dict.fromkeys(range(100, 200), _DOWN),
     **dict.fromkeys(range(200, 300), _FILE),
     **dict.fromkeys(range(300, 400), _GUARDED),
-    304: _DOWN,  # no redirect, and no answer to what was asked: nonsense
+    304: _DOWN,  # neither a redirect nor an answer to our request: nonsense
     **dict.fromkeys(range(400, 500), _GONE),
     **dict.fromkeys((401, 403), _GUARDED),
     429: _DOWN,
@@ -181,7 +181,7 @@ class TestOverrides:
 
 
 class TestErrors:
-    """5: What is no policy, class or meaning is refused when it is set, with what to do."""
+    """5: A wrong policy, class or meaning is refused at once, with a way to fix it."""
 
     def test_preset(self) -> None:
         with pytest.raises(
@@ -247,7 +247,7 @@ class TestChallenges:
             (200, "set-cookie", "cf-mitigated=challenge"),
         ],
     )
-    def test_what_is_none(self, status: int, field: str, value: str) -> None:
+    def test_other_fields_mark_no_challenge(self, status: int, field: str, value: str) -> None:
         for body in (b"User-agent: *\n# Just a moment... captcha challenge", b""):
             assert seen_whole(status, {field: value}, body) == status
 
@@ -272,7 +272,7 @@ class TestChallenges:
 
 
 class TestHtml:
-    """5: A 2xx whose body is HTML is an event of its own."""
+    """5: A 2xx with an HTML page as its body is an event of its own."""
 
     @pytest.mark.parametrize(
         "body",
@@ -305,7 +305,7 @@ class TestHtml:
             (b"\xef\xbb\xbf\r\n \n", False),
         ],
     )
-    def test_by_what_it_is_sent_as(self, body: bytes, *, is_page: bool) -> None:
+    def test_content_type_decides_on_other_bodies(self, body: bytes, *, is_page: bool) -> None:
         for kind in ("text/html", "Text/HTML ; charset=utf-8", "text/html, text/html"):
             assert seen_whole(200, {"content-type": kind}, body) == (
                 Failure.HTML if is_page else 200

@@ -1,5 +1,6 @@
-"""What one verdict may cost, counted: whatever the rules and the URL, it takes a bounded number of
-steps; where these do not suffice, it is a disallow that says so.
+"""The cost of one verdict, in counted steps. It is bounded for all rules and URLs.
+
+Beyond the bound, the verdict is a disallow that says so.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class TestOneVerdict:
 
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
     def test_of_rules_as_written(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Those with a % that begins no escape are compared twice: so much again."""
+        """Rules with a % that begins no escape are compared twice."""
         counted = Counted(monkeypatch)
         for count in (3000, 12_000):
             robots_txt = read(_body(lambda word: f"{grammar(word)}*%", count))
@@ -118,8 +119,8 @@ class TestOneVerdict:
                     steps = counted.of(robots_txt, make_url(octets))
                     assert steps <= packed._STEPS + written._STEPS + 2 * counted.largest
 
-    def test_rules_that_cannot_match_are_not_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Of thousands, those whose part stands in the path: however many the others are."""
+    def test_only_rules_that_may_match_are_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of thousands of rules, only those with their part in the path are tried."""
         counted = Counted(monkeypatch)
         tried = []
         for count in (2000, 4000, 8000, 16_000):
@@ -150,13 +151,13 @@ class TestTooMuchWork:
         assert verdict.line == 0
         assert "would take too long" in str(verdict)
 
-    def test_though_a_rule_that_allows_was_found(self) -> None:
+    def test_disallows_even_after_a_rule_that_allows(self) -> None:
         """A better one might disallow."""
         body = self.BODY.replace("Allow", "Disallow").replace("Disallow: /\n", "Allow: /\n")
         assert read(body).verdict("/x", TOKEN).allowed
         assert not read(body).verdict(self.URL, TOKEN).allowed
 
-    def test_others_are_judged_as_ever(self) -> None:
+    def test_other_urls_are_judged_as_before(self) -> None:
         robots_txt = read(self.BODY)
         for url in (self.URL, "/aaa-^", "/x", self.URL):
             robots_txt.verdict(url, TOKEN)
@@ -176,7 +177,7 @@ class TestTooMuchWork:
         assert findings(parse(enough.encode())) == ()
 
     @pytest.mark.parametrize("octets", [100, 2083])
-    def test_large_files_of_real_sites_are_no_such(self, octets: int) -> None:
+    def test_large_real_files_stay_below_the_limit(self, octets: int) -> None:
         """More rules than any of 2,811 real files has, alike as theirs are, and long URLs."""
         words = islice(_words("abcdefghijklmnopqrstuvwxyz"), 2000)
         lines = "".join(f"Disallow: /*?*{word}=\nDisallow: /{word}/*.pdf$\n" for word in words)

@@ -1,4 +1,4 @@
-"""What a wrong clock has recorded is due; what a right one has, is as it was."""
+"""Records of a wrong clock are due; records of a right clock stay as they are."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ def rules(preset: str = "rfc9309", limits: Limits | None = None) -> PolicyOption
 
 
 class TestOutages:
-    """An attempt that lies farther ahead than any wait of ours."""
+    """A retry that is later than our longest wait."""
 
-    def test_one_that_has_not_begun_yet_begins_now(self) -> None:
+    def test_outage_of_the_future_begins_now(self) -> None:
         found = believable(Knowledge(outage=outage(0, 30, since=HOUR)), NOW, Limits()).outage
         assert found is not None
         assert found.since == NOW
 
     @pytest.mark.parametrize("preset", PRESETS)
     @pytest.mark.parametrize("ahead", [DAY, 20 * HOUR, HOUR, 10 * MINUTE])
-    def test_one_from_a_clock_that_was_ahead_is_due(self, preset: str, ahead: float) -> None:
+    def test_outage_from_a_clock_ahead_is_due(self, preset: str, ahead: float) -> None:
         known = Knowledge(outage=outage(ahead, ahead + 30))
         stands = standing(known, NOW, rules(preset))
         assert stands.act is Act.FETCH
@@ -60,7 +60,7 @@ class TestOutages:
         assert standing(Knowledge(outage=outage(-1, retry_at)), NOW, rules()).act is Act.FETCH
 
     @pytest.mark.parametrize("retry_at", [29, 3599, 1.25 * HOUR])
-    def test_any_that_could_be_is_believed(self, retry_at: float) -> None:
+    def test_plausible_times_are_believed(self, retry_at: float) -> None:
         assert standing(Knowledge(outage=outage(-1, retry_at)), NOW, rules()).act is Act.USE
 
     def test_longer_waits_that_the_user_chose_are_believed(self) -> None:
@@ -85,7 +85,7 @@ class TestOutages:
 
 
 class TestCopies:
-    """A freshness that lies farther ahead than any that an answer may ask for."""
+    """A copy that is fresh for longer than headers can set."""
 
     @pytest.mark.parametrize(
         "found",
@@ -107,15 +107,15 @@ class TestCopies:
             *[copy(5 * MINUTE, HOUR), copy(5 * MINUTE, DAY + 5 * MINUTE)],
         ],
     )
-    def test_any_that_could_be_is_believed(self, found: Copy) -> None:
+    def test_plausible_times_are_believed(self, found: Copy) -> None:
         assert standing(Knowledge(found), NOW, rules()).act is Act.USE
 
-    def test_under_google_an_answer_may_ask_for_more(self) -> None:
+    def test_google_lets_headers_set_longer_lifetimes(self) -> None:
         limits = Limits(headers_max_seconds=30 * DAY)
         known = Knowledge(copy(-1, 29 * DAY))
         assert standing(known, NOW, rules("google", limits)).act is Act.USE
 
-    def test_what_is_of_another_day_is_still_none(self) -> None:
+    def test_records_of_a_future_day_are_ignored(self) -> None:
         known = Knowledge(copy(2 * DAY, 3 * DAY), outage(2 * DAY, 2 * DAY + 30))
         assert believable(known, NOW, Limits()) == known
         assert standing(known, NOW, rules()).state is State.UNKNOWN
@@ -126,7 +126,7 @@ _events = st.sampled_from([200, 404, 503, 429])
 
 
 @given(st.lists(st.tuples(_seconds, _events), max_size=5), _seconds, st.floats(0, 0.999))
-def test_what_a_right_clock_has_recorded_is_believed(
+def test_records_of_a_right_clock_are_believed(
     history: list[tuple[float, int]], rest: float, chance: float
 ) -> None:
     known, now, limits = Knowledge(), NOW, Limits()
@@ -138,10 +138,10 @@ def test_what_a_right_clock_has_recorded_is_believed(
 
 
 @given(st.floats(-3 * DAY, 3 * DAY), st.floats(-3 * DAY, 60 * DAY), st.floats(-3 * DAY, 60 * DAY))
-def test_nothing_is_put_off_for_longer_than_could_be(
+def test_no_record_delays_a_fetch_beyond_the_limits(
     made_at: float, fresh_until: float, retry_at: float
 ) -> None:
-    """Whatever is in the store: what is used without asking is asked for within these limits."""
+    """A copy that is used without a fetch is fetched again within these limits."""
     limits = Limits()
     known = Knowledge(copy(made_at, fresh_until), outage(made_at, retry_at))
     stands = standing(known, NOW, rules())

@@ -1,4 +1,4 @@
-"""docs/conformance.md and docs/semantics.md name what exists, and all that they should."""
+"""docs/conformance.md and docs/semantics.md name existing tests, and all that they should name."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ def test_every_class_is_named(module: str) -> None:
 
 
 def _binding() -> list[tuple[list[str], list[str]]]:
-    """Of each sentence that binds a crawler: its modules, and its test classes."""
+    """The modules and test classes of each sentence that binds a crawler."""
     table = _PAGE.partition("\n## RFC 9309\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if line[2:3].isdigit()]
     modules = [re.findall(r"`([a-z_.]+)`", row[2]) for row in rows]
@@ -70,7 +70,7 @@ def test_each_sentence_is_kept_where_the_page_says() -> None:
     wanted = {(module, *classes) for modules, classes in _binding() for module in modules}
     assert len(wanted) > 30
     plugin = ["-p", f"{__package__}.touched"]
-    # The long tests of bounds come last, when others have touched what is wanted of them.
+    # The long tests of bounds come last: if others have touched their modules, they are skipped.
     named = sorted({str(_HERE / name) for _, *classes in wanted for name in classes}, reverse=True)
     done = subprocess.run(
         [sys.executable, "-m", "pytest", "-q", *plugin, *named],
@@ -116,7 +116,7 @@ _CLAUSES = re.findall(
 @pytest.mark.parametrize(("number", "title", "text"), _CLAUSES, ids=[c[0] for c in _CLAUSES])
 def test_every_clause_names_its_tests(number: str, title: str, text: str) -> None:
     if "." not in number and any(other[0].startswith(f"{number}.") for other in _CLAUSES):
-        return  # a part, whose clauses follow
+        return  # a part; its clauses follow
     _, _, tests = text.partition("\nTests: ")
     files = re.findall(r"`([a-z_/0-9]+\.py)(?:::(Test\w+))?`", tests)
     assert files, title

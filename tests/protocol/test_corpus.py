@@ -99,7 +99,7 @@ def _read(host: str) -> RobotsTxt:
 
 
 def _from_raw(values: list[str], host: str) -> list[str]:
-    """What raw values come to: resolved, without those that name no host, each once (4).
+    """The URIs of raw values: resolved, each once, without values that name no host (4).
 
     ``https:///sitemap.xml`` is relative under an https URL, in the lenient reading of RFC 3986,
     5.2.2 that `urljoin` has; ``http:///sitemap.xml`` there stays what it is, and names no host.

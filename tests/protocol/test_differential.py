@@ -76,7 +76,7 @@ class Samples:
         return draw.choice(_KEYS) + pattern
 
     def path(self) -> str:
-        """A path as a link may spell it: any, or one that a rule of the last file may match."""
+        """A path as in a link: often one that a rule of the last file matches."""
         draw = self._draw
         if draw.random() < 0.5:
             return self._text(_OF_URLS, "/")
@@ -99,7 +99,7 @@ def _form(packed_from: int, crowd: int, safe_steps: int) -> Iterator[None]:
 
 
 def _compare(seed: int, verdicts: int) -> int:
-    """Ask both until there were so many verdicts; how many of these were by a rule."""
+    """Compare this many verdicts; return how many were by a rule."""
     samples = Samples(seed)
     asked = by_rule = number = 0
     while asked < verdicts:
@@ -118,7 +118,7 @@ def _compare(seed: int, verdicts: int) -> int:
 
 
 _Decided = dict[tuple[model.Numbered, ...], list[tuple[bool, int]]]
-"""What the model says of each path, by the rules: those for everybody are those of many tokens."""
+"""The model's verdicts on each path, by the rules: many tokens share the rules for ``*``."""
 
 
 def _compare_for(

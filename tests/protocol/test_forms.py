@@ -1,4 +1,4 @@
-"""Two things with the same answers: few rules and many; all user-agent lines and those for one."""
+"""Same answers from few rules and many, and from all user-agent lines and a crawler's own."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def _decides_slowly(disallow: list[str], allow: dict[str, int], path: str) -> De
 
 
 class TestForms:
-    """Which form rules are kept in is a matter of their number, not of what they say."""
+    """Both forms of rules give the same verdicts."""
 
     @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
     def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +126,7 @@ class TestForms:
 
 
 class TestOpenings:
-    """Lines left out for their first octets name nobody who was asked for."""
+    """Lines that are skipped for their first octets name none of the crawlers."""
 
     @given(body=files, names=st.lists(tokens, max_size=2, unique=True))
     def test_no_line_that_names_them_is_left_out(self, body: bytes, names: list[str]) -> None:

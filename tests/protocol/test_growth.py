@@ -1,8 +1,7 @@
 """Twice the octets are about twice the work, whatever the file: over generated grammars of files.
 
-Work is counted, not timed: calls of functions, those of C included. What compares rules has budgets
-besides, small ones here, so that it is seen whether they end it: beyond them work has to be linear.
-What takes long within one call shows in ``benchmarks/hostile.py`` instead.
+Work is counted in calls of functions, including those of C. Comparisons of rules have budgets,
+small ones here; beyond them, work must be linear. ``benchmarks/hostile.py`` times single calls.
 """
 
 from __future__ import annotations
@@ -28,7 +27,7 @@ from scrapy_rep.sitemaps.reader import Sitemap
 from tests.counting import calls
 
 HALF_OCTETS = 16_000
-GROWTH = 2.6  # of the work, for twice the octets: n log n, and what is rounded up
+GROWTH = 2.6  # of the work, for twice the octets: n log n, rounded up
 STEPS = 2_000
 CALLS_A_STEP = 12
 SEEDS = range(6)
@@ -216,7 +215,7 @@ def test_of_sitemaps(seed: int) -> None:
     _check(lambda body: list(Sitemap(body)), _sitemap(seed))
 
 
-def test_that_more_than_linear_work_is_seen() -> None:
+def test_work_beyond_linear_fails_the_check() -> None:
     def pairs(body: bytes) -> None:
         lines = body.split(b"\n")
         for one in lines:

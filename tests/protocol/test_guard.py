@@ -1,4 +1,4 @@
-"""Which addresses are the Internet's, by the IANA registries of special addresses."""
+"""Public addresses, by the IANA registries of special addresses."""
 
 from __future__ import annotations
 

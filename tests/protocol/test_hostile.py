@@ -1,4 +1,4 @@
-"""Files and URLs made to hurt: they get the right answer, and what is kept of them stays small.
+"""Hostile files and URLs get the right answer, and take little memory.
 
 Nothing here is timed, but whatever is not about linear would make the run hang for minutes.
 """
@@ -102,7 +102,7 @@ _BODIES: dict[str, Callable[[], bytes]] = {
 
 
 def _ask(robots_txt: RobotsTxt) -> None:
-    """What a crawl asks of a file."""
+    """The questions of a crawl about a file."""
     for tokens in (TOKEN, ["bot-x", "a"], "MJ12bot"):
         for url in ("/", "/a", "/aaaaaaaaab", "/?x=" + "ab" * 500):
             robots_txt.verdict(url, tokens)
@@ -127,7 +127,7 @@ def test_long_lines_of_one_piece(key: str, piece: str) -> None:
 
 @pytest.mark.parametrize("name", _BODIES)
 class TestBodies:
-    """Whatever the file: everything that can be asked is answered, and little is kept."""
+    """Every question about any file has an answer, and little memory is kept."""
 
     @pytest.mark.slow
     def test_every_question_has_an_answer(self, name: str) -> None:
@@ -142,16 +142,16 @@ class TestBodies:
 
     @pytest.mark.slow
     def test_memory_kept(self, name: str) -> None:
-        """For a crawler that asked: four times the octets that count of the body, all in all."""
+        """One crawler's rules and the file take at most four times its octets."""
         made = _BODIES[name]()
         gc.collect()
         tracemalloc.start()
         try:
-            body = bytes(bytearray(made))  # a copy whose octets are traced
+            body = bytes(bytearray(made))  # a copy with traced octets
             robots_txt = parse(body, URI)
             robots_txt.verdict("/a", TOKEN)
             del body
-            gc.collect()  # what goes with the next collection is not kept
+            gc.collect()  # garbage is not kept
             kept, _ = tracemalloc.get_traced_memory()
         finally:
             tracemalloc.stop()
@@ -170,7 +170,7 @@ class TestRightAnswers:
         assert verdict.rule.octets == deepest + 1
         assert verdict.line == deepest + 2
 
-    def test_star_rules_of_which_one_matches(self) -> None:
+    def test_one_star_rule_of_many_matches(self) -> None:
         body = _star_rules()
         url = "/" + "-" * 2000 + "4d2ab"
         verdict = read(body).verdict(url, TOKEN)
@@ -198,7 +198,7 @@ class TestRightAnswers:
         assert not allows(body, "/?" + "%78" * 350_000 + "y")
 
     def test_many_crawlers_on_one_file(self) -> None:
-        """Each has its answer, and not all that was worked out for each is kept."""
+        """Each crawler gets its answer, but only a few selections are kept."""
         robots_txt = read("User-agent: bot-a\nDisallow: /a\nUser-agent: *\nDisallow: /b\n")
         for number in range(1000):
             token = f"bot-{'abcdefghij'[number % 10]}{'x' * (number // 10)}"

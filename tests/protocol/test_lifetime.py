@@ -1,4 +1,4 @@
-"""How long answers hold, and failures are left alone: RFC 9309, 2.4; RFC 9111, 4.2; RFC 9110."""
+"""Lifetimes of answers, and waits after failures: RFC 9309, 2.4; RFC 9111, 4.2; RFC 9110."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ GOOGLE = Limits(headers_max_seconds=30 * DAY)
 
 
 def at(seconds: float) -> str:
-    """The date that is so many seconds from now, as HTTP writes it."""
+    """The HTTP date this many seconds from now."""
     return formatdate(NOW + seconds, usegmt=True)
 
 
@@ -38,7 +38,7 @@ def holds(headers: dict[str, str], limits: Limits = LIMITS) -> float:
 class TestLifetime:
     """2.4: "Crawlers SHOULD NOT use the cached version for more than 24 hours"."""
 
-    def test_the_defaults_are_those_of_semantics_md(self) -> None:
+    def test_defaults_are_those_of_semantics_md(self) -> None:
         assert DAY_SECONDS == DAY
         assert Limits(60, DAY, DAY, 30 * DAY, 30, HOUR, HOUR) == LIMITS
 
@@ -66,7 +66,7 @@ class TestLifetime:
             ({"cache-control": "public"}, DAY),
         ],
     )
-    def test_what_headers_ask_for(self, headers: dict[str, str], expected: float) -> None:
+    def test_headers_set_the_lifetime(self, headers: dict[str, str], expected: float) -> None:
         assert holds(headers) == expected
 
     @pytest.mark.parametrize(
@@ -102,7 +102,7 @@ class TestLifetime:
             {"expires": at(0), "date": at(0)},
         ],
     )
-    def test_what_means_the_floor(self, headers: dict[str, str]) -> None:
+    def test_short_lifetimes_are_the_minimum(self, headers: dict[str, str]) -> None:
         assert holds(headers) == 60
         if "max-age=59" not in headers.values():
             assert holds(headers, Limits(min_seconds=0)) == 0
@@ -127,7 +127,7 @@ class TestLifetime:
             {"age": "600"},
         ],
     )
-    def test_what_is_cut_to_a_day_or_says_nothing(self, headers: dict[str, str]) -> None:
+    def test_long_or_missing_lifetimes_are_a_day(self, headers: dict[str, str]) -> None:
         assert holds(headers) == DAY
 
     def test_google_s_reading_lets_headers_lengthen(self) -> None:

@@ -1,4 +1,4 @@
-"""What holds for every file, rule and URL: laws, and agreement with the slow model."""
+"""Laws for every file, rule and URL, and agreement with the slow model."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ def _meaning(verdict: Verdict) -> tuple[bool, Reason, int, bytes]:
 
 
 class TestNothingRaises:
-    """2.3.1.5: Whatever the octets, the token and the URL, every question has an answer."""
+    """2.3.1.5: Every question about any octets, token and URL has an answer."""
 
     @given(body=files, token=tokens, url=st.one_of(urls, st.text()))
     def test_document(self, body: bytes, token: str, url: str) -> None:
@@ -173,7 +173,7 @@ class TestNormalForm:
     def test_escaping_more_changes_nothing(
         self, octets: bytes, *, lower: bool, query: bool
     ) -> None:
-        """All octets escaped, in either case, but for those that divide or are wild."""
+        """All octets escaped, in either case, except delimiters and wildcards."""
         head = "/?" if query else "/"
         kept = b"%/?" if not query else b"%"
         text = octets.replace(b"%", b"")

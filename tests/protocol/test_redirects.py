@@ -12,7 +12,7 @@ _NEXT = "http://next.example/r"
 
 
 def after(location: bytes | None, *, status: int = 301, limit: int = LEAST_HOPS) -> str | Event:
-    """What follows from the first answer of an exchange."""
+    """The next step after the first answer of a file fetch."""
     return next_hop([_FIRST], status, location, limit=limit)
 
 
@@ -85,7 +85,7 @@ class TestHops:
 
 
 class TestLoops:
-    """What was asked before is not asked again."""
+    """A URI is not fetched twice."""
 
     @pytest.mark.parametrize("location", [_FIRST.encode(), b"/robots.txt", b"#part", b"robots.txt"])
     def test_to_itself(self, location: bytes) -> None:

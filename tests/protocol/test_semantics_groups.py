@@ -65,7 +65,7 @@ class TestRulesBeforeAnyGroup:
 
 class TestLineToken:
     """2: A line names the longest run of ``A-Za-z_-`` at the start of its value; ``*`` alone or
-    before white space is everyone else; a value with neither names nobody.
+    before white space is every other crawler; a value with neither names no crawler.
     """
 
     @pytest.mark.parametrize(
@@ -87,13 +87,13 @@ class TestLineToken:
         assert codes(f"User-agent: {value}\nDisallow: /") == []
 
     @pytest.mark.parametrize("value", ["", "2bot", "*bot", "**", "*/1", "/"])
-    def test_nobody(self, value: str) -> None:
+    def test_no_crawler(self, value: str) -> None:
         body = f"User-agent: {value}\nDisallow: /"
         assert rules(body) is None
         # A crawler may be called 2bot, as 360Spider is.
         assert codes(body) == ([] if value == "2bot" else [(Code.USER_AGENT_NAMES_NOBODY, 1)])
 
-    def test_who_names_nobody_still_starts_a_group(self) -> None:
+    def test_line_that_names_no_crawler_starts_a_group(self) -> None:
         body = "User-agent: a\nDisallow: /a\nUser-agent: 2\nDisallow: /b\n"
         assert rules(body, "a") == ["Disallow: /a"]
 
@@ -107,8 +107,8 @@ class TestEqualTokens:
 
 
 class TestOtherNames:
-    """2: A name that is no product token is also compared, case aside, with the line's first word
-    as written, up to white space or ``/``.
+    """2: A name that is not a product token is also compared, case aside, with the line's first
+    word as written, up to white space or ``/``.
     """
 
     @pytest.mark.parametrize(
@@ -175,7 +175,7 @@ class TestSeveralTokens:
 
     @pytest.mark.parametrize("tokens", [["mj12bot", "mj"], ["archive.org_bot", "archive"]])
     def test_one_line_can_name_two_of_ours(self, tokens: list[str]) -> None:
-        """By its first word and by its token: the one that we prefer counts."""
+        """A line names two by its first word and its token; the preferred one counts."""
         body = f"User-agent: {tokens[1]}\nAllow: /\nUser-agent: {tokens[0]}\nDisallow: /\n"
         assert rules(body, tokens) == ["Disallow: /"]
         assert rules(body, tokens[::-1]) == ["Allow: /", "Disallow: /"]
@@ -228,20 +228,20 @@ class TestProductToken:
     @pytest.mark.parametrize(
         "token", ["", "2bot", "bot2", "a b", "a/1", "a.b", "*", "a*", "é", " a", "a\n"]
     )
-    def test_is_none(self, token: str) -> None:
+    def test_is_no_product_token(self, token: str) -> None:
         assert not is_product_token(token)
 
     @pytest.mark.parametrize(
         "token",
         ["", "a b", "a/1", "a*", "ExampleBot/1.0 (+http://a/)", "a,b", "a:", "a\n", "a#b", "(a"],
     )
-    def test_ours_is_refused_at_once(self, token: str) -> None:
-        """What no user-agent line can name would be obeyed by nobody: the caller is told."""
+    def test_wrong_own_token_is_refused_at_once(self, token: str) -> None:
+        """No user-agent line can name it, so the caller is told."""
         with pytest.raises(InvalidProductToken, match="give the crawler's name alone"):
             as_product_tokens(token)
 
     @pytest.mark.parametrize("ask", ["verdict", "group", "crawl_delay"])
-    def test_whatever_is_asked(self, ask: str) -> None:
+    def test_every_question_refuses_it(self, ask: str) -> None:
         arguments = ("/x", "a b") if ask == "verdict" else ("a b",)
         with pytest.raises(InvalidProductToken):
             getattr(read("User-agent: *\n"), ask)(*arguments)
@@ -285,7 +285,7 @@ class TestCombine:
     def test_in_file_order(self) -> None:
         assert rules(self.body, "apple") == ["Disallow: /1", "Allow: /1/a", "Disallow: /3"]
 
-    def test_others_are_left_alone(self) -> None:
+    def test_other_groups_stay_apart(self) -> None:
         assert rules(self.body, "pear") == ["Disallow: /2"]
         assert rules(self.body, "plum") == ["Allow: /1/a", "Disallow: /3"]
 
@@ -302,12 +302,12 @@ class TestEveryoneElse:
     def test_without_own_group(self) -> None:
         assert rules(self.body, "pear") == ["Disallow: /all"]
 
-    def test_with_own_group_it_says_nothing(self) -> None:
+    def test_own_group_replaces_it(self) -> None:
         assert rules(self.body, "apple") == ["Disallow: /apple"]
         assert allows(self.body, "/all", "apple")
 
     def test_no_such_group_no_rules(self) -> None:
-        """2.2.1: And if there is none either, no rules apply."""
+        """2.2.1: Without a group for ``*``, no rules apply."""
         body = "user-agent: apple\ndisallow: /\n"
         assert rules(body, "pear") is None
         verdict = read(body).verdict("/x", "pear")

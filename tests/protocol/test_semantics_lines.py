@@ -30,7 +30,7 @@ class TestByteOrderMarks:
         assert rules(mark + _FILE.encode()) == ["Disallow: /é"]
 
     @pytest.mark.parametrize("mark", [b"\xbb", b"\xbf", b"\xef\xbf", b"\xef\xbb\xbf\xef\xbb\xbf"])
-    def test_what_is_none_is_of_the_key(self, mark: bytes) -> None:
+    def test_other_octets_belong_to_the_key(self, mark: bytes) -> None:
         assert rules(mark + _FILE.encode()) is None
 
     def test_only_at_the_start(self) -> None:
@@ -51,7 +51,7 @@ class TestByteOrderMarks:
         assert read(body).codings == (Coding.UTF16,)
 
     @pytest.mark.parametrize("mark", [b"\xff\xfe", b"\xfe\xff"])
-    def test_octets_after_a_utf16_mark_that_are_none(self, mark: bytes) -> None:
+    def test_plain_octets_after_a_utf16_mark(self, mark: bytes) -> None:
         """Decoded as UTF-16 the file would hold no line, and so permit everything."""
         body = mark + b"User-agent: *\nDisallow: /private\n"
         for more in (b"", b"#", b"Disallow: /\xe9\n"):
@@ -61,7 +61,7 @@ class TestByteOrderMarks:
         assert not allows(mark + b"User-agent: *\rDisallow: /private", "/private")
 
     @pytest.mark.parametrize("coding", ["utf-16", "utf-32"])
-    def test_that_ends_in_the_middle_of_a_character(self, coding: str) -> None:
+    def test_file_that_ends_within_a_character(self, coding: str) -> None:
         """As after an appended LF of one octet: the rest is no part of the last rule."""
         for end in ("", "\n"):
             whole = (_FILE.strip() + end).encode(coding)
@@ -190,7 +190,7 @@ class TestLineEnds:
 
 
 class TestParseLimit:
-    """1: What follows the limit is ignored, and a line that the limit cuts is ignored whole."""
+    """1: Octets after the limit are ignored, and so is a line that the limit cuts."""
 
     head = b"User-agent: *\nDisallow: /a\n"
 
@@ -200,7 +200,7 @@ class TestParseLimit:
         return self.head + b"#" * filler + b"\n" + last
 
     @pytest.mark.parametrize("octets_before", [1, 9, 11, 12, 13])
-    def test_half_a_rule_is_none(self, octets_before: int) -> None:
+    def test_half_a_rule_is_ignored(self, octets_before: int) -> None:
         """Half of ``Disallow: /ab`` could be ``Disallow: /``."""
         body = self._with(b"Disallow: /ab\n", octets_before)[:-1] + b"c\n"
         assert read(body).is_cut
@@ -441,7 +441,7 @@ class TestParsingLimit:
     def test_is_500_kibibytes(self) -> None:
         assert PARSE_LIMIT_OCTETS == 500 * 1024
 
-    def test_what_begins_after_it_does_not(self) -> None:
+    def test_rules_after_it_are_ignored(self) -> None:
         body = b"#" * (PARSE_LIMIT_OCTETS - 1) + b"\n" + self.rule
         assert allows(body, "/x")
         assert parse(body).is_cut

@@ -268,7 +268,7 @@ class TestLongestMatchExample:
         assert allows(self.body, "/shop/list/other.png", "apple")
 
 
-class TestWhatIsMatched:
+class TestMatchedPart:
     """3: Path, parameters and query; no fragment; an empty path is ``/``."""
 
     @pytest.mark.parametrize(
@@ -301,7 +301,7 @@ class TestWhatIsMatched:
     @pytest.mark.parametrize(
         "url", ["", "#", "#f", "?", "?q", ";p", "http://h", "http://h#f", "//h"]
     )
-    def test_what_has_no_path_is_under_the_root(self, url: str) -> None:
+    def test_url_without_path_is_under_the_root(self, url: str) -> None:
         """As the first URL, and after a URL of the usual form."""
         robots_txt = parse(b"User-agent: *\nDisallow: /\n")
         for asked in (url, "http://h/x", url):
@@ -368,7 +368,7 @@ class TestOctets:
     """3: ``*`` is any octets of the normal form, so it may end within an escape."""
 
     def test_within_an_escape(self) -> None:
-        """As in Google's matcher, which compares what stands in the URL."""
+        """As in Google's matcher, which compares the URL as written."""
         assert matches("/*9", "/é")
         assert matches("/*A", "/%2A")
         assert not matches("/*é", "/%C3")
@@ -571,7 +571,7 @@ class TestDotSegments:
             *["/.private/", "/public/%252e%252e/private/", "/%2", "/."],
         ],
     )
-    def test_what_is_no_dot_segment(self, path: str) -> None:
+    def test_other_segments_stay(self, path: str) -> None:
         assert allows("User-agent: *\nDisallow: /private/", path)
 
     @pytest.mark.parametrize(
@@ -614,7 +614,7 @@ class TestDotSegments:
             ("a:b/.//c", "a:b//c"),
         ],
     )
-    def test_what_is_before_the_path_stays_before_it(self, written: str, bare: str) -> None:
+    def test_part_before_the_path_stays(self, written: str, bare: str) -> None:
         assert uri_without_dots(written) == bare
         assert uri_without_dots(bare) == bare
         forbids_path = f"User-agent: *\nDisallow: {path_of(bare)}$"

@@ -180,7 +180,7 @@ class TestSitemaps:
         assert parse(b"Sitemap: /a\nSitemap: http://a/b").sitemaps == ("http://a/b",)
 
     def test_octets_that_are_no_utf8(self) -> None:
-        """They are percent-encoded: what the server has under them is what is asked for."""
+        """They are percent-encoded, so that the server gets its own octets."""
         assert read(b"Sitemap: http://a/\xe9\xff?\xe9").sitemaps == ("http://a/%E9%FF?%E9",)
         assert read(b"Sitemap: http://a/\xc3\xa9\xe9").sitemaps == ("http://a/\xe9%E9",)
         assert read(b"Sitemap: http://\xe9.example/s").sitemaps == (), "no host holds these"

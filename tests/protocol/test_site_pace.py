@@ -1,4 +1,4 @@
-"""What a file asks for, and its sitemaps, are what reading every line of it finds."""
+"""The pace and the sitemaps of a file are those that a reader of every line finds."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Whatever happens to a file, in whatever order: only what the preset names is ever allowed.
+"""After any history of a file, only the meaning that the preset names is allowed.
 
 `permitted` says by itself, from the history alone, what semantics.md, 5 and 6, makes of it. It
 shares no code and no table with the package.
@@ -33,7 +33,7 @@ _GONE: list[Event] = [404, 410, 451]
 
 
 class Happened(NamedTuple):
-    """One event, and how long after the one before; `confirms` makes a 304 the answer asked for."""
+    """One event and the time before it; `confirms` marks a 304 to a conditional request."""
 
     pause: float
     event: Event
@@ -48,7 +48,7 @@ class Choice(NamedTuple):
 
 
 def _good(event: Event, choice: Choice) -> str:
-    """What an answer that is no failure means."""
+    """The meaning of an answer that is not a failure."""
     if event == 200:
         return "rules"
     named = choice.overrides.get(event.value if isinstance(event, Failure) else str(event))
@@ -58,7 +58,7 @@ def _good(event: Event, choice: Choice) -> str:
 
 
 def permitted(history: list[Happened], rest: float, choice: Choice) -> str | None:
-    """What holds so long after the last event; None where the file is to be asked for first."""
+    """The meaning this long after the last event; None if the file must be fetched first."""
     now = 0.0
     good: tuple[str, float] | None = None  # its meaning, and when it was last confirmed
     is_file = False  # that there is no file is no copy to go by while there is no answer
@@ -92,7 +92,7 @@ def permitted(history: list[Happened], rest: float, choice: Choice) -> str | Non
 
 
 def came_to(history: list[Happened], rest: float, choice: Choice) -> Meaning | None:
-    """What the package says."""
+    """The meaning by the package."""
     rules = PolicyOptions(
         access=AccessPolicy(choice.preset, choice.overrides),
         allow_after_30_days=choice.allows_after_30_days,

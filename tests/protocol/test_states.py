@@ -1,6 +1,6 @@
 """The life of a policy: semantics.md, 5 and 6, each state, and each way from one to another.
 
-What is expected is written out here; nothing is read from the tables under test but to compare it.
+Expected values are written out here, not read from the tables under test.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ def rules(preset: str = "rfc9309", **overrides: str) -> PolicyOptions:
 
 
 def after(*history: tuple[float, Answer]) -> Knowledge:
-    """What is known after answers at instants, counted from START."""
+    """The knowledge after answers at instants, counted from START."""
     known = Knowledge()
     for at, answer in history:
         known = learn(known, answer, START + at, Limits())
@@ -153,7 +153,7 @@ class TestLearning:
             after((0, FILE), (DAY, Answer(304, headers={"etag": '"1"'}))),
         ],
     )
-    def test_a_304_that_nobody_asked_for_is_a_failure(self, known: Knowledge) -> None:
+    def test_304_to_an_unconditional_request_is_a_failure(self, known: Knowledge) -> None:
         assert known.outage is not None
         assert known.outage.event == 304
 
@@ -164,8 +164,8 @@ class TestLearning:
         assert copy is not None
         assert (copy.body, copy.fetched_at - START) == (b"# new", DAY)
 
-    def test_a_redirect_to_a_copy_of_another_origin_takes_it_over(self) -> None:
-        """With its times: it is no younger here than there. What the way there was, is ours."""
+    def test_redirect_takes_over_the_copy_of_another_origin(self) -> None:
+        """With its times, but with our own hops."""
         theirs = after((0, FILE)).copy
         assert theirs is not None
         hops = ("https://a/robots.txt", "https://h/robots.txt")
@@ -189,7 +189,7 @@ class TestLearning:
         ("retry_after", "due_at"), [(None, 0.0), ("0", 0.0), ("20", 20.0), ("999999", HOUR)]
     )
     @pytest.mark.parametrize("chance", [0.0, 0.9])
-    def test_what_an_earlier_run_left_is_due_at_once(
+    def test_outage_of_an_earlier_run_is_due_at_once(
         self, retry_after: str | None, due_at: float, chance: float
     ) -> None:
         """But for a Retry-After. Of this run, nothing changes."""
@@ -205,7 +205,7 @@ class TestLearning:
         assert as_left(known, START) == known
         assert as_left(after((0, FILE)), START + 1) == after((0, FILE))
 
-    def test_validators_are_those_of_files(self) -> None:
+    def test_only_files_have_validators(self) -> None:
         headers = {"etag": '"1"', "last-modified": "yesterday", "date": "today"}
         file = after((0, Answer(200, headers=headers))).copy
         gone = after((0, Answer(404, headers=headers))).copy
@@ -277,7 +277,7 @@ class TestPhases:
             assert at(known, 30 * DAY, rules()).meaning is DISALLOW
 
     @pytest.mark.parametrize("preset", PRESETS)
-    def test_that_pages_answer_counts_for_google_after_30_days_only(self, preset: str) -> None:
+    def test_answering_pages_count_only_for_google_after_30_days(self, preset: str) -> None:
         known = after((0, DOWN))
         for seconds in (0, 13 * HOUR, 29 * DAY, 30 * DAY, 90 * DAY):
             without = at(known, seconds, rules(preset)).meaning
@@ -310,7 +310,7 @@ class TestPhases:
         assert at(known, end - 8, by).usable_until == START + end + 1
 
     @pytest.mark.parametrize("preset", PRESETS)
-    def test_it_is_said_until_when_this_holds(self, preset: str) -> None:
+    def test_standing_holds_until_it_says(self, preset: str) -> None:
         """Nothing changes before `usable_until` and `due_at`, whichever comes first."""
         for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN)), after((0, FILE))):
             for seconds in (1, 11.999 * HOUR, 13 * HOUR, 28.999 * DAY, 31 * DAY):
@@ -338,7 +338,7 @@ _ANSWERS = [
 
 
 def _edges(known: Knowledge, now: float, by: PolicyOptions) -> list[float]:
-    """The instants to come at which something may change, worked out from what is known."""
+    """The later instants at which the state may change, by the knowledge."""
     copy, outage = known.copy, known.outage
     edges = []
     if copy is not None:
@@ -354,7 +354,7 @@ def _edges(known: Knowledge, now: float, by: PolicyOptions) -> list[float]:
 def _observed(
     by: PolicyOptions, *, is_answering: bool, depth: int
 ) -> set[tuple[State, str, State]]:
-    """Every step that a breadth-first walk sees: the file is asked for where a request would be.
+    """Every step that a breadth-first walk sees; the file is fetched if a request would fetch it.
 
     Time goes to the next instant at which something may change; or, unobserved, to a little before
     any of them, so that a failure comes shortly before each, and so that one's retry does.

@@ -1,4 +1,4 @@
-"""A file that is packed is the same file, and takes less."""
+"""A packed file equals the plain file, and takes less memory."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def test_a_packed_file_says_the_same() -> None:
     assert packed.text.kept_octets < len(packed.text) == len(plain.octets)
 
 
-def test_what_is_prepared_is_kept_for_few_crawlers() -> None:
+def test_rules_are_kept_for_few_crawlers() -> None:
     """A request may bring any User-Agent: each is prepared for, and the first are forgotten."""
     bots = [f"bot-{one}{other}" for one in "abcdefg" for other in "abcdefg"]
     rules = "Disallow: /x\n" * 100
@@ -61,7 +61,7 @@ def test_what_is_prepared_is_kept_for_few_crawlers() -> None:
     assert file.kept_octets == before
 
 
-def test_crawlers_that_obey_one_group_share_what_is_prepared() -> None:
+def test_crawlers_of_one_group_share_its_rules() -> None:
     file = parse(b"User-agent: foo\nDisallow: /y\nUser-agent: *\n" + b"Disallow: /x\n" * 1000)
     shared = file.selection("one")
     once = file.kept_octets - file.text.kept_octets
@@ -76,7 +76,7 @@ def test_crawlers_that_obey_one_group_share_what_is_prepared() -> None:
 
 
 @pytest.mark.parametrize("octets", [b"", b"a", bytes(range(256))])
-def test_what_does_not_shrink_stays(octets: bytes) -> None:
+def test_incompressible_text_stays_plain(octets: bytes) -> None:
     text = Text(octets)
     text.pack()
     assert text.octets == octets
@@ -87,12 +87,12 @@ def test_what_does_not_shrink_stays(octets: bytes) -> None:
     "line",
     ["# comment", "Disallow: /p{}", "Disallow: /*p{}*x", "Sitemap: https://h/{}", "Allow: /{}/{}"],
 )
-def test_what_is_counted_is_what_is_kept(line: str) -> None:
+def test_counted_octets_are_those_kept(line: str) -> None:
     """Never much less, or a site could make a crawl take more than `REP_MEMORY_OCTETS`."""
     for count in (900, 1023, 1024, 20_000):
         lines = "\n".join(line.format(number, number) for number in range(count))
         body = f"User-agent: *\n{lines}\n".encode()
-        parse(body).verdict("/", ("x",))  # what is kept once for all files
+        parse(body).verdict("/", ("x",))  # objects that all files share
         tracemalloc.start()
         file = parse(body + b"#")
         reading = Reading(file, file)

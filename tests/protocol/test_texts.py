@@ -1,4 +1,4 @@
-"""What verdicts, rules, findings and origins look like to people: one line that says everything."""
+"""Verdicts, rules, findings and origins as text for people: one line each."""
 
 from __future__ import annotations
 
@@ -53,6 +53,6 @@ def test_findings() -> None:
 
 
 @pytest.mark.parametrize("url", ["/x", "https://example.com/x", "ftp://h/"])
-def test_the_old_order_of_arguments_is_told(url: str) -> None:
+def test_swapped_arguments_raise(url: str) -> None:
     with pytest.raises(TypeError, match="is a URL: it comes first"):
         read(_BODY).verdict(TOKEN, url)

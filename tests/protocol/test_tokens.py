@@ -1,4 +1,4 @@
-"""semantics.md, part 2: the product token in a User-Agent header, or that there is none."""
+"""semantics.md, part 2: the product token in a User-Agent header, if there is one."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _GPTBOT = "(KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbo
 
 
 class TestBrowsers:
-    """2: A browser's header names nobody, so ``*`` applies."""
+    """2: A browser's header names no crawler, so ``*`` applies."""
 
     @pytest.mark.parametrize(
         "header",
@@ -203,6 +203,6 @@ class TestAsProductTokens:
         ("given", "proposed"),
         [("FooBot/1.0 (+http://foo)", "FooBot"), ("1 2", "ExampleBot"), ("", "ExampleBot")],
     )
-    def test_what_is_none_is_told_with_one_that_is(self, given: str, proposed: str) -> None:
+    def test_wrong_token_gets_a_proposal(self, given: str, proposed: str) -> None:
         with pytest.raises(ConfigurationError, match=f"such as '{proposed}'"):
             as_product_tokens(["FooBot", given])

@@ -112,7 +112,7 @@ def _request_rate(robots_txt: RobotsTxt, tokens: ProductTokens) -> list[int | st
     return None if rate is None else [rate.requests, rate.seconds, *_clocks(rate.window)]
 
 
-# What we say to a property of the suites, in the suites' own spelling.
+# Our answers to properties of the suites, in the suites' spelling.
 _PROPERTIES: dict[str, Callable[[RobotsTxt, ProductTokens], object]] = {
     "sitemaps": lambda robots_txt, _: list(robots_txt.sitemaps),
     "preferred_host": _host,

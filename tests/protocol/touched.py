@@ -2,7 +2,7 @@
 
 ``python -m pytest -p tests.protocol.touched`` reads the variable `WANTED_KEY`: modules, each with
 the test classes that should touch it, as JSON. What none of its classes touches is printed at the
-end, as JSON too. A class whose modules are all touched is skipped from there on.
+end, as JSON too. Once all modules of a class are touched, its other tests are skipped.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ def _wanted_of(item: pytest.Item) -> dict[str, tuple[str, ...]]:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """Skip what has nothing to show any more."""
+    """Skip tests that can touch no further module."""
     if not _wanted_of(item):
         pytest.skip("all its modules are touched")
 
@@ -56,5 +56,5 @@ def pytest_runtest_call(item: pytest.Item) -> Iterator[None]:
 
 
 def pytest_sessionfinish() -> None:
-    """Say what is left."""
+    """Print the untouched modules."""
     print(f"\n{json.dumps(sorted(_left))}")

@@ -2,7 +2,7 @@
 
 `cases` gives the cases that ask whether a URL is allowed, `rows` the lines of suites of any other
 shape. `expected` is the suite's answer, or ours where `exceptions.EXCEPTIONS` argues for it.
-Whoever reads them needs the mark `needs_shared`; without the shared folder there are none.
+Tests that read them need the mark `needs_shared`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from tests.shared import SHARED
 from .exceptions import EXCEPTIONS
 
 VERDICT_SUITES = ("rfc9309", "google-cpp", "google-spec-test", "protego", "crawler-commons")
-"""The suites whose cases ask for a verdict."""
+"""The suites of verdicts."""
 
 ROBOTS_TXT_URI = "http://domain.com/robots.txt"
 """Where the files of all suites are said to be; crawler-commons' expects this host."""
@@ -64,7 +64,7 @@ def rows(suite: str) -> tuple[dict[str, Any], ...]:
 
 
 def cases(*suites: str) -> Iterator[Case]:
-    """The cases of these suites, or of all that ask for a verdict."""
+    """The cases of these suites, or of all suites of verdicts."""
     for suite in suites or VERDICT_SUITES:
         for row in rows(suite):
             yield Case(
