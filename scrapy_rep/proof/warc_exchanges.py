@@ -76,8 +76,8 @@ class Exchange:
         at: when it was sent, POSIX seconds.
         seconds: from then to the end of the answer; None if unknown.
         event: its status, or the name of the failure.
-        asked: the request; None if unknown.
-        answered: the answer; None without one.
+        sent: the request; None if unknown.
+        received: the answer; None without one.
         address: the IP address that answered; empty if unknown.
         is_proxied: whether a proxy was used.
         judged: the facts of the octets judged, decompressed and cut; empty without any.
@@ -91,8 +91,8 @@ class Exchange:
     at: float
     seconds: float | None
     event: str
-    asked: SentRequest | None = None
-    answered: ReceivedAnswer | None = None
+    sent: SentRequest | None = None
+    received: ReceivedAnswer | None = None
     address: str = ""
     is_proxied: bool = False
     judged: Facts = ()

@@ -121,11 +121,11 @@ def records_of(archived: Archived, outcome: FileOutcome | None = None) -> tuple[
 def _of_exchange(exchange: Exchange, outcome: FileOutcome | None) -> tuple[Record, ...]:
     uri, at = bare(exchange.uri), exchange.at
     records, left_out = list[Record](), list[str]()
-    if exchange.answered is not None:
-        main, left_out = _answer(exchange, exchange.answered, uri)
+    if exchange.received is not None:
+        main, left_out = _answer(exchange, exchange.received, uri)
         records.append(main)
-        if exchange.asked is not None and _is_http(uri):
-            head, without = request_head(exchange.asked, uri)
+        if exchange.sent is not None and _is_http(uri):
+            head, without = request_head(exchange.sent, uri)
             left_out = list(dict.fromkeys([*left_out, *without]))
             concurrent = _concurrent_to(exchange)
             records.append(Record("request", new_id(), at, uri, concurrent, _REQUEST, head, b""))
@@ -171,7 +171,7 @@ def _answer(exchange: Exchange, answered: ReceivedAnswer, uri: str) -> tuple[Rec
 
 
 def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[str]) -> bytes:
-    purpose, answered = exchange.purpose, exchange.answered
+    purpose, answered = exchange.purpose, exchange.received
     told = [("via", bare(uri)) for uri in purpose.hops[-2:-1]]
     if exchange.seconds is not None:
         told.append(("fetchTimeMs", str(round(1000 * exchange.seconds))))
@@ -233,13 +233,13 @@ def _fields(pairs: Pairs) -> bytes:
     return "".join(lines).encode("utf-8", "backslashreplace")
 
 
-def request_head(asked: SentRequest, uri: str) -> tuple[bytes, list[str]]:
+def request_head(sent: SentRequest, uri: str) -> tuple[bytes, list[str]]:
     """The head of a request, and the names of fields that were left out."""
     parts = urlsplit(bare(uri))
     target = (parts.path or "/") + (f"?{parts.query}" if parts.query else "")
-    first = f"{asked.method} {target} HTTP/1.1".encode("utf-8", "replace")
+    first = f"{sent.method} {target} HTTP/1.1".encode("utf-8", "replace")
     host = (b"Host", parts.netloc.encode("utf-8", "replace"))
-    return _head(first, (host, *(one for one in asked.headers if one[0].lower() != b"host")))
+    return _head(first, (host, *(one for one in sent.headers if one[0].lower() != b"host")))
 
 
 def answer_head(answered: ReceivedAnswer) -> tuple[bytes, list[str]]:

@@ -170,7 +170,7 @@ def _octets_of(archived: Archived) -> int:
     """The octets that sites control: bodies and heads."""
     if not isinstance(archived, Exchange):
         return len(archived.body or b"")
-    answered = archived.answered
+    answered = archived.received
     if answered is None:
         return 0
     heads = sum(len(name) + len(value) + _FIELD_OCTETS for name, value in answered.headers)

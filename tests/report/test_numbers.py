@@ -17,9 +17,9 @@ from scrapy_rep.decisions.report.report_values import (
     CrawlReport,
     Decided,
     Exemption,
+    OriginRests,
     Paced,
     Priced,
-    Rested,
     Ruled,
     Withheld,
 )
@@ -289,8 +289,8 @@ def test_rests_between_workers_are_counted_separately(tmp_path: Path) -> None:
     two.put("probe", at=BEGAN + 6.0, origin=A)
     found = report_of([one.end(), two.end()])
     assert found.rests.rows == (
-        Rested(A, 2, 10.0, 10.0, 2, 0, 1),
-        Rested(B, 1, 2.0, None, 1, 0, 0),
+        OriginRests(A, 2, 10.0, 10.0, 2, 0, 1),
+        OriginRests(B, 1, 2.0, None, 1, 0, 0),
     )
     told = "2 origins answered 429 or 503 and rested; 1 request of one crawl was sent in the rest "
     assert (NOTE, f"{told}of another, if their clocks agree.") in [*verdict(found)]

@@ -26,8 +26,8 @@ def exchange(number: int = 0, body: bytes = BODY) -> Exchange:
         at=1_800_000_000.25 + number,
         seconds=0.1,
         event="200",
-        asked=SentRequest("GET", ((b"User-Agent", b"ExampleBot"),)),
-        answered=ReceivedAnswer(200, "HTTP/1.1", ((b"Content-Type", b"text/plain"),), body),
+        sent=SentRequest("GET", ((b"User-Agent", b"ExampleBot"),)),
+        received=ReceivedAnswer(200, "HTTP/1.1", ((b"Content-Type", b"text/plain"),), body),
         address="192.0.2.1",
         judged=judged_facts(body),
     )

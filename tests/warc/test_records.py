@@ -26,7 +26,7 @@ answers = st.builds(
 )
 exchanges = st.builds(
     lambda answered, asked, event, uri: replace(
-        exchange(), answered=answered, asked=asked, event=event, uri=uri
+        exchange(), received=answered, sent=asked, event=event, uri=uri
     ),
     st.none() | answers,
     st.none() | st.builds(SentRequest, st.text(max_size=8), headers),
@@ -51,7 +51,7 @@ def test_exchange_with_any_octets_becomes_records(one: Exchange) -> None:
         assert b"u:p@" not in head
         if record.kind in ("response", "request"):
             assert b"\r\n\r\n" in record.block
-    body = one.answered.body if one.answered is not None else b""
+    body = one.received.body if one.received is not None else b""
     assert made[0].block.endswith(body)
 
 

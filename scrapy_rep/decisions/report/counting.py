@@ -22,12 +22,12 @@ from .report_values import (
     CrawlTotals,
     Delay,
     Exemption,
-    Fetches,
+    FetchTotals,
     FileRead,
     Lost,
     OriginFacts,
+    OriginRests,
     Priced,
-    Rested,
     Ruled,
     Withheld,
     rows_of,
@@ -107,7 +107,7 @@ class Counting:
         self.origins = Tally(OriginFacts)
         self.rules = Tally(Ruled)
         self.withheld = Tally(Withheld)
-        self.rests = Tally(Rested)
+        self.rests = Tally(OriginRests)
         self.payments = Tally(Priced)
         self.gaps: list[Lost] = []
         self.gap_count = 0
@@ -286,7 +286,7 @@ class Fetching:
 
     def __init__(self, url: Callable[[Any], str]) -> None:
         self._url = url
-        self.found = Fetches()
+        self.found = FetchTotals()
         self._times = Distribution()
         self._chains = Tally(Chain)
 
@@ -325,7 +325,7 @@ class Fetching:
         chain.asked = tuple(map(_was_asked, hops))
         chain.count += 1
 
-    def fetches(self) -> Fetches:
+    def fetches(self) -> FetchTotals:
         """The numbers, in order."""
         found, times = self.found, self._times
         found.policies = Counts(sorted(found.policies.items()))

@@ -253,7 +253,7 @@ class Chain(Counted):
 
 
 @dataclass
-class Fetches:
+class FetchTotals:
     """The requests for robots.txt files.
 
     Attributes:
@@ -323,7 +323,7 @@ class Paced:
 
 
 @dataclass
-class Rested(Counted):
+class OriginRests(Counted):
     """The rests of an origin after its pages answered 429 or 503.
 
     Attributes:
@@ -428,10 +428,10 @@ class CrawlReport:
     times: Times
     exemptions: Rows[Exemption]
     origins: Rows[OriginFacts]
-    fetches: Fetches
+    fetches: FetchTotals
     rules: Rows[Ruled]
     paces: Rows[Paced]
-    rests: Rows[Rested]
+    rests: Rows[OriginRests]
     payments: Rows[Priced]
     withheld: Rows[Withheld]
     gaps: Rows[Lost]
