@@ -40,7 +40,7 @@ def orders(user: dict[Any, Any]) -> dict[Any, Any]:
         ({"scrapy_rep.RepMiddleware": 77, BUILT_IN: 120}, 77),
     ],
 )
-def test_ours_replaces_the_built_in(user: dict[Any, Any], order: int) -> None:
+def test_addon_replaces_the_middleware_of_scrapy(user: dict[Any, Any], order: int) -> None:
     result = orders(user)
     assert result.get(RobotsTxtMiddleware) is None
     assert result[RepMiddleware] == order
@@ -58,7 +58,7 @@ def test_two_judges_are_refused(rival: Any) -> None:
         RepMiddleware.from_crawler(crawler)
 
 
-def test_an_addon_without_its_middleware_is_refused() -> None:
+def test_addon_without_its_middleware_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="would not be obeyed"):
         orders({"scrapy_rep.RepMiddleware": None})
 
@@ -75,7 +75,9 @@ class OwnScheduler(Scheduler):
         ({"SCHEDULER": OwnScheduler}, Settings()["SCHEDULER_PRIORITY_QUEUE"]),
     ],
 )
-def test_our_queue_unless_the_user_chose_another(user: dict[str, Any], queue: str) -> None:
+def test_addon_sets_our_queue_unless_the_user_chose_another(
+    user: dict[str, Any], queue: str
+) -> None:
     settings = Settings(user, priority="project")
     Addon().update_settings(settings)
     assert settings["SCHEDULER_PRIORITY_QUEUE"] == queue

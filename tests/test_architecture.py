@@ -1,4 +1,4 @@
-"""The rooms, from top to bottom: what is above may import what is below, and never the other way.
+"""The packages, from top to bottom: imports point down only.
 
 Checked by reading every import statement, those inside functions and those for types alone too.
 """
@@ -72,7 +72,7 @@ def _nodes(module: Path) -> list[ast.AST]:
 
 
 def _imported(module: Path) -> Iterator[str]:
-    """What a module imports, by absolute name: modules, and names in modules."""
+    """The imports of a module by absolute name: modules, and names in modules."""
     for node in _nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
@@ -80,7 +80,7 @@ def _imported(module: Path) -> Iterator[str]:
 
 
 def _spelled(module: Path) -> Iterator[tuple[str, bool]]:
-    """What a module imports by `from`, by absolute name, and whether it is written relatively."""
+    """The `from` imports of a module by absolute name, and whether each is relative."""
     package = [_PACKAGE.name, *module.relative_to(_PACKAGE).parts[:-1]]
     for node in _nodes(module):
         if isinstance(node, ast.ImportFrom):
@@ -106,7 +106,7 @@ def _room(module: Path) -> str:
 
 
 def _arrows() -> Iterator[tuple[Path, Path]]:
-    """Which module imports which, in this package; its root apart, which imports everything."""
+    """The imports between modules of this package, but for its root, which imports everything."""
     for module in _MODULES:
         if module == _PACKAGE / "__init__.py":
             continue
@@ -125,7 +125,7 @@ def _named(module: Path) -> str:
 
 
 class TestLayers:
-    """Data flows one way, and each layer knows only what is below it."""
+    """Data flows one way, and each layer knows only the layers below it."""
 
     @pytest.mark.parametrize("layer", _MAY_IMPORT)
     def test_imports_only_what_it_may(self, layer: str) -> None:
@@ -141,7 +141,7 @@ class TestLayers:
     def test_page_has_a_row_for_each_room(self) -> None:
         assert {_room(module) for module in _MODULES} - {"__init__"} == set(_RANKS)
 
-    def test_the_plan_is_seen_at_a_glance(self) -> None:
+    def test_package_has_few_files_and_folders_at_its_top(self) -> None:
         at_the_top = [module for module in _MODULES if module.parent == _PACKAGE]
         folders = {_layer(module) for module in _MODULES if module.parent != _PACKAGE}
         assert len(at_the_top) <= 12
@@ -161,7 +161,7 @@ class TestLayers:
         }
         assert offenders == set()
 
-    def test_no_circles(self) -> None:
+    def test_imports_have_no_circles(self) -> None:
         """Not within a room either, nor by lazy imports or those for types."""
         below: dict[Path, set[Path]] = {}
         for module, target in _arrows():
@@ -171,7 +171,7 @@ class TestLayers:
             left -= ends
         assert sorted(map(_named, left)) == []
 
-    def test_nothing_imports_from_the_package_root(self) -> None:
+    def test_modules_do_not_import_from_the_package_root(self) -> None:
         """It imports everything in its turn, if asked to: a cycle that only luck would hide."""
         modules = {
             ".".join([_PACKAGE.name, *module.relative_to(_PACKAGE).with_suffix("").parts])
@@ -253,7 +253,7 @@ class TestLoading:
 class TestPublicNames:
     """The names of the package, where they live, and what type checkers see are one list."""
 
-    def test_type_checkers_see_the_same(self) -> None:
+    def test_type_checkers_see_the_public_names(self) -> None:
         tree = ast.parse((_PACKAGE / "__init__.py").read_text(encoding="utf-8"))
         seen = {
             alias.name: node.module
@@ -263,11 +263,11 @@ class TestPublicNames:
         }
         assert seen == scrapy_rep._HOMES
 
-    def test_the_signals_are_a_module(self) -> None:
+    def test_signals_are_a_module(self) -> None:
         assert "scrapy_rep.signals" in _loaded_by("import scrapy_rep; scrapy_rep.signals")
 
 
-def test_a_crawl_loads_what_it_uses() -> None:
+def test_crawl_loads_only_what_it_uses() -> None:
     """Trails, browsers, findings and what pages say are of no use to most crawls."""
     loaded = _loaded_by(
         """

@@ -58,9 +58,7 @@ def ask(site: Site, path: str = "/") -> tuple[bytes, str]:
         ("endless", b"HTTP/1.1 200 OK\r\n", b"", "still coming"),
     ],
 )
-def test_every_fault_reaches_the_client(
-    fault: Fault, starts: bytes, ends: bytes, ending: str
-) -> None:
+def test_faults_reach_the_client(fault: Fault, starts: bytes, ends: bytes, ending: str) -> None:
     with Site({"/": Answer(body=BODY, fault=fault)}) as site:
         received, ended = ask(site)
         assert ended == ending
@@ -78,7 +76,7 @@ def test_every_fault_reaches_the_client(
         ("reactorless", ("none", True)),
     ],
 )
-def test_crawls_run_in_the_loop_they_are_told(loop: Loop, really: tuple[str, bool]) -> None:
+def test_crawls_run_in_their_loop(loop: Loop, really: tuple[str, bool]) -> None:
     slow = Answer(body="slow", delay_seconds=1)
     with Site({"/slow": slow, "/old": redirect("/new")}) as site:
         urls = [site.url(path) for path in ("/slow", "/a", "/old")]
@@ -113,21 +111,21 @@ class BrokenAtStart:
 
 
 class FailingSpider(UrlsSpider):
-    """A spider whose callback raises."""
+    """A spider with a callback that raises."""
 
     def parse(self, response: Response, asked: str) -> dict[str, Any]:
         raise LookupError("in a callback")
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_raises_at_start_is_seen(loop: Loop) -> None:
+def test_error_at_start_is_seen(loop: Loop) -> None:
     middlewares = {"DOWNLOADER_MIDDLEWARES": {"tests.test_harness.BrokenAtStart": 50}}
     result = crawl(URLS_SPIDER, loop=loop, settings=middlewares, urls=[])
     assert result.exit_code == 1
     assert "ValueError: broken at start" in result.error
 
 
-def test_what_raises_in_a_callback_is_seen() -> None:
+def test_error_in_a_callback_is_seen() -> None:
     with Site() as site:
         result = crawl("tests.test_harness:FailingSpider", urls=[site.url()])
     assert result.exit_code == 1

@@ -1,4 +1,4 @@
-"""Who a crawl says that it is, where it fetches robots.txt files."""
+"""The tokens and the User-Agent with which a crawl fetches robots.txt files."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
         ({"USER_AGENT": "Bar/1.0", "ROBOTSTXT_USER_AGENT": ["FooBot", "Bar"]}, "Bar/1.0 FooBot"),
     ],
 )
-def test_the_token_that_is_matched_is_sent(settings: dict[str, Any], expected: str | None) -> None:
+def test_matched_token_is_sent(settings: dict[str, Any], expected: str | None) -> None:
     """RFC 9309, 2.2.1, without regard to letter case."""
     assert Identity(Crawl.of(get_crawler(settings_dict=settings))).fetch_header == expected
 
@@ -40,8 +40,8 @@ def test_the_token_that_is_matched_is_sent(settings: dict[str, Any], expected: s
         ("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", ()),
     ],
 )
-def test_a_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
-    """It is read as one that is sent, whatever is sent."""
+def test_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
+    """It is read like a User-Agent that is sent."""
     settings = {"ROBOTSTXT_USER_AGENT": chosen, "USER_AGENT": "BarBot/1.0"}
     identity = Identity(Crawl.of(get_crawler(settings_dict=settings)))
     identity.settle()
@@ -50,7 +50,7 @@ def test_a_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
     assert identity.tokens_for(request) == tokens
 
 
-def test_the_log_says_that_a_chosen_header_names_nobody(caplog: pytest.LogCaptureFixture) -> None:
+def test_log_warns_of_a_header_without_a_token(caplog: pytest.LogCaptureFixture) -> None:
     header = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
     settings = {"ROBOTSTXT_USER_AGENT": header, "USER_AGENT": "BarBot/1.0"}
     Identity(Crawl.of(get_crawler(settings_dict=settings))).open()
@@ -58,8 +58,8 @@ def test_the_log_says_that_a_chosen_header_names_nobody(caplog: pytest.LogCaptur
     assert f"{header!r} names no crawler" in warning.getMessage()
 
 
-def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:
-    """Handlers of `spider_opened` that are called before ours may ask for pages."""
+def test_tokens_are_known_as_soon_as_the_spider() -> None:
+    """Handlers of `spider_opened` that run before ours may request pages."""
     crawler = get_crawler(settings_dict={"USER_AGENT": "FooBot/1.0"})
     crawler.spider = crawler._create_spider("test")
     identity = Identity(Crawl.of(crawler))
@@ -69,7 +69,7 @@ def test_the_tokens_are_known_as_soon_as_the_spider_is() -> None:
     assert identity.tokens == ("BarBot",)
 
 
-def test_a_policy_token_is_no_crawler() -> None:
+def test_policy_token_is_refused() -> None:
     with pytest.raises(ConfigurationError, match="stands for a use, not for a crawler"):
         Identity(
             Crawl.of(get_crawler(settings_dict={"ROBOTSTXT_USER_AGENT": "__Usage_AI-training"}))

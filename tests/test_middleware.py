@@ -1,4 +1,4 @@
-"""What the middleware does at Scrapy's signals: it hears of answers, drops links, and closes."""
+"""The middleware at Scrapy's signals: it notes answers, drops links, and closes."""
 
 from __future__ import annotations
 
@@ -100,7 +100,7 @@ def test_answers_of_pages_show_that_an_origin_is_up(response: Response, is_up: b
     assert (stands.meaning is Meaning.ALLOW) is is_up
 
 
-def test_the_target_of_a_redirect_goes_through_a_slot_of_its_own() -> None:
+def test_target_of_a_redirect_goes_through_its_own_slot() -> None:
     """It comes with the meta of the request that was redirected, and past the queue."""
     meta = {"download_slot": "former.example", "redirect_urls": ["http://former.example/"]}
     request = Request(_PAGE, meta=meta)
@@ -119,7 +119,7 @@ def test_the_target_of_a_redirect_goes_through_a_slot_of_its_own() -> None:
         (-40.0, b"", ["wait", "give up", "get", "wait"]),
     ],
 )
-def test_waiting_for_longer_than_a_policy_holds(
+def test_request_that_waited_longer_than_its_policy_holds_is_judged_again(
     left_seconds: float, newer: bytes, expected: list[str]
 ) -> None:
     """A visit time begins hours later; and the site may have closed since."""
@@ -155,8 +155,8 @@ class TestPuttingBack:
 
     UNREACHABLE = policy_of(event=503, meaning=Meaning.DISALLOW)
 
-    def test_once(self, tmp_path: Path) -> None:
-        """What the engine's `download_async` requests would come again without end."""
+    def test_request_is_put_back_once(self, tmp_path: Path) -> None:
+        """A request of the engine's `download_async` would come again without end."""
         crawl = Crawl(self.UNREACHABLE, is_closing=True, JOBDIR=str(tmp_path))
         request = Request(_PAGE, meta={"a": 1}, priority=3)
         found = crawl.process(request)
@@ -170,7 +170,7 @@ class TestPuttingBack:
             crawl.process(found)
 
     @pytest.mark.parametrize("dont_filter", [False, True])
-    def test_it_is_as_before_when_it_is_resumed(self, dont_filter: bool, tmp_path: Path) -> None:
+    def test_resumed_request_is_as_before(self, dont_filter: bool, tmp_path: Path) -> None:
         """`dont_filter` would be copied to the targets of its redirects."""
         stopped = Crawl(self.UNREACHABLE, is_closing=True, JOBDIR=str(tmp_path))
         found = stopped.process(Request(_PAGE, dont_filter=dont_filter))
@@ -189,14 +189,14 @@ class TestPuttingBack:
         ],
         ids=["disallowed", "without a place for it", "while the crawl goes on"],
     )
-    def test_not_all(
+    def test_others_are_not_put_back(
         self, policy: Policy, is_closing: bool, has_place: bool, tmp_path: Path
     ) -> None:
         place = {"JOBDIR": str(tmp_path)} if has_place else {}
         with pytest.raises((RobotsTxtDisallowed, RobotsTxtUnreachable)):
             Crawl(policy, is_closing=is_closing, **place).process(Request(_PAGE))
 
-    def test_not_in_a_dry_run(self, tmp_path: Path) -> None:
+    def test_dry_run_puts_nothing_back(self, tmp_path: Path) -> None:
         """Nothing is dropped there, so nothing is lost."""
         settings = {"JOBDIR": str(tmp_path), "REP_DRY_RUN": True}
         crawl = Crawl(self.UNREACHABLE, is_closing=True, **settings)
@@ -218,10 +218,10 @@ class Renames:
 
 @pytest.mark.filterwarnings("ignore:.*requires a spider argument", "ignore:.*returned a Deferred")
 class TestLookingAgain:
-    """A request is judged as whom it is sent, whatever a middleware behind ours has set."""
+    """A request is judged by the User-Agent that is sent, which a later middleware may set."""
 
     def send(self, crawl: Crawl, request: Request, behind: Renames | None = None) -> Any:
-        """What comes of a request behind all middlewares: None if it is sent."""
+        """The result for a request after all middlewares: None if it is sent."""
         engine: Any = crawl.crawler.engine
         if engine.downloader is None:
             middlewares = (crawl.middleware, behind or Renames())
@@ -242,13 +242,13 @@ class TestLookingAgain:
         return in_a_loop(work)
 
     @pytest.mark.parametrize("answer", [Response(_PAGE), Request(_PAGE), succeed(Response(_PAGE))])
-    def test_not_what_is_not_sent(self, answer: Any) -> None:
+    def test_request_that_is_not_sent_is_not_judged_again(self, answer: Any) -> None:
         crawl = Crawl(policy_of(b"User-agent: OtherBot\nDisallow: /\n"))
         found = self.send(crawl, Request(_PAGE), Renames(answer))
         assert found.url == _PAGE
         assert crawl.counted("rep/verdict/allowed") == 1
 
-    def test_a_second_look_that_fails_lets_nothing_pass(self) -> None:
+    def test_second_judgement_that_fails_lets_nothing_pass(self) -> None:
         crawl = Crawl(policy_of())
 
         def pace_of(policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
@@ -260,7 +260,7 @@ class TestLookingAgain:
         with pytest.raises(RuntimeError, match="unthought-of"):
             self.send(crawl, Request(_PAGE))
 
-    def test_put_back_once_when_the_crawl_closes(self, tmp_path: Path) -> None:
+    def test_request_is_put_back_once_when_the_crawl_closes(self, tmp_path: Path) -> None:
         settings = {"REP_VISIT_TIME_OBEY": True, "JOBDIR": str(tmp_path)}
         crawl = Crawl(policy_of(), is_closing=True, **settings)
 
@@ -291,7 +291,7 @@ class TestLookingAgain:
     ],
     ids=repr,
 )
-def test_links_that_are_queued(policy: Policy | None, request_: Request) -> None:
+def test_links_without_a_known_refusal_are_queued(policy: Policy | None, request_: Request) -> None:
     """Others are known to be disallowed."""
     crawl = Crawl(policy)
     crawl.crawler.signals.send_catch_log(
@@ -303,7 +303,7 @@ def test_links_that_are_queued(policy: Policy | None, request_: Request) -> None
 @pytest.mark.parametrize(
     ("event", "error"), [(503, RobotsTxtUnreachable), (200, RobotsTxtDisallowed)]
 )
-def test_a_redirect_of_a_browser_that_was_refused_drops_its_request(
+def test_refused_redirect_of_a_browser_drops_its_request(
     event: Event, error: type[Exception]
 ) -> None:
     crawl = Crawl(None)
@@ -320,7 +320,7 @@ def test_a_redirect_of_a_browser_that_was_refused_drops_its_request(
 
 
 @pytest.mark.parametrize("obeys", [True, False])
-def test_pages_of_browsers_are_known_as_the_crawl_s(obeys: bool) -> None:
+def test_pages_of_browsers_belong_to_the_crawl(obeys: bool) -> None:
     """Even where it obeys nothing: the hook aborts what belongs to no crawl."""
     settings = {**ADDON, "PLAYWRIGHT_ABORT_REQUEST": "scrapy_rep.playwright_abort_request"}
     crawler = get_crawler(settings_dict={**settings, "ROBOTSTXT_OBEY": obeys})
@@ -343,7 +343,9 @@ def test_pages_of_browsers_are_known_as_the_crawl_s(obeys: bool) -> None:
         ("http://example.com/robots.txt", {}, "rep/verdict/allowed"),
     ],
 )
-def test_not_by_the_policy(url: str, meta: dict[str, Any], stat: str) -> None:
+def test_requests_that_no_policy_judges_are_counted(
+    url: str, meta: dict[str, Any], stat: str
+) -> None:
     crawl = Crawl(policy_of(_CLOSED))
     request = Request(url, meta={"rep_verdict": "another request's", **meta})
     crawl.process(request)

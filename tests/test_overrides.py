@@ -30,7 +30,7 @@ _OWN = "User-agent: *\nDisallow: /own\n"
 
 
 class TestPatterns:
-    """Which host a pattern is for."""
+    """The hosts of a pattern."""
 
     @pytest.mark.parametrize(
         "pattern",
@@ -40,7 +40,7 @@ class TestPatterns:
             *["www.example.com:80", "WWW.example.com:*", "*:80", "http://www.example.com:80"],
         ],
     )
-    def test_that_match(self, pattern: str) -> None:
+    def test_pattern_matches(self, pattern: str) -> None:
         assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) == Override(ignore=True)
 
     @pytest.mark.parametrize(
@@ -51,20 +51,20 @@ class TestPatterns:
             *["http://www.example.com:8080", "www.example.com:8080", "*://www.example.com:443"],
         ],
     )
-    def test_that_do_not(self, pattern: str) -> None:
+    def test_pattern_does_not_match(self, pattern: str) -> None:
         assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) is None
 
-    def test_a_whole_origin_has_its_port_where_it_is_not_the_usual_one(self) -> None:
+    def test_origin_names_its_port_unless_it_is_the_usual_one(self) -> None:
         overrides = Overrides.of({"https://h:8443": "strict", "https://h": "lenient"})
         assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
         assert overrides.match(Origin("https", "h", 443), _NOW) == Override(preset="lenient")
         assert overrides.match(Origin("http", "h", 80), _NOW) is None
 
-    def test_the_first_that_matches_decides(self) -> None:
+    def test_first_match_decides(self) -> None:
         overrides = Overrides.of({"www.*": "strict", "*": "ignore", "www.example.com": "lenient"})
         assert overrides.match(_HTTP, _NOW) == Override(preset="strict")
 
-    def test_a_host_and_its_port(self) -> None:
+    def test_host_and_port(self) -> None:
         overrides = Overrides.of({"h:8443": "strict", "[::1]": "lenient", "[::1]:8080": "google"})
         assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
         assert overrides.match(Origin("https", "h", 443), _NOW) is None
@@ -80,20 +80,20 @@ class TestPatterns:
             *["::1", "h.example:8109/", "bücher.example", "h.example\n", "h.example:0"],
         ],
     )
-    def test_that_name_no_host_are_refused(self, pattern: str) -> None:
+    def test_pattern_without_a_host_is_refused(self, pattern: str) -> None:
         with pytest.raises(ValueError, match="names no host: write a host") as raised:
             Overrides.of({pattern: "ignore"})
         for words in ("'example.org:8080'", "in ASCII ('xn--bcher-kva.example')", "('[::1]')"):
             assert words in str(raised.value)
 
     @given(st.text(max_size=20))
-    def test_any_pattern_can_be_read(self, pattern: str) -> None:
+    def test_reading_a_pattern_never_crashes(self, pattern: str) -> None:
         with suppress(ValueError):
             Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW)
 
 
 class TestValues:
-    """What a pattern can be given."""
+    """The values of a pattern."""
 
     @pytest.mark.parametrize(
         ("value", "expected"),
@@ -112,7 +112,7 @@ class TestValues:
             (_GRANT, Override(ignore=True, until=date(2030, 1, 31), why="contract 12")),
         ],
     )
-    def test_right(self, value: Any, expected: Override) -> None:
+    def test_valid_values(self, value: Any, expected: Override) -> None:
         assert Overrides.of({"*": value}).match(_HTTP, _NOW) == expected
 
     @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ class TestValues:
             *[{"policy": "ignore", "until": "2030-02-29"}, {"policy": "ignore", "until": 12}],
         ],
     )
-    def test_wrong(self, value: Any) -> None:
+    def test_invalid_values(self, value: Any) -> None:
         with pytest.raises(ValueError, match="h\\.example"):
             Overrides.of({"h.example": value})
 
@@ -134,7 +134,7 @@ class TestValues:
 class TestGrants:
     """Overrides with a last day: from the next day on, it is as if they did not exist."""
 
-    def test_it_is_applied_on_its_last_day_and_not_later(self) -> None:
+    def test_override_is_applied_until_the_end_of_its_last_day(self) -> None:
         overrides = Overrides.of({"www.example.com": _GRANT, "*": "strict"})
         assert overrides.match(_HTTP, _END_AT - 1) == Override.of("", _GRANT)
         assert overrides.match(_HTTP, _END_AT) == Override(preset="strict")
@@ -148,7 +148,7 @@ class TestGrants:
             (-900, "ended on 2030-01-31, so it is not applied: renew it or remove it"),
         ],
     )
-    def test_its_end_is_told_30_days_before(self, left_days: int, words: str) -> None:
+    def test_log_tells_the_end_30_days_before(self, left_days: int, words: str) -> None:
         overrides = Overrides.of({"*": "ignore", "www.example.com": _GRANT})
         told = list(overrides.endings(_END_AT - left_days * 86_400))
         assert words in told[0] if words else not told
@@ -156,7 +156,7 @@ class TestGrants:
 
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize("grant", [{"policy": "ignore"}, {"policy": "lenient"}])
-    def test_a_crawl_that_runs_past_its_end(self, grant: dict[str, str], loop: Loop) -> None:
+    def test_override_ends_during_a_crawl(self, grant: dict[str, str], loop: Loop) -> None:
         """The clock steps to the next day after the second page."""
         today = datetime.now(timezone.utc).date()
         settings = {
@@ -176,7 +176,7 @@ class TestGrants:
         warning = "WARNING: REP_OVERRIDES: the entry for '127.0.0.1' (contract 12) is applied"
         assert f"{warning} until {today}, and not later" in result.log
 
-    def test_one_that_has_ended_is_not_applied(self) -> None:
+    def test_ended_override_is_not_applied(self) -> None:
         grant = {"policy": "ignore", "until": "2020-01-31", "why": "contract 12"}
         settings = {**ADDON, "REP_OVERRIDES": {"127.0.0.1": grant}}
         with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
@@ -200,7 +200,9 @@ class TestCrawls:
         ],
         ids=["ignore", "text", "empty text", "strict", "lenient"],
     )
-    def test_one_host(self, value: Any, fetched: set[str], asked: int, loop: Loop) -> None:
+    def test_override_of_one_host(
+        self, value: Any, fetched: set[str], asked: int, loop: Loop
+    ) -> None:
         with Site({"/robots.txt": Answer(status=503, body=DISALLOW_ALL)}) as site:
             urls = [site.url(path, host) for path in ("/own", "/a") for host in _HOSTS]
             settings = {**ADDON, "REP_OVERRIDES": {"localhost": value}}
@@ -214,10 +216,10 @@ class TestCrawls:
         ("preset", "override", "days"),
         [("google", "rfc9309", (2, 1)), ("rfc9309", "google", (1, 2))],
     )
-    def test_a_preset_brings_its_lifetimes(
+    def test_preset_brings_its_lifetimes(
         self, preset: str, override: str, days: tuple[int, int], tmp_path: Path
     ) -> None:
-        """Under google a site may ask for two days; under any other for one (RFC 9309, 2.4)."""
+        """Under google a site may set two days; under any other one day (RFC 9309, 2.4)."""
         path = tmp_path / "a.sqlite"
         answer = Answer(headers=[("Cache-Control", "max-age=172800")])
         with Site({"/robots.txt": answer}) as site:
@@ -241,7 +243,7 @@ class TestCrawls:
         store.close()
         assert lifetimes == [pytest.approx(86_400 * n) for n in days]
 
-    def test_google_for_one_host_asks_whether_its_pages_answer(self, tmp_path: Path) -> None:
+    def test_google_for_one_host_watches_the_answers_of_its_pages(self, tmp_path: Path) -> None:
         """The file has been unreachable for 31 days; a page that is exempt answers."""
         path, now = tmp_path / "a.sqlite", time.time()
         with Site({"/robots.txt": Answer(status=503)}) as site:
@@ -283,7 +285,7 @@ class TestCrawls:
 
     @pytest.mark.every_loop
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_a_dry_run_tells_what_it_would_drop(self, loop: Loop) -> None:
+    def test_dry_run_logs_requests_that_would_be_dropped(self, loop: Loop) -> None:
         """Twenty requests one by one; the others are only counted."""
         with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /no\n")}) as site:
             urls = [site.url(f"/no/{n}") for n in range(25)] + [site.url("/yes")]

@@ -1,4 +1,4 @@
-"""The policies of a crawl over fetches that a test directs: who shares, waits and is told."""
+"""The policies of a crawl, with fetches that a test directs: sharing, waiting and records."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ class Directed:
         is_awaited: Callable[[], bool],
         interrupt: Callable[[], None],
     ) -> Any:
-        """What stands for `FileFetch`."""
+        """The test's `FileFetch`."""
         self.asked.append((origin, is_refresh))
         return SimpleNamespace(
             origin=origin, steps=[*self.sent], is_late=False, result=self._result
@@ -129,7 +129,7 @@ def is_closed_to_all(policy: Policy) -> bool:
 
 class TestRefreshing:
     @pytest.mark.parametrize("error", [NotNeededError("closing"), KeyError("unthought-of")])
-    def test_a_refresh_that_fails_leaves_what_is_usable(self, error: Exception) -> None:
+    def test_failed_refresh_leaves_a_usable_policy(self, error: Exception) -> None:
         """And it is due again after the first retry time, not with every request."""
 
         async def work(crawl: Crawl) -> None:
@@ -145,7 +145,7 @@ class TestRefreshing:
         in_a_crawl(work, {"REP_RETRY_FIRST_SECONDS": 7.0})
 
     @pytest.mark.parametrize("error", [NotNeededError("closing"), KeyError("unthought-of")])
-    def test_a_refresh_that_fails_does_not_prolong_what_has_expired(self, error: Exception) -> None:
+    def test_failed_refresh_does_not_prolong_an_expired_policy(self, error: Exception) -> None:
         async def work(crawl: Crawl) -> None:
             before = await crawl.policies.get(ORIGIN)
             before.due_at = before.usable_until = time.time() - 1
@@ -155,7 +155,7 @@ class TestRefreshing:
         in_a_crawl(work)
 
     @pytest.mark.parametrize(("back_seconds", "is_used"), [(200.0, True), (1000.0, False)])
-    def test_no_copy_outlives_a_clock_that_is_set_back(
+    def test_copy_does_not_outlive_a_clock_that_is_set_back(
         self, back_seconds: float, is_used: bool, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """It would hold until the clock shows the time again: for years, perhaps."""
@@ -176,7 +176,7 @@ class TestRefreshing:
 
 @pytest.mark.parametrize("error", [NotNeededError("closing"), CancelledError()])
 @pytest.mark.parametrize("settings", [{"REP_POLICY": "lenient"}, {"REP_POLICY": "scrapy"}])
-def test_what_is_not_fetched_any_more_permits_nothing(
+def test_file_that_is_not_fetched_any_more_permits_nothing(
     error: Exception, settings: dict[str, Any]
 ) -> None:
     """That the crawl ends is no event of the site's, whatever the policy says of failures."""
@@ -189,7 +189,7 @@ def test_what_is_not_fetched_any_more_permits_nothing(
 
 
 class TestFailing:
-    def test_what_fails_in_reading_permits_nothing_whatever_errors_mean(
+    def test_failure_to_read_a_file_permits_nothing_under_any_policy(
         self, caplog: pytest.LogCaptureFixture
     ) -> None:
         async def work(crawl: Crawl) -> None:
@@ -217,7 +217,9 @@ class TestFailing:
         ],
         ids=repr,
     )
-    def test_what_was_sent_in_vain_is_told(self, outcome: Exception | None, is_vain: bool) -> None:
+    def test_requests_without_a_result_are_recorded(
+        self, outcome: Exception | None, is_vain: bool
+    ) -> None:
         told: list[tuple[Origin, list[Step]]] = []
         sent = Step(ORIGIN.robots_txt_uri, 200)
 
@@ -238,7 +240,7 @@ class TestFailing:
         in_a_crawl(work)
         assert told == ([(ORIGIN, [sent])] if is_vain else [])
 
-    def test_what_expired_while_it_was_stored_is_used_by_those_who_waited(self) -> None:
+    def test_policy_that_expired_while_it_was_stored_serves_waiting_requests(self) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.fetches.outcome = file(seconds=5, age=60, REP_CACHE_MIN_SECONDS=0)
             policy = await crawl.policies.get(ORIGIN)
@@ -247,7 +249,9 @@ class TestFailing:
 
         in_a_crawl(work, {"REP_CACHE_MIN_SECONDS": 0})
 
-    def test_nothing_at_all_is_known(self, caplog: pytest.LogCaptureFixture) -> None:
+    def test_failed_reading_of_an_unknown_origin_permits_nothing(
+        self, caplog: pytest.LogCaptureFixture
+    ) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.fetches.outcome = Knowledge()
             assert (await crawl.policies.get(ORIGIN)).meaning is Meaning.DISALLOW
@@ -258,7 +262,7 @@ class TestFailing:
 
 
 class TestMemory:
-    def test_origins_that_need_too_much_are_evicted(self) -> None:
+    def test_origins_that_need_too_much_memory_are_evicted(self) -> None:
         async def work(crawl: Crawl) -> None:
             await crawl.policies.get(ORIGIN)
             await crawl.policies.get(OTHER)
@@ -270,7 +274,7 @@ class TestMemory:
 
         in_a_crawl(work, {"REP_MEMORY_OCTETS": 4000})
 
-    def test_a_policy_that_grows_makes_room(self) -> None:
+    def test_growing_policy_evicts_others(self) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.fetches.outcome = file(b"a: b\n" * 5_000)
             first = await crawl.policies.get(ORIGIN)
@@ -304,7 +308,7 @@ def test_requests_go_on_after_a_failure_of_the_trail() -> None:
     in_a_crawl(work)
 
 
-def test_nobody_waits_for_work_that_never_had_a_turn() -> None:
+def test_cancelled_work_leaves_no_request_waiting() -> None:
     """A task that is cancelled before its first step runs no `finally`."""
 
     async def work(crawl: Crawl) -> None:

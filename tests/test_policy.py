@@ -1,4 +1,4 @@
-"""What a policy tells of its file, beyond verdicts."""
+"""The facts of a file that its policy shows, apart from verdicts."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Other:
 
 
 def reading_of(body: bytes = BODY, other: Other | None = None) -> Reading:
-    """What a file says, by our parser or by another one."""
+    """The decider of a file: our parser or another one."""
     robots_txt = parse(body, ORIGIN.robots_txt_uri)
     return Reading(robots_txt, other or robots_txt)
 
@@ -63,7 +63,7 @@ def policy(
     return Policy(ORIGIN, event, meaning, reading_of(body, other), tokens, **fields)
 
 
-def test_what_the_file_says() -> None:
+def test_policy_shows_the_file() -> None:
     found = policy()
     assert found.sitemaps == ("https://example.com/a.xml",)
     assert found.host == "www.example.com"
@@ -104,7 +104,7 @@ def test_long_values_that_are_kept_are_counted(
     assert found.octets - before > 0.8 * taken_octets
 
 
-def test_what_is_kept_of_an_answer_is_counted() -> None:
+def test_memory_of_an_answer_is_counted() -> None:
     """A site may send 256 KiB of headers, and redirects with long addresses."""
     long = "a" * 100_000
     usual = policy().octets
@@ -125,9 +125,7 @@ def test_verdicts_of_a_stale_copy_say_so(is_stale: bool, meaning: Meaning) -> No
 @pytest.mark.parametrize("meaning", list(Meaning))
 @pytest.mark.parametrize("url", ["https://example.com/private", "/private", "ftp://example.com/"])
 @pytest.mark.parametrize("is_other_parser", [False, True])
-def test_swapped_arguments_are_told_whatever_decides(
-    meaning: Meaning, url: str, is_other_parser: bool
-) -> None:
+def test_swapped_arguments_raise(meaning: Meaning, url: str, is_other_parser: bool) -> None:
     found = policy(other=Other() if is_other_parser else None, meaning=meaning)
     for tokens in ("FooBot", ["FooBot", "foo"]):
         with pytest.raises(TypeError, match="is a URL: it comes first"):
@@ -136,7 +134,7 @@ def test_swapped_arguments_are_told_whatever_decides(
 
 
 class TestStanding:
-    """What a policy tells of the answers that it rests on."""
+    """A policy shows the answers that it rests on."""
 
     COPY = Copy(
         203,
@@ -182,7 +180,7 @@ class TestStanding:
         assert found.is_unreachable
         assert not found.is_stale
 
-    def test_without_a_meaning_it_permits_nothing(self) -> None:
+    def test_policy_without_a_meaning_permits_nothing(self) -> None:
         stands = Standing(State.FRESH, None, 404, is_stale=False, due_at=0.0, usable_until=0.0)
         found = Policy.learnt(ORIGIN, Knowledge(), stands, Reading.of_nothing(ORIGIN), ("*",))
         assert found.meaning is Meaning.DISALLOW
@@ -201,7 +199,7 @@ class TestStanding:
         (None, "", []),
     ],
 )
-def test_what_is_unusual_in_an_answer(event: Event | None, remark: str, codes: list[Code]) -> None:
+def test_unusual_answers_are_findings(event: Event | None, remark: str, codes: list[Code]) -> None:
     reading = Reading.of_nothing(ORIGIN)
     found = Policy(ORIGIN, event, Meaning.RULES, reading, ("*",), remark=remark)
     assert [one.code for one in found.findings] == codes
@@ -214,7 +212,7 @@ def test_what_is_unusual_in_an_answer(event: Event | None, remark: str, codes: l
 
 
 @pytest.mark.parametrize(("lines", "is_packed"), [(100, False), (9000, True)])
-def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
+def test_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
     lines: int, is_packed: bool
 ) -> None:
     reading = reading_of(b"User-agent: other\nAllow: /abcdefghij\n" * lines)
@@ -226,7 +224,7 @@ def test_the_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
 
 
 @pytest.mark.parametrize(("delay", "expected"), [(9.0, 9.0), (0.0, 0.0), (None, 2.0)])
-def test_the_delay_that_another_parser_knows_counts(delay: float | None, expected: float) -> None:
+def test_delay_of_another_parser_counts(delay: float | None, expected: float) -> None:
     body = b"User-agent: *\nCrawl-delay: 2\n"
     found = policy(body, Other(delay))
     assert found.site_pace().crawl_delay == expected
@@ -244,7 +242,7 @@ def test_the_delay_that_another_parser_knows_counts(delay: float | None, expecte
         (b"Visit-time: 0600-0845", False),
     ],
 )
-def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
+def test_file_sets_no_pace(line: bytes, *, is_nothing: bool) -> None:
     found = policy(b"User-agent: *\n%s\n" % line)
     assert not found.sets_no_pace, "nobody has looked"
     found.site_pace(("another",))
@@ -254,7 +252,7 @@ def test_a_file_that_asks_for_nothing(line: bytes, *, is_nothing: bool) -> None:
 
 
 class TestUsage:
-    """What the file says about the use of content: by the policy, without a request."""
+    """Preferences about the use of content, from the policy, without a request."""
 
     _FOO = b"User-agent: foo\nContent-Usage: search=y\n"
 
@@ -281,20 +279,20 @@ class TestUsage:
             (None, Meaning.ALLOW, False),
         ],
     )
-    def test_no_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
+    def test_without_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
         """The body of an error, or of a file that an override replaces, says nothing."""
         usage = self.policy(event, meaning).usage("/a")
         assert usage.statements == ()
         assert usage.is_complete is is_complete
         assert usage.digest == ""
 
-    def test_a_stale_copy(self) -> None:
+    def test_stale_copy(self) -> None:
         usage = self.policy(503, Meaning.RULES, is_stale=True).usage("/a")
         assert usage.search is Preference.ALLOWED
         assert usage.is_stale
         assert usage.is_complete
 
-    def test_a_file_of_the_users(self) -> None:
+    def test_file_of_the_user(self) -> None:
         """It says what it says; what the site says is unknown."""
         usage = self.policy(None, Meaning.RULES).usage("/a")
         assert usage.search is Preference.ALLOWED

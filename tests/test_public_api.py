@@ -22,11 +22,11 @@ PUBLIC: list[str] = vars(scrapy_rep)["__all__"]  # which type checkers do not se
 
 
 @pytest.mark.parametrize("name", PUBLIC)
-def test_each_public_name_is_there(name: str) -> None:
+def test_public_names_exist(name: str) -> None:
     assert getattr(scrapy_rep, name).__name__.rpartition(".")[2] == name
 
 
-def test_other_names_are_not() -> None:
+def test_other_names_do_not_exist() -> None:
     with pytest.raises(AttributeError, match="no_such_name"):
         # If type checkers took any name, mypy would find nothing to ignore here.
         scrapy_rep.no_such_name  # type: ignore[attr-defined]  # noqa: B018
@@ -34,7 +34,7 @@ def test_other_names_are_not() -> None:
 
 @pytest.mark.parametrize("kind", [RobotsTxtDisallowed, RobotsTxtUnreachable])
 @pytest.mark.parametrize("copied", [copy.copy, lambda error: pickle.loads(pickle.dumps(error))])
-def test_copies_of_errors_say_the_same(
+def test_copies_of_errors_have_the_same_message(
     kind: type[RobotsTxtDisallowed], copied: Callable[[Exception], Exception]
 ) -> None:
     error = kind(parse(b"User-agent: *\nDisallow: /a\n").verdict("/a", "FooBot"))
@@ -66,7 +66,7 @@ def _types_in(hint: object) -> Iterator[type]:
         yield from _types_in(part)
 
 
-def test_documented_members_name_public_types_alone() -> None:
+def test_documented_members_name_only_public_types() -> None:
     """Those of the interface of a store apart, which lives in a public module of its own."""
     named = {name: getattr(scrapy_rep, name) for name in PUBLIC}  # some load when they are asked
     public = {*named.values()}
@@ -85,7 +85,7 @@ def test_documented_members_name_public_types_alone() -> None:
     assert foreign == set()
 
 
-def test_each_public_name_is_listed() -> None:
+def test_public_names_are_listed() -> None:
     assert {*PUBLIC} <= {*dir(scrapy_rep)}
 
 
@@ -94,13 +94,13 @@ def test_all_names_can_be_imported_at_once() -> None:
     assert len(user_of_star.errors_of(b"User-agent: *\nDisallow: a\n", "/b")) == 1
 
 
-def test_the_project_of_a_user_uses_every_name_without_an_ignore() -> None:
+def test_project_of_a_user_uses_every_name_without_an_ignore() -> None:
     source = Path(user_project.__file__).read_text(encoding="utf-8")
     assert [name for name in PUBLIC if source.count(name) < 2] == []
     assert "type:" + " ignore" not in source
 
 
-def test_the_project_of_a_user_works() -> None:
+def test_project_of_a_user_works() -> None:
     body = b"User-agent: FooBot\nDisallow: /a\nDisallow: x\n"
     assert user_project.judged(body, "/b", "FooBot")
     assert not user_project.judged(body, "/a", "FooBot")

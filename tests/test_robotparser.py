@@ -46,7 +46,7 @@ class Unable(Minimal):
         raise RuntimeError("no body is good enough")
 
 
-def test_it_works_without_a_crawler() -> None:
+def test_parser_works_without_a_crawler() -> None:
     parser = RepRobotParser.from_crawler(None, BODY)
     assert isinstance(parser, RobotParser)
     assert not parser.allowed(f"{URL}/foo", "FooBot")
@@ -63,7 +63,7 @@ def test_it_works_without_a_crawler() -> None:
         "Mozilla/5.0 (compatible; FooBot/2.1; +http://x)",
     ],
 )
-def test_it_takes_a_token_or_a_header(user_agent: str | bytes) -> None:
+def test_parser_takes_a_token_or_a_header(user_agent: str | bytes) -> None:
     parser = RepRobotParser.from_crawler(None, BODY)
     assert not parser.allowed(f"{URL}/foo".encode(), user_agent)
     assert parser.allowed(f"{URL}/everyone", user_agent)
@@ -72,7 +72,7 @@ def test_it_takes_a_token_or_a_header(user_agent: str | bytes) -> None:
 
 
 @pytest.mark.parametrize("user_agent", ["BarBot", "", "*", "Mozilla/5.0 (X11) Gecko Firefox/1"])
-def test_everyone_else_is_everyone_else(user_agent: str) -> None:
+def test_unknown_crawlers_get_the_group_of_the_star(user_agent: str) -> None:
     parser = RepRobotParser.from_crawler(None, BODY)
     assert parser.allowed(f"{URL}/foo", user_agent)
     assert not parser.allowed(f"{URL}/everyone", user_agent)
@@ -83,7 +83,7 @@ def choice(value: Any) -> ParserChoice:
     return ParserChoice(get_crawler(settings_dict={"ROBOTSTXT_PARSER": value}))
 
 
-def test_scrapy_s_default_is_no_choice_of_the_user_s() -> None:
+def test_default_of_scrapy_does_not_replace_our_parser() -> None:
     robots_txt = parse(BODY)
     rules, parser = ParserChoice(get_crawler()).read(robots_txt, BODY)
     assert rules is robots_txt
@@ -99,7 +99,7 @@ def test_scrapy_s_default_is_no_choice_of_the_user_s() -> None:
         RepRobotParser,
     ],
 )
-def test_parsers_stand_in_for_ours(value: Any) -> None:
+def test_other_parsers_replace_ours(value: Any) -> None:
     rules, _ = choice(value).read(parse(BODY, f"{URL}/robots.txt"), BODY)
     verdict = rules.verdict(f"{URL}/foo", ("FooBot",))
     assert not verdict.allowed
@@ -110,7 +110,7 @@ def test_parsers_stand_in_for_ours(value: Any) -> None:
     assert rules.crawl_delay(("FooBot",)) in (2.5, None)
 
 
-def test_parsers_are_asked_for_one_name_in_whatever_form_it_comes() -> None:
+def test_parsers_get_one_name() -> None:
     rules, _ = choice(Minimal).read(parse(b""), b"FooBot may not see /x")
     for tokens in ("FooBot", ("FooBot",), ["FooBot", "Foo"]):
         assert not rules.verdict("/x", tokens).allowed
@@ -122,7 +122,7 @@ def test_parsers_are_asked_for_one_name_in_whatever_form_it_comes() -> None:
     assert rules.crawl_delay("FooBot") == (2.5 if has_delays else None)
 
 
-def test_a_parser_that_raises_permits_nothing() -> None:
+def test_parser_that_raises_permits_nothing() -> None:
     crawler = get_crawler(settings_dict={"ROBOTSTXT_PARSER": Raising})
     rules, _ = ParserChoice(crawler).read(parse(b""), b"")
     verdict = rules.verdict("/x", ("FooBot",))
@@ -132,13 +132,13 @@ def test_a_parser_that_raises_permits_nothing() -> None:
 
 
 @pytest.mark.parametrize("value", ["no.such.Parser", "scrapy_rep.no_such_name", Unable, 7])
-def test_parsers_that_cannot_be_used_are_refused(value: Any) -> None:
+def test_unusable_parsers_are_refused(value: Any) -> None:
     with pytest.raises(ConfigurationError, match="ROBOTSTXT_PARSER"):
         choice(value)
 
 
 @needs_shared
-def test_the_shared_vectors_pass_through_the_interface() -> None:
+def test_shared_vectors_pass_through_the_interface() -> None:
     """As they do through `parse`: with the same list of exceptions."""
     wrong = [
         str(case)

@@ -1,4 +1,4 @@
-"""Settings: each wrong value is refused in words that name the setting and the mend."""
+"""Settings: each wrong value is refused with an error that names the setting and the fix."""
 
 from __future__ import annotations
 
@@ -128,13 +128,13 @@ def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> 
 
 
 @pytest.mark.parametrize("name", ["redirect", "redirect-loop", "304", "305"])
-def test_what_an_exchange_can_end_in_may_be_overridden(name: str) -> None:
+def test_each_end_of_a_file_fetch_may_be_overridden(name: str) -> None:
     values = RepSettings.of(Settings({"REP_POLICY_OVERRIDES": {name: "disallow"}}))
     assert values.options.access.overrides == {name: "disallow"}
 
 
 @pytest.mark.parametrize("name", sorted(SETTINGS))
-def test_no_number_is_too_large_for_words(name: str) -> None:
+def test_large_numbers_are_shown(name: str) -> None:
     """The error is ours, and names the setting."""
     for number in (10**400, -(10**400), 10**5000, float("inf"), float("nan")):
         with pytest.raises(ConfigurationError, match=name) as raised:
@@ -149,7 +149,7 @@ def test_a_home_folder_is_expanded() -> None:
     assert RepSettings.of(Settings({"REP_STORE_PATH": "a~/~"})).store_path == "a~/~"
 
 
-def test_no_password_is_shown() -> None:
+def test_passwords_are_not_shown() -> None:
     with pytest.raises(ConfigurationError) as raised:
         RepSettings.of(Settings({"REP_REDIS_URL": "http://me:secret@localhost"}))
     assert "secret" not in str(raised.value)
@@ -171,7 +171,7 @@ def test_settings_of_others_with_our_prefix_are_left_alone() -> None:
     RepSettings.of(Settings({"REP_SALES_REGION": "north"}))
 
 
-def test_every_setting_has_a_sentence() -> None:
+def test_settings_have_a_sentence_each() -> None:
     for setting in SETTINGS.values():
         assert setting.meaning.endswith(".")
         setting.check(setting.default)
