@@ -72,7 +72,7 @@ def _one_by_one(uri: str, body: bytes, counts: Counter[str]) -> Iterator[str]:
             if finding.effect is Effect.KEEPS:
                 assert finding.proposal is not None
                 assert finding.proposal.edits
-                prove(body, edited(body, finding.proposal.edits), uri, asks_all=False)
+                prove(body, edited(body, finding.proposal.edits), uri, has_all=False)
                 counts["proved"] += 1
             elif finding.effect is Effect.FORMATS:
                 if not formatted:

@@ -1,4 +1,4 @@
-"""Files for surveys, and what is expected of them."""
+"""Files for the tests of surveys."""
 
 from __future__ import annotations
 

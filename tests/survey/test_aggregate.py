@@ -54,13 +54,13 @@ def test_json_loses_nothing(some: list[Any]) -> None:
         '{"format": "scrapy-rep survey", "version": 1, "counts": 3}',
     ],
 )
-def test_what_is_no_aggregate_is_refused(text: str) -> None:
+def test_invalid_aggregate_raises(text: str) -> None:
     with pytest.raises(ValueError, match=r"survey|version|damaged|Expecting"):
         Aggregate.from_json(text)
 
 
 class TestStatistics:
-    """What an aggregate says."""
+    """The statistics of an aggregate."""
 
     def test_small(self) -> None:
         said = report(Aggregate.of(captures()))["statistics"]
@@ -84,20 +84,20 @@ class TestStatistics:
         assert said["files"]["share"] is None
         assert said["rules"]["max"] == 0
 
-    def test_who_obeys_its_own_group_only(self) -> None:
+    def test_crawler_that_ignores_star_is_not_restricted_by_it(self) -> None:
         said = report(Aggregate.of([Capture("a", body=b"User-agent: *\nDisallow: /")]))
         agents = said["statistics"]["agents"]
         assert agents["adsbot-google"]["effective"] == {"full": 0, "part": 0, "none": 1}
         assert agents["googlebot"]["effective"] == {"full": 1, "part": 0, "none": 0}
 
-    def test_who_takes_the_group_of_another(self) -> None:
+    def test_crawler_takes_the_class_of_its_fallback(self) -> None:
         body = b"User-agent: Googlebot\nDisallow: /\nUser-agent: *\nDisallow:\n"
         agents = report(Aggregate.of([Capture("a", body=body)]))["statistics"]["agents"]
         assert agents["googlebot-image"]["files_with"] == 0
         assert agents["googlebot-image"]["effective"] == {"full": 1, "part": 0, "none": 0}
         assert agents["bingbot"]["effective"] == {"full": 0, "part": 0, "none": 1}
 
-    def test_a_crawler_of_two_names_counts_once(self) -> None:
+    def test_crawler_with_two_names_counts_once(self) -> None:
         body = b"User-agent: libwww\nUser-agent: libwww-perl\nDisallow: /\n"
         agents = report(Aggregate.of([Capture("a", body=body)]))["statistics"]["agents"]
         assert agents["libwww-perl"]["files_with"] == 1
@@ -154,7 +154,7 @@ class TestStatistics:
 
 
 def test_memory_is_bounded_on_hostile_names() -> None:
-    """One file may name many; what is kept of it is not, nor what is no name at all."""
+    """The names and keys that are kept of one file are limited."""
     letters = bytes.maketrans(b"0123456789", b"abcdefghij")
     body = b"".join(
         b"User-agent: x%s\nDisallow: /\n" % str(n).encode().translate(letters) for n in range(15000)
@@ -167,7 +167,7 @@ def test_memory_is_bounded_on_hostile_names() -> None:
 
 
 @pytest.mark.parametrize("is_first", [True, False])
-def test_a_crawler_named_by_two_names_obeys_its_own(is_first: bool) -> None:
+def test_crawler_with_two_names_obeys_its_own(is_first: bool) -> None:
     """Once a file, whatever the order: the name that it goes by, not an older one."""
     groups = ["User-agent: coccocbot\nDisallow: /\n", "User-agent: coccoc\nDisallow:\n"]
     body = "\n".join(groups if is_first else groups[::-1]).encode()

@@ -40,7 +40,7 @@ def _archive(root: Path) -> list[str]:
         files = ((f"{number}.{host}", body) for host, body in SMALL.items())
         inputs.warc(files, made).replace(root / path)
         with (root / path).open("ab") as file:
-            # What lies there besides: the target of a redirect, and an answer without a file.
+            # Such archives also hold targets of redirects, and answers without a file.
             page = inputs.answer(b"<html>", more="Content-Encoding: gzip\r\n")
             for uri, block in (
                 (f"http://{number}.example/login", page),
@@ -97,7 +97,7 @@ def _served(root: Path) -> Iterator[tuple[str, Counter[str]]]:
 class TestFiles:
     """No file is left out, or read in part, because of the network."""
 
-    def test_another_try(self, tmp_path: Path) -> None:
+    def test_failed_fetch_is_repeated(self, tmp_path: Path) -> None:
         (path, *_) = _archive(tmp_path)
         pauses: list[float] = []
         with _served(tmp_path) as (base, asked), opened(base, path, sleep=pauses.append) as file:
@@ -105,14 +105,14 @@ class TestFiles:
         assert asked == {f"/{path}": 3}
         assert pauses == [2.0, 4.0]
 
-    def test_what_is_not_there(self, tmp_path: Path) -> None:
+    def test_missing_file_raises_at_once(self, tmp_path: Path) -> None:
         with _served(tmp_path) as (base, asked), pytest.raises(FetchError, match="404"):
             opened(base, "nothing", sleep=lambda _: None)
         assert asked == {"/nothing": 1}
         with pytest.raises(FetchError, match=r"nothing: No such file"):
             opened(str(tmp_path), "nothing")
 
-    def test_an_end_of_the_tries(self) -> None:
+    def test_last_failure_raises(self) -> None:
         pauses: list[float] = []
         with pytest.raises(FetchError, match="refused"):
             opened("http://127.0.0.1:1/", "x", sleep=pauses.append)
@@ -121,7 +121,7 @@ class TestFiles:
     @pytest.mark.parametrize(
         "octets", [b"\x1f\x8bdamaged", gzip.compress(b"a\nb", mtime=0)[:-9], b"\xff"]
     )
-    def test_a_list_that_is_none(self, octets: bytes, tmp_path: Path) -> None:
+    def test_invalid_list_raises(self, octets: bytes, tmp_path: Path) -> None:
         path = tmp_path / "paths"
         path.write_bytes(octets)
         with pytest.raises(FetchError, match="not a list of paths"):

@@ -60,7 +60,7 @@ def test_many_groups_of_many_names_take_bounded_time() -> None:
 
 
 @pytest.mark.slow
-def test_rules_that_are_dear_to_try_take_bounded_time() -> None:
+def test_expensive_rules_take_bounded_time() -> None:
     rules = b"".join(b"Allow: /%s*%d*z\n" % (b"a*" * 20, n) for n in range(9000))
     began_at = time.process_time()
     assert facts(b"User-agent: *\nDisallow: /\n" + rules).star_class in ("full", "part")

@@ -17,14 +17,14 @@ from scrapy_rep.survey.facts import Facts, facts, host_of
 from tests.survey.files import BODIES, SMALL
 
 
-def test_there_are_fifty() -> None:
+def test_row_has_fifty_facts() -> None:
     row = row_of(Capture("a.example", body=b""), facts(b""))
     assert len(row) == 50
     assert [*row] == [*ANSWER_FACTS, *BODY_FACTS]
     assert {*row} <= {*DEFINITIONS}
 
 
-def test_a_capture_without_a_file_has_the_same_columns() -> None:
+def test_capture_without_a_file_has_the_same_columns() -> None:
     row = row_of(Capture("a.example", status=404), None)
     assert len(row) == 50
     assert row["status"] == 404
@@ -89,7 +89,7 @@ def test_facts(body: bytes, expected: dict[str, object]) -> None:
     assert {name: getattr(found, name) for name in expected} == expected
 
 
-def test_lint_is_counted_if_asked_for() -> None:
+def test_lint_is_counted_on_request() -> None:
     body = b"Disallow: /\nDisallow: /b\n"
     assert facts(body).lint is None
     found = facts(body, with_lint=True).lint
@@ -97,13 +97,13 @@ def test_lint_is_counted_if_asked_for() -> None:
     assert found
 
 
-def test_the_facts_of_octets_beyond_the_parse_limit_are_not_told() -> None:
+def test_octets_beyond_the_parse_limit_have_no_facts() -> None:
     body = b"User-agent: *\nDisallow:\n" + b"#\n" * 300_000 + b"Disallow: /\n"
     found = facts(body)
     assert (found.is_cut, found.star_class, found.octets) == (True, "none", len(body))
 
 
-def test_a_character_that_the_limit_cuts_is_no_fault_of_the_file() -> None:
+def test_character_that_the_limit_cuts_is_valid() -> None:
     assert facts("ä".encode() * 300_000).utf8
     assert facts(b"x" + "ä".encode() * 300_000).utf8
     assert not facts(b"\xff" + "ä".encode() * 300_000).utf8

@@ -36,7 +36,7 @@ def _reasons(found: list[Capture | Bad]) -> Counter[str]:
 
 
 def _everything(path: Path, at: Path) -> Done:
-    """A survey of something, with all that can be written of it."""
+    """A survey with every kind of output."""
     rows = ["--facts", str(at / "facts.parquet"), "--lint"]
     for output in ("o.json", "o.html"):
         done = rep("survey", path, "--jobs", 1, *rows, "-o", at / output)
@@ -56,7 +56,7 @@ def _exported(**facts: Any) -> dict[str, Any]:
     return {"origin": "http://a.example", "copy": copy, "outage": None}
 
 
-class TestNumbersThatNothingHolds:
+class TestNumbersOutOfRange:
     @pytest.mark.parametrize("name", ["hops", "max_age", "status", "port"])
     @pytest.mark.parametrize("number", [BIG, 2**63, -1, 1e999, True])
     def test_in_lines(self, name: str, number: float, tmp_path: Path) -> None:
@@ -72,7 +72,7 @@ class TestNumbersThatNothingHolds:
         path = _lines(tmp_path, {"host": "a", "body": RULES, "hops": 2**63 - 1, "port": 2**63 - 1})
         assert _everything(path, tmp_path).status == 0
 
-    def test_in_what_the_cache_exports(self, tmp_path: Path) -> None:
+    def test_numbers_in_an_exported_cache(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
         path = _lines(
             tmp_path,
@@ -86,7 +86,7 @@ class TestNumbersThatNothingHolds:
         assert _reasons(_found(path)) == {"bad-field": 1}
 
 
-class TestNamesThatNothingHolds:
+class TestNamesThatAreNotText:
     @pytest.mark.parametrize("field", ["host", "failure", "scheme", "media_type", "date", "body"])
     def test_lone_surrogates(self, field: str, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
@@ -113,8 +113,8 @@ class TestNamesThatNothingHolds:
         assert "<img" not in (tmp_path / "o.html").read_text()
 
 
-class TestWhatMayNeverEnd:
-    """What is no regular file is not opened: nobody may ever write to it, or it may go on."""
+class TestPipes:
+    """A pipe or a device is not opened: reading it might never end."""
 
     @pytest.mark.parametrize("name", ["pipe", "/dev/zero"])
     def test_as_an_input(self, name: str, tmp_path: Path) -> None:
@@ -140,7 +140,7 @@ class TestBombs:
         finally:
             tracemalloc.stop()
 
-    def test_a_record_of_a_gigabyte_that_is_not_there(self, tmp_path: Path) -> None:
+    def test_declared_gigabyte_takes_no_memory(self, tmp_path: Path) -> None:
         head = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 1000000000\r\n"
         head += b"WARC-Target-URI: http://a.example/robots.txt\r\n\r\nHTTP/1.1 200 OK\r\n\r\n"
         path = tmp_path / "x.warc.gz"
@@ -150,7 +150,7 @@ class TestBombs:
         assert peak < 40
 
     @pytest.mark.slow
-    def test_one_that_is_there(self, tmp_path: Path) -> None:
+    def test_unpacked_record_is_cut(self, tmp_path: Path) -> None:
         """A few kilobytes that unpack to 200 MB: 16 are kept, and what follows is read."""
         octets = 200_000_000
         body = inputs.answer(RULES.encode()) + b"\n" * octets
@@ -165,7 +165,7 @@ class TestBombs:
         assert peak < 120
 
     @pytest.mark.slow
-    def test_a_line_without_an_end(self, tmp_path: Path) -> None:
+    def test_endless_line_is_skipped(self, tmp_path: Path) -> None:
         path = tmp_path / "x.jsonl.gz"
         with gzip.open(path, "wb", 1) as file:
             file.write(b'{"host": "')
@@ -179,7 +179,7 @@ class TestBombs:
 
 
 class TestStores:
-    def test_rows_far_apart(self, tmp_path: Path) -> None:
+    def test_rows_far_apart_are_read(self, tmp_path: Path) -> None:
         """A store that is old, or made up: rows between that are not there cost nothing."""
         path = inputs.store(SMALL.items(), tmp_path)
         with sqlite3.connect(path) as connection:
@@ -193,8 +193,8 @@ class TestStores:
         assert len(tasks) == len(SMALL)
         assert len(_found(path)) == len(SMALL)
 
-    def test_a_page_that_is_damaged(self, tmp_path: Path) -> None:
-        """What is on other pages is told."""
+    def test_damaged_page_loses_only_its_rows(self, tmp_path: Path) -> None:
+        """The rows on other pages are read."""
         path = inputs.store([(f"h{n}.example", b"x: y" * 400) for n in range(3000)], tmp_path)
         with sqlite3.connect(path) as connection:
             connection.execute("pragma wal_checkpoint(truncate)")
@@ -211,12 +211,13 @@ class TestStores:
         assert len(whole) > 2000
         assert len({one.host for one in whole}) == len(whole)
 
-    def test_keys_that_are_no_text(self, tmp_path: Path) -> None:
+    def test_rows_of_other_types_are_damaged(self, tmp_path: Path) -> None:
         path = inputs.store(SMALL.items(), tmp_path)
         with sqlite3.connect(path) as connection:
             for key, record in (
                 ("cast(x'fffe' as text)", "x'00'"),
                 ("x'ff'", "x'00'"),
+                ("'[]'", "x'00'"),
                 ("7", "'x'"),
             ):
                 connection.execute(
@@ -224,8 +225,8 @@ class TestStores:
                 )
         connection.close()
         found = _found(path)
-        assert _reasons(found) == {"damaged": 3}
-        assert len(found) == len(SMALL) + 3
+        assert _reasons(found) == {"damaged": 4}
+        assert len(found) == len(SMALL) + 4
 
 
 def _document() -> dict[str, Any]:
@@ -243,7 +244,7 @@ _CHANGES: dict[str, Change] = {
 _NO_SUMS = '{"sums": 3, "inputs": [], "is_partial": false}'
 
 
-class TestSurveysThatNobodyWrote:
+class TestInvalidSurveys:
     """They are refused in words, whatever is made of them."""
 
     @pytest.mark.parametrize("name", _CHANGES)
@@ -289,24 +290,24 @@ def _survey(bodies: list[bytes], *, with_lint: bool = False, **facts: Any) -> Su
     return Survey(Aggregate.of(some, with_lint=with_lint))
 
 
-class TestWhatOnlyOneTells:
+class TestUnequalSurveys:
     """Two surveys are compared in what both of them tell."""
 
     _BODIES = (b"Disallow /x\n", RULES.encode()) * 200
 
-    def test_one_that_was_linted(self) -> None:
+    def test_lint_is_compared_only_if_both_have_it(self) -> None:
         plain, linted = (_survey([*self._BODIES], with_lint=lint) for lint in (False, True))
         assert changes_between(plain, linted) == changes_between(linted, plain) == []
         clean = _survey([RULES.encode() + b"Sitemap: https://a/\n"] * 400, with_lint=True)
         names = {one.name for one in changes_between(clean, linted)}
         assert any(name.startswith("lint.") for name in names)
 
-    def test_one_whose_input_tells_of_answers(self) -> None:
+    def test_answers_are_compared_only_if_both_have_them(self) -> None:
         told = _survey([*self._BODIES], status=200, media_type="text/plain", scheme="http", port=80)
         names = {one.name for one in changes_between(_survey([*self._BODIES]), told)}
         assert names == {"scheme.http", "scheme.unknown"}
 
-    def test_failures_where_there_were_none(self) -> None:
+    def test_new_failures_are_changes(self) -> None:
         up = Survey(Aggregate.of(Capture(f"h{n}", status=404) for n in range(400)))
         down = Survey(Aggregate.of(Capture(f"h{n}", failure="timeout") for n in range(400)))
         found = {one.name: one for one in changes_between(up, down)}
@@ -315,7 +316,7 @@ class TestWhatOnlyOneTells:
         assert found["status.404"].after == (0, 400)
 
     def test_rare_names_and_keys_are_looked_up(self) -> None:
-        """What is not among the most usual ones of a survey may be there all the same."""
+        """A name that is not among the most usual ones of a survey may still be in it."""
         many = b"".join(b"User-agent: bot%d\nkey%d: x\n" % (n, n) for n in range(100, 400))
         rare = b"User-agent: zbot\nzkey: x\nDisallow: /\n"
         before = _survey([many + RULES.encode()] * 4 + [rare] * 2)

@@ -37,7 +37,7 @@ def _captures(path: Path) -> list[Capture | Bad]:
 
 
 def _of_octets(found: Aggregate) -> dict[str, Any]:
-    """What does not depend on what else an input tells."""
+    """The counts that do not depend on the kind of input."""
     said = found.to_dict()
     answers = ("scheme", "port", "status", "media_type", "cross_host")
     said["counts"] = {n: c for n, c in said["counts"].items() if not n.startswith(answers)}
@@ -48,7 +48,7 @@ def _of_octets(found: Aggregate) -> dict[str, Any]:
 
 
 @pytest.mark.parametrize("kind", inputs.KINDS)
-def test_the_same_files_give_the_same(
+def test_all_kinds_of_input_give_the_same_survey(
     kind: Callable[[inputs.Files, Path], Path], tmp_path: Path
 ) -> None:
     found = Aggregate.of(_captures(kind(SMALL.items(), tmp_path)), with_lint=True)
@@ -64,7 +64,7 @@ def test_the_same_files_give_the_same(
         *(pytest.param(kind, marks=pytest.mark.at_length) for kind in inputs.KINDS[1:]),
     ],
 )
-def test_the_same_real_files_give_the_same(
+def test_all_kinds_of_input_give_the_same_survey_of_real_files(
     kind: Callable[[inputs.Files, Path], Path], tmp_path: Path
 ) -> None:
     found = Aggregate.of(_captures(kind(corpus(), tmp_path)))
@@ -81,7 +81,7 @@ def _reasons(found: list[Capture | Bad]) -> Counter[str]:
 
 
 class TestFolder:
-    def test_what_is_no_file_is_counted(self, tmp_path: Path) -> None:
+    def test_entries_that_are_not_files_are_counted(self, tmp_path: Path) -> None:
         (tmp_path / "A.example").write_bytes(b"x: y")
         (tmp_path / ".hidden").write_bytes(b"")
         (tmp_path / "folder").mkdir()
@@ -111,7 +111,7 @@ class TestLines:
             ('{"origin": "http://a", "copy": 3, "outage": null}', "bad-field"),
         ],
     )
-    def test_bad_lines_have_a_reason(self, line: str, reason: str) -> None:
+    def test_bad_line_has_a_reason(self, line: str, reason: str) -> None:
         assert [*json_lines.captures_in([line, "", " \n"])] == [Bad(reason)]
 
     def test_all_fields(self) -> None:
@@ -142,13 +142,13 @@ class TestLines:
             "Disallow: /ä".encode(),
         )
 
-    def test_an_answer_without_a_file_is_a_capture(self) -> None:
+    def test_answer_without_a_file_is_a_capture(self) -> None:
         (found,) = json_lines.captures_in(
             ['{"host": "a", "status": 404, "port": -1, "hops": true}']
         )
         assert found == Capture("a", status=404)
 
-    def test_what_the_cache_exports(self) -> None:
+    def test_exported_cache_is_read(self) -> None:
         copy = {
             "event": "200",
             "hops": ["http://a.example/robots.txt", "https://b.example/robots.txt"],
@@ -169,7 +169,7 @@ class TestLines:
         )
         assert other == Capture("c.example", "https", 1, failure="dns", hops=0, cross_host=False)
 
-    def test_a_line_that_is_too_long_is_passed_over(
+    def test_too_long_line_is_skipped(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
     ) -> None:
         monkeypatch.setattr(json_lines, "LINE_OCTETS", 50)
@@ -180,7 +180,7 @@ class TestLines:
         assert [one.host for one in found if isinstance(one, Capture)] == ["a", "c"]
         assert _reasons(found) == {"too-long": 2}
 
-    def test_a_file_that_ends_too_soon(self, tmp_path: Path) -> None:
+    def test_truncated_file_is_damaged(self, tmp_path: Path) -> None:
         path = tmp_path / "x.jsonl.gz"
         lines = [f'{{"host": "{os.urandom(20).hex()}", "body": ""}}\n' for _ in range(3000)]
         path.write_bytes(gzip.compress("".join(lines).encode())[:-5000])
@@ -215,14 +215,14 @@ class TestWarc:
             ("conversion", _URI, "other-record"),
         ],
     )
-    def test_what_is_no_capture_of_an_origin(self, kind: str, uri: str, reason: str) -> None:
+    def test_unusable_record_has_a_reason(self, kind: str, uri: str, reason: str) -> None:
         assert _of_warc(inputs.record(kind, inputs.answer(b""), uri)) == [Bad(reason)]
 
     @pytest.mark.parametrize("kind", ["warcinfo", "request", "metadata"])
-    def test_records_about_records_are_passed_over(self, kind: str) -> None:
+    def test_records_about_records_are_skipped(self, kind: str) -> None:
         assert _of_warc(inputs.record(kind, b"x", _URI)) == []
 
-    def test_answers_that_are_no_file(self) -> None:
+    def test_redirect_is_a_capture_without_a_file(self) -> None:
         redirect = inputs.answer(b"<html>", "301 Moved", "Location: /x\r\n")
         (found,) = _of_warc(inputs.record("response", redirect, f"<{_URI}>"))
         assert isinstance(found, Capture)
@@ -244,13 +244,13 @@ class TestWarc:
             "X-Crawler-Content-Encoding: gzip\r\nX-Crawler-Transfer-Encoding: chunked\r\n",
         ],
     )
-    def test_fields_that_stayed_when_the_body_was_decoded(self, more: str) -> None:
+    def test_coding_of_a_decoded_body_is_ignored(self, more: str) -> None:
         block = inputs.answer(b"User-agent: *\nDisallow: /", more=more)
         (found,) = _of_warc(inputs.record("response", block, _URI))
         assert isinstance(found, Capture)
         assert found.body == b"User-agent: *\nDisallow: /"
 
-    def test_bodies_as_sent(self) -> None:
+    def test_coded_body_is_decoded(self) -> None:
         body = b"User-agent: *\nDisallow: /"
         packed = gzip.compress(body)
         chunked = b"%x;x=y\r\n%s\r\n5\r\n%s\r\n0\r\n\r\n" % (
@@ -279,7 +279,7 @@ class TestWarc:
             ),
         ],
     )
-    def test_blocks_that_cannot_be_read(self, block: bytes, reason: str) -> None:
+    def test_unreadable_block_has_a_reason(self, block: bytes, reason: str) -> None:
         assert _of_warc(inputs.record("response", block, _URI)) == [Bad(reason)]
 
     def test_only_files_must_be_decoded(self) -> None:
@@ -288,7 +288,7 @@ class TestWarc:
         assert isinstance(found, Capture)
         assert (found.status, found.body) == (404, None)
 
-    def test_what_follows_damage_is_not_read(self) -> None:
+    def test_records_behind_damage_are_not_read(self) -> None:
         good = inputs.record("response", inputs.answer(b""), _URI)
         assert [type(one) for one in _of_warc(good, b"damage\r\n", good)] == [Capture, Bad]
         assert _reasons(_of_warc(good, good[:40])) == {"damaged": 1}
@@ -375,12 +375,12 @@ class TestAnswers:
         assert decoded(b"\x28\xb5\x2f\xfdx", "zstd") is None
 
     @pytest.mark.parametrize("named", ["gzip", "br", "deflate", "zstd", "compress", "aws-chunked"])
-    def test_archives_keep_the_field_of_what_they_decoded(self, named: str) -> None:
+    def test_plain_text_ignores_its_coding_field(self, named: str) -> None:
         for body in (b"# Rules\nUser-agent: *\n", b"# R\xe8gles\n", "# Rules".encode("utf-16")):
             assert decoded(body, named) == body
         assert decoded(bytes(40), named) is None
 
-    def test_as_a_crawl_reads(self) -> None:
+    def test_bodies_are_decoded_as_in_a_crawl(self) -> None:
         body = b"User-agent: *\n" * 10
         raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
         assert decoded(raw.compress(body) + raw.flush(), "deflate") == body
@@ -430,7 +430,7 @@ class TestStore:
             store.close()
 
     @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-    def test_in_a_place_that_cannot_be_written_to(self, tmp_path: Path) -> None:
+    def test_store_in_a_read_only_folder_is_read(self, tmp_path: Path) -> None:
         place = tmp_path / "place"
         place.mkdir()
         path = inputs.store(SMALL.items(), place)
@@ -439,20 +439,6 @@ class TestStore:
             assert len(_captures(path)) == len(SMALL)
         finally:
             place.chmod(0o755)
-
-    def test_damage(self, tmp_path: Path) -> None:
-        import sqlite3
-
-        path = inputs.store(SMALL.items(), tmp_path)
-        with sqlite3.connect(path) as connection:
-            connection.execute(
-                "insert into files_3 (key, changed_at, record) values ('[]', 1, x'00')"
-            )
-            connection.execute(
-                "insert into files_3 (key, changed_at, record) values ('x', 1, 'text')"
-            )
-        connection.close()
-        assert _reasons(_captures(path)) == {"damaged": 2}
 
     def test_other_databases(self, tmp_path: Path) -> None:
         import sqlite3
@@ -469,19 +455,19 @@ class TestStore:
 
 
 class TestKinds:
-    def test_nothing_there(self, tmp_path: Path) -> None:
+    def test_missing_input_raises(self, tmp_path: Path) -> None:
         with pytest.raises(InputError, match="No such file"):
             _captures(tmp_path / "nowhere")
 
     @pytest.mark.parametrize(
         "octets", [b"User-agent: *", b"\x1f\x8bbroken", gzip.compress(b"x", mtime=0)]
     )
-    def test_no_input(self, octets: bytes, tmp_path: Path) -> None:
+    def test_unknown_input_raises(self, octets: bytes, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(octets)
         with pytest.raises(InputError, match=r"x: (not a|the file is)"):
             _captures(tmp_path / "x")
 
-    def test_an_empty_file_holds_no_lines(self, tmp_path: Path) -> None:
+    def test_empty_file_has_no_captures(self, tmp_path: Path) -> None:
         (tmp_path / "x").write_bytes(b"")
         assert _captures(tmp_path / "x") == []
 

@@ -42,7 +42,7 @@ def test_two_processes_make_the_same_as_one(
     assert one.aggregate.counts["stratum:third:files"] == 1
 
 
-def test_an_input_that_fails_leaves_no_process_behind(tmp_path: Path) -> None:
+def test_failed_input_ends_all_processes(tmp_path: Path) -> None:
     def some() -> Iterator[Task]:
         yield from tasks_of(inputs.lines(SMALL.items(), tmp_path))
         raise tasks.InputError("gone")
@@ -69,7 +69,7 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
 
 @needs_shared
 @pytest.mark.slow
-def test_the_corpus_on_one_process_and_on_many(tmp_path: Path) -> None:
+def test_corpus_is_the_same_on_three_processes(tmp_path: Path) -> None:
     path = inputs.packed_lines(corpus(), tmp_path)
     one, three = _whole(tasks_of(path), 1), _whole(tasks_of(path), 3)
     assert one.aggregate.to_json() == three.aggregate.to_json()

@@ -44,7 +44,7 @@ def test_quantiles_are_within_one_percent(numbers: list[int], percent: int) -> N
         assert found == exact
 
 
-def test_nothing_has_quantiles_too() -> None:
+def test_empty_distribution_has_quantiles() -> None:
     assert (Distribution().quantile(50), Distribution().mean, Distribution().positive) == (0, 0, 0)
 
 
@@ -71,7 +71,7 @@ def test_distinct_is_the_same_in_any_split() -> None:
     assert Distinct.from_json(whole.to_json()).to_json() == whole.to_json()
 
 
-def test_open_counts_tell_how_wrong_they_may_be(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_open_counts_are_wrong_by_at_most_their_error(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(measures, "_NAMES_KEPT", 20)
     monkeypatch.setattr(measures, "_NAMES_LEFT", 10)
     exact: dict[str, int] = {}
@@ -100,7 +100,7 @@ def test_few_names_are_exact() -> None:
 
 
 def test_errors_add_up() -> None:
-    """Who adds two that dropped names may be wrong by what both dropped."""
+    """A sum of counts may be wrong by the errors of both."""
     one, other = OpenCounts(1), OpenCounts(1)
     one.error, other.error = 2, 3
     one.update(other)

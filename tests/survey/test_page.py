@@ -49,7 +49,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def test_nothing_in_it_runs_or_is_loaded() -> None:
+def test_page_runs_and_loads_nothing() -> None:
     text = _page()
     elements = Elements()
     elements.feed(text)
@@ -64,7 +64,7 @@ def test_nothing_in_it_runs_or_is_loaded() -> None:
     assert not re.search("[\u202e\x1b]", text)
 
 
-def test_what_it_shows() -> None:
+def test_page_shows_the_survey() -> None:
     text = _page()
     for words in (
         *["Survey of 10 robots.txt files", "interrupted", "Crawlers by purpose", "GPTBot".lower()],
@@ -81,7 +81,7 @@ def test_changes() -> None:
     assert "nothing" in _page(_survey())
 
 
-def test_the_command_writes_it(tmp_path: Path) -> None:
+def test_command_writes_the_page(tmp_path: Path) -> None:
     folder = inputs.folder(SMALL.items(), tmp_path)
     one, page = tmp_path / "one.json", tmp_path / "page.html"
     assert rep("survey", folder, "--jobs", 1, "-o", one).status == 0

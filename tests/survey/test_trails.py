@@ -46,7 +46,7 @@ def _bad(path: Path) -> Counter[str]:
 
 
 def _good(path: Path, ports: set[int]) -> list[Capture]:
-    """The captures of sites with these ports; a store has those that these redirect to as well."""
+    """The captures of sites with these ports; a store also has the targets of their redirects."""
     found = _captures(path)
     assert not [one for one in found if isinstance(one, Bad)]
     return [one for one in found if isinstance(one, Capture) and one.port in ports]
@@ -80,7 +80,7 @@ def _plans(names: tuple[str, ...]) -> dict[str, Plan]:
 
 @pytest.mark.parametrize("names", [_FEW, pytest.param((*FAULTS,), marks=pytest.mark.slow)])
 @pytest.mark.long
-def test_what_the_store_of_the_crawls_says(names: tuple[str, ...], tmp_path: Path) -> None:
+def test_trail_and_store_of_the_same_crawls_agree(names: tuple[str, ...], tmp_path: Path) -> None:
     """Two crawls; the second has most from the store, and looks again at what failed."""
     store, root = tmp_path / "robots.sqlite", tmp_path / "audit"
     settings = {**_SETTINGS, "REP_STORE": "sqlite", "REP_STORE_PATH": str(store)}
@@ -124,7 +124,7 @@ def _body(body: bytes) -> dict[str, Any]:
 _OLD, _NEW = b"User-agent: a\n", b"User-agent: b\n\xff"
 
 
-def test_the_last_answer_of_an_origin_counts(tmp_path: Path) -> None:
+def test_last_answer_of_an_origin_counts(tmp_path: Path) -> None:
     """Over runs too; not what failed since, nor what no site said."""
     _trail(
         tmp_path / "1",
@@ -159,7 +159,7 @@ def test_the_last_answer_of_an_origin_counts(tmp_path: Path) -> None:
         ([], {}, (0, False)),
     ],
 )
-def test_the_way_of_requests(
+def test_redirects_are_counted_from_requests(
     hops: list[tuple[str, int]], stale: dict[str, Any], expected: object, tmp_path: Path
 ) -> None:
     told = [
@@ -192,11 +192,11 @@ def test_damage_is_counted(tmp_path: Path) -> None:
     (run / "1-00002.jsonl.gz").write_bytes(packed[:-10])
     found = _captures(run)
     assert [one.host for one in found if isinstance(one, Capture)] == ["d.example"]
-    # Two without their octets, five records that are none, and a file that ends too soon.
+    # Two policies without their octets, five invalid records, and a truncated file.
     assert _bad(run) == {"damaged": 8}
 
 
-def test_a_folder_of_hosts_is_no_trail(tmp_path: Path) -> None:
+def test_folder_of_hosts_is_not_a_trail(tmp_path: Path) -> None:
     path = inputs.folder(SMALL.items(), tmp_path)
     (path / "folder").mkdir()
     (one,) = tasks_of(path)
@@ -204,6 +204,6 @@ def test_a_folder_of_hosts_is_no_trail(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["fetched_at", "confirmed_at"])
-def test_a_time_that_no_float_holds_is_damage(name: str, tmp_path: Path) -> None:
+def test_time_beyond_a_float_is_damage(name: str, tmp_path: Path) -> None:
     record = {**_policy("a.example", 1.0, _OLD), "is_stale": True, name: 10**400}
     assert _bad(_trail(tmp_path / "run", _body(_OLD), record)) == {"damaged": 1}

@@ -76,7 +76,7 @@ def test_let_in(old: str, new: str) -> None:
     assert rewritten(_file(old), wanted_of(GPTBot=False, bingbot=True)) == _file(new)
 
 
-def test_the_group_of_another_crawler() -> None:
+def test_access_of_a_crawler_with_a_fallback() -> None:
     """Applebot takes that of Googlebot if it has none of its own."""
     old, new = "UA *|D|UA Googlebot|D /", "||UA Applebot|A /"
     assert rewritten(_file(old), wanted_of(Applebot=True)) == _file(old + new)
@@ -92,14 +92,14 @@ def test_line_ends_and_comments_stay() -> None:
     assert new == body + b"\r\n\r\nUser-agent: GPTBot\r\nDisallow: /\r\n"
 
 
-def test_what_would_change_for_others_is_not_written() -> None:
+def test_edit_that_changes_another_crawler_fails() -> None:
     """Without its line, the delay would belong to the crawler above."""
     body = b"User-agent: x\nUser-agent: GPTBot\nCrawl-delay: 5\nUser-agent: y\nDisallow: /a\n"
     body = body.replace(b"User-agent: x\n", b"User-agent: x\nDisallow:\n")
     assert rewritten(body, wanted_of(GPTBot=False)) is None
 
 
-def test_a_name_that_strict_parsers_cut() -> None:
+def test_name_that_strict_parsers_cut() -> None:
     """They read AI2Bot as AI, so a file that names AI stays as it is."""
     wanted = wanted_of(AI2Bot=False)
     assert rewritten(b"User-agent: *\nDisallow: /a\n", wanted) is not None

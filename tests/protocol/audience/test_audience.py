@@ -1,4 +1,4 @@
-"""What known crawlers may fetch: fallbacks, those that ignore groups, doubts, and accidents."""
+"""The access of known crawlers: fallbacks, ignored groups, doubts, and accidents."""
 
 from __future__ import annotations
 
@@ -49,14 +49,14 @@ class TestGroups:
             ("User-agent: 008\nDisallow: /\n", "008", "008", Access.DISALLOWED),
         ],
     )
-    def test_whose_group_a_crawler_takes(
+    def test_group_of_a_crawler(
         self, file: str, name: str, group: str | None, access: Access | None
     ) -> None:
         found = binding(file, name)
         assert found.group == (name.lower() if group is None else group)
         assert found.access is (access or Access.DISALLOWED)
 
-    def test_of_fallbacks_none_has_one_itself(self) -> None:
+    def test_fallback_has_no_fallback(self) -> None:
         """So a crawler has two names at most."""
         for crawler in CRAWLERS:
             other = crawler_of(crawler.fallback) if crawler.fallback else None
@@ -71,7 +71,7 @@ class TestGroups:
         ("name", "read"),
         [("MJ12bot", "MJ"), ("360Spider", ""), ("Sogou web spider", "Sogou"), ("GPTBot", None)],
     )
-    def test_what_parsers_of_the_rfc_read(self, name: str, read: str | None) -> None:
+    def test_name_by_the_rfc(self, name: str, read: str | None) -> None:
         crawler = crawler_of(name)
         assert crawler is not None
         assert name_by_rfc(crawler) == read
@@ -107,18 +107,18 @@ class TestDoubts:
             ),
         ],
     )
-    def test_why_it_is_not_certain(self, file: str, name: str, words: tuple[str, ...]) -> None:
+    def test_doubts_of_a_binding(self, file: str, name: str, words: tuple[str, ...]) -> None:
         assert binding(file, name, "/ax").doubts == words
 
 
 class TestAccidents:
-    def test_the_next_group_s_rules(self) -> None:
+    def test_swallowed_crawler_is_an_accident(self) -> None:
         found = accidents("User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: Bad\nDisallow: /\n")
         assert {name: one.sign for name, one in found.items()} == {"bingbot": "swallowed"}
         assert "line 1 (Bingbot) has no rules of its own" in found["bingbot"].words
         assert "line 5: Disallow: /" in found["bingbot"].words
 
-    def test_the_ban_of_another_operator_s_crawler(self) -> None:
+    def test_ban_of_another_operators_fallback_is_an_accident(self) -> None:
         file = "User-agent: Googlebot\nDisallow: /\n"
         found = accidents(file)
         assert {one.sign for one in found.values()} == {"fallback"}
@@ -126,27 +126,27 @@ class TestAccidents:
         assert accidents(file + ALL) == {}, "the file bans everybody"
         assert set(accidents(file + "User-agent: Applebot\nDisallow: /\n")) == {"Bravebot"}
 
-    def test_the_ban_of_a_name_out_of_use(self) -> None:
+    def test_ban_of_an_obsolete_fallback_is_an_accident(self) -> None:
         assert set(accidents("User-agent: msnbot\nDisallow: /\n")) == {"bingbot"}
 
-    def test_a_slip(self) -> None:
+    def test_misspelt_allowed_name_is_an_accident(self) -> None:
         found = accidents("User-agent: GPTBott\nAllow: /\n" + ALL)
         assert {name: one.sign for name, one in found.items()} == {"GPTBot": "misspelt"}
         assert "line 1 allows GPTBott" in found["GPTBot"].words
         assert accidents("User-agent: GPTBott\nDisallow: /\n" + ALL) == {}
 
-    def test_groups_that_are_merged(self) -> None:
+    def test_merged_groups_are_an_accident(self) -> None:
         file = "User-agent: CCBot\nDisallow:\nUser-agent: x\nUser-agent: CCBot\nDisallow: /\n"
         found = accidents(file)
         assert {name: one.sign for name, one in found.items()} == {"CCBot": "merged"}
         assert "the one of line 1 alone allows it" in found["CCBot"].words
 
-    def test_groups_that_add_up_are_no_accident(self) -> None:
+    def test_groups_that_add_up_are_not_an_accident(self) -> None:
         file = "User-agent: CCBot\nDisallow: /a\nUser-agent: CCBot\nDisallow: /b\n"
         assert accidents(file, "/a") == accidents(file, "/b") == {}
 
     @pytest.mark.parametrize("file", [ALL, "", "User-agent: *\nDisallow:\n", "<html>", "\0\xff"])
-    def test_plain_files_have_none(self, file: str) -> None:
+    def test_plain_files_have_no_accident(self, file: str) -> None:
         assert accidents(file) == {}
 
     @needs_shared

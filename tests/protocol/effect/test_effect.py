@@ -54,7 +54,7 @@ def _name(number: int) -> str:
 
 class TestPatterns:
     @given(_patterns, _paths)
-    def test_matches_is_the_core_s(self, pattern: str, path: str) -> None:
+    def test_match_equals_the_verdict_of_the_core(self, pattern: str, path: str) -> None:
         disallowed = not read(_file([(False, pattern)])).verdict(HOST + path[:-1], ()).allowed
         assert matches(pattern_of(pattern.encode()), path) is disallowed
 
@@ -71,7 +71,9 @@ class TestPatterns:
 
 class TestNeedless:
     @given(_rules, _paths)
-    def test_all_that_are_named_can_go(self, rules: list[tuple[bool, str]], path: str) -> None:
+    def test_needless_rules_can_all_be_removed(
+        self, rules: list[tuple[bool, str]], path: str
+    ) -> None:
         found = needless(
             first_of_each(Pattern(a, p, n) for n, (a, p) in enumerate(rules) if is_live(p)),
             StepBudget(9999),
@@ -82,7 +84,7 @@ class TestNeedless:
         for url in (path[:-1], *probes(pattern for _, pattern in rules)):
             assert before.verdict(HOST + url, ()).allowed is after.verdict(HOST + url, ()).allowed
 
-    def test_beyond_the_budget_nothing_is_named(self) -> None:
+    def test_spent_budget_names_no_rule(self) -> None:
         patterns = [Pattern(False, f"/{'a' * n}", n) for n in range(50)]
         budget = StepBudget(10)
         assert needless(patterns, budget) == []
@@ -91,7 +93,7 @@ class TestNeedless:
 
 class TestMatchingRules:
     @given(_rules, strategies.paths)
-    def test_the_first_one_decides(self, rules: list[tuple[bool, str]], path: str) -> None:
+    def test_first_matching_rule_decides(self, rules: list[tuple[bool, str]], path: str) -> None:
         robots_txt = read(_file(rules))
         verdict, group = robots_txt.verdict(HOST + path, ()), robots_txt.group(())
         assert group is not None
@@ -102,7 +104,7 @@ class TestMatchingRules:
             (found[0].line, found[0].allow) if found else (0, True)
         )
 
-    def test_what_lost(self) -> None:
+    def test_matching_rules_are_in_order_of_rank(self) -> None:
         group = read("User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /*b\nDisallow: /c").group(
             ()
         )
@@ -111,7 +113,7 @@ class TestMatchingRules:
 
 
 class TestProbes:
-    def test_bounded(self) -> None:
+    def test_number_of_probes_is_bounded(self) -> None:
         patterns = [f"/{n}*{n}" for n in range(1000)]
         assert len(list(probes(patterns))) < 45 * len(patterns) + 2100
 
@@ -132,20 +134,20 @@ class TestDifferences:
             ("", {UNNAMED, "foo"}),
         ],
     )
-    def test_who_is_told_otherwise(self, new: str, agents: set[str]) -> None:
+    def test_agents_with_a_difference(self, new: str, agents: set[str]) -> None:
         found = list(differences(read(self.OLD), read(new), readers=(OURS,)))
         assert {difference.agent for difference in found} == agents
         assert all(d.before.allowed is not d.after.allowed for d in found)
 
-    def test_only_some_agents(self) -> None:
+    def test_differences_of_given_agents(self) -> None:
         assert list(differences(read(self.OLD), read(""), ["baz"])) != []
         assert {d.agent for d in differences(read(self.OLD), read(""), ["foo"])} == {"foo"}
 
     @given(strategies.files, strategies.files, strategies.tokens)
-    def test_agents_that_share_answers_have_the_same_groups(
+    def test_shared_results_equal_those_of_each_agent(
         self, one: bytes, other: bytes, agent: str
     ) -> None:
-        """The answers are those that asking the agent itself would give."""
+        """The results are equal to a comparison for this agent alone."""
         old, new = parse(one), parse(other)
         found = [d.path for d in differences(old, new, [agent])]
         among_all = [d.path for d in differences(old, new) if d.agent == agent.lower()]
@@ -153,7 +155,7 @@ class TestDifferences:
 
     MANY = "".join(f"User-agent: {_name(n)}\nDisallow: /{n}\n" for n in range(50))
 
-    def test_what_is_too_much_work_is_not_settled(self) -> None:
+    def test_limit_of_work_raises_with_the_agents_left(self) -> None:
         other = self.MANY.replace("Disallow: /", "Disallow: /x")
         found = differences(read(self.MANY), read(other), steps=100_000)
         with pytest.raises(TooMuchToCompare, match=r"of 51 agents compared, on .* more$") as raised:
@@ -170,7 +172,7 @@ class TestDifferences:
         with pytest.raises(TooMuchToCompare):
             list(found)
 
-    def test_one_hostile_group_does_not_keep_others_from_being_compared(self) -> None:
+    def test_hostile_group_is_compared_last(self) -> None:
         hostile = "User-agent: evil\n" + "".join(f"Disallow: /*{n}*x\n" for n in range(3000))
         other = hostile.replace("*x", "*y")
         old, new = read(hostile + self.OLD), read(other + self.OLD + "Disallow: /new\n")
@@ -180,10 +182,12 @@ class TestDifferences:
         assert raised.value.left == ("evil",)
         assert raised.value.compared == ("foo", UNNAMED)
 
-    def test_where_not_everything_can_be_asked(self, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_changed_rules_alone_are_probed_in_a_large_group(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(module, "STEPS_FOR_ALL", 0)
-        self.test_who_is_told_otherwise("User-agent: *\nDisallow: /a\n", {"foo"})
+        self.test_agents_with_a_difference("User-agent: *\nDisallow: /a\n", {"foo"})
 
-    def test_agents(self) -> None:
+    def test_agents_of_a_file(self) -> None:
         body = b"User-agent: MJ12bot/1.4\nUser-agent: *\nUser-agent: Foo\nDisallow: /\n"
         assert agents_of(outline(body)) == ("MJ12bot", "MJ", "Foo", UNNAMED)

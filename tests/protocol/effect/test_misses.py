@@ -42,7 +42,7 @@ def _rule(chance: random.Random, every: Pieces) -> tuple[bool, str]:
 
 
 def _mutant(rules: Rules, chance: random.Random, every: Pieces) -> Rules:
-    """The rules with one more or one less, or one that is otherwise in one place."""
+    """The rules with one rule added, removed, or changed in one place."""
     place = chance.randrange(len(rules))
     allow, pattern = rules[place]
     at = chance.randrange(len(pattern))
@@ -105,7 +105,7 @@ STAR = "User-agent: *\n"
 @pytest.mark.parametrize(
     ("old", "new"),
     [
-        # What stands in the wildcards decides: neither "x" nor what another pattern names.
+        # The text in the wildcards decides: neither "x" nor the text of another pattern.
         ("Disallow: *=\nAllow: /thmb/*", "Disallow: *=\nAllow: /thmb/*x"),
         # Three patterns have to meet.
         (
@@ -117,7 +117,7 @@ STAR = "User-agent: *\n"
             "Disallow: /index.html\nDisallow: /*\nAllow: */a/.",
             "Disallow: /index.htm\nDisallow: /*\nAllow: */a/.",
         ),
-        # What the path is without its dot segment has to be allowed too.
+        # The path without its dot segment must be allowed, too.
         (
             "Allow: *x*a\nDisallow: **?\nAllow: /x*",
             "Allow: *x*a\nDisallow: **?\nAllow: /./\nAllow: /x*",
@@ -150,14 +150,14 @@ def test_found(old: str, new: str) -> None:
         ("Disallow: */a/*\nDisallow: /./a/*.", "Disallow: */a/*"),
     ],
 )
-def test_none_to_be_found(old: str, new: str) -> None:
+def test_equal_rules_have_no_difference(old: str, new: str) -> None:
     found = differences(read(STAR + old), read(STAR + new), readers=(OURS,))
     assert next(found, None) is None
 
 
 class TestWitnesses:
-    def test_what_could_stand_in_the_way_is_searched_where_it_does(self) -> None:
-        """Of a hundred patterns with wildcards, one may allow what was disallowed."""
+    def test_search_adds_patterns_only_where_they_decide(self) -> None:
+        """One of a hundred wildcard patterns may allow a disallowed path."""
         others = [(True, f"*{n}?q{n}") for n in range(100)]
         old, new = [(False, "*a=b**"), *others], [(False, "*a=b"), *others]
         budget = StepBudget(100_000)

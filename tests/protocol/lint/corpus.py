@@ -13,7 +13,7 @@ RECENT = "robots-2026.jsonl.gz"
 """The name of the corpus of 2024 to 2026."""
 
 EVERY = 1 if os.environ.get("REP_FULL") else 60
-"""Tests take one file of so many."""
+"""Tests take every n-th file."""
 
 
 def files(name: str = "robots.jsonl.gz") -> list[tuple[str, bytes]]:

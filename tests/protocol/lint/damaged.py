@@ -1,4 +1,4 @@
-"""Files with damaged records: what lint finds in them, and what was meant.
+"""Files with damaged records, with their findings and the meant files.
 
 A row is a file, its findings of level error as (line, code), and the file that unsafe fixes make.
 """
@@ -244,4 +244,4 @@ USUAL = [
     "Disallow: /x # \u201call\u201d <!-- old -->",
     "Noindex: /x",
 ]
-"""Lines below a rule that are no damaged records."""
+"""Lines below a rule that are not damaged."""

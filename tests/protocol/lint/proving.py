@@ -1,9 +1,8 @@
-"""That what is advised keeps every verdict: followed, and compared by `differences` and slowly.
+"""The proof that an edited file has the same verdicts, by `differences` and by the slow model.
 
-All advice on a file is compared with the same file, so what was read of that one is kept. About the
-old file the core is asked for each agent. About the new one it is asked for each agent whose
-user-agent lines are written anew, come or go, and for one of those who are in the very same groups
-of both files, as the slow model reads them: what the core reads of a group depends on nothing else.
+All edits of a file are compared with the same old file, so its reading is kept. The core reads the
+old file for each agent. It reads the new file for each agent with changed user-agent lines, and for
+one of the agents in the same groups of both files: a verdict depends on nothing but its groups.
 """
 
 from __future__ import annotations
@@ -24,17 +23,17 @@ from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, RULES
 from tests.protocol import model
 
-_NOBODY = "nobody-of-this-name"
+_UNKNOWN = "unknown-crawler"
 _USAGE = re.compile(rb"content-(?:usage|signal)", re.IGNORECASE)
 
 
 class ChangedError(AssertionError):
-    """What is advised changes a verdict, or another thing that a file says."""
+    """An edit changes a verdict, or another part of the meaning of a file."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Said:
-    """What the core says to an agent: its rules, None if no group is for it; and its pace."""
+    """The rules of an agent according to the core, None without a group for it; and its pace."""
 
     rules: frozenset[tuple[bool, bytes]] | None
     site_pace: SitePace
@@ -69,7 +68,7 @@ class _Side:
         return found
 
     def said(self, agent: str) -> _Said:
-        """What the core says to an agent."""
+        """The rules and the pace of an agent."""
         found = self._said.get(agent)
         if found is None:
             tokens = () if agent == UNNAMED else (agent,)
@@ -83,7 +82,7 @@ class _Side:
         """The values of user-agent lines that are for an agent; those of `like` are known."""
         found = self._names.get(agent)
         if found is None:
-            token = _NOBODY if agent == UNNAMED else agent
+            token = _UNKNOWN if agent == UNNAMED else agent
             known = frozenset() if like is None else like.names(agent) & self.places.keys()
             others = self.places.keys() - (() if like is None else like.places.keys())
             found = known | {name for name in others if model.names_token(name, token)}
@@ -91,7 +90,7 @@ class _Side:
         return found
 
     def numbers(self, agent: str, like: _Side | None = None) -> tuple[int, ...]:
-        """The groups of an agent: those that name it, otherwise those for everyone."""
+        """The groups that name an agent, otherwise the groups for everyone."""
         names = self.names(agent, like) or self._everyone
         return tuple(sorted({number for name in names for number in self.places[name]}))
 
@@ -106,7 +105,7 @@ class _Side:
         return self._rules[numbers]
 
     def allows(self, numbers: tuple[int, ...], path: bytes) -> bool:
-        """What some groups make of a path, by the slow model."""
+        """Whether some groups allow a path, by the slow model."""
         key = numbers, path
         if key not in self._decided:
             self._decided[key] = model.decide(self.rules(numbers), path)[0]
@@ -117,19 +116,18 @@ _kept = lru_cache(maxsize=1)(_Side)
 
 
 def prove(
-    before: bytes, after: bytes, uri: str, *, path_count: int = 60, asks_all: bool = True
+    before: bytes, after: bytes, uri: str, *, path_count: int = 60, has_all: bool = True
 ) -> None:
-    """Both files say the same to everybody.
+    """Assert that both files mean the same for all agents.
 
-    `path_count` probes are compared by the slow model; `differences` compares all that it has.
-    Unless `asks_all`, it is not asked about agents for whom the core reads the very same rules in
-    both: a verdict depends on nothing else.
+    The slow model compares `path_count` probes; `differences` compares all of its own. Unless
+    `has_all`, it skips agents with the same rules in both files.
     """
     old, new = _kept(before, uri), _Side(after, uri)
     agents = agents_of(old.outline, new.outline)
     numbers = {agent: (old.numbers(agent), new.numbers(agent, old)) for agent in agents}
     said = _said_anew(old, new, numbers)
-    asked = agents if asks_all else [a for a in agents if old.said(a).rules != said[a].rules]
+    asked = agents if has_all else [a for a in agents if old.said(a).rules != said[a].rules]
     difference = next(differences(old.robots_txt, new.robots_txt, asked), None)
     if difference is not None:
         raise ChangedError(difference)
@@ -153,14 +151,14 @@ _Numbers = dict[str, tuple[tuple[int, ...], tuple[int, ...]]]
 
 
 def _said_anew(old: _Side, new: _Side, numbers: _Numbers) -> dict[str, _Said]:
-    """What the core says to each agent in the new file."""
+    """The rules and the pace of each agent in the new file."""
     found: dict[str, _Said] = {}
     shared: dict[object, _Said] = {}
     for agent, both in numbers.items():
         if old.names(agent) != new.names(agent, old):
             found[agent] = new.said(agent)
             continue
-        # The core and the model may differ in who is meant: in names that no crawler can have.
+        # The core and the model read names differently that no crawler can have.
         key = both, old.said(agent)
         if key not in shared:
             shared[key] = new.said(agent)

@@ -38,13 +38,13 @@ def _details(body: str, code: Code) -> list[str]:
 
 class TestTable:
     @needs_shared
-    def test_it_is_what_the_list_says(self) -> None:
+    def test_table_is_made_from_the_list(self) -> None:
         assert SHARED is not None
         lines = (SHARED / "agents.jsonl").read_text(encoding="utf-8").splitlines()
         made = _maker().table(lines, DATED)
         assert made == Path(crawlers.__file__).with_suffix(".txt").read_text(encoding="utf-8")
 
-    def test_a_release_has_a_list_of_its_season(self) -> None:
+    def test_release_has_a_recent_list(self) -> None:
         """At most 90 days older than the release of the changelog, if that has a date."""
         changelog = (Path(REPOSITORY) / "CHANGELOG.md").read_text(encoding="utf-8")
         released = re.search(r"^## [0-9.]+.*?(\d{4}-\d\d-\d\d|unreleased)", changelog, re.MULTILINE)
@@ -65,7 +65,7 @@ class TestTable:
             assert crawler.by in ("operator", "list", "memory")
             assert not crawler.fallback or crawler_of(crawler.fallback) is not None
 
-    def test_whose_word_it_is(self) -> None:
+    def test_source_of_a_statement(self) -> None:
         google, images = crawler_of("GOOGLEBOT"), crawler_of("YandexImages")
         assert google is not None
         assert images is not None
@@ -77,8 +77,8 @@ class TestTable:
 
 class TestLint:
     @pytest.mark.parametrize("name", ["360Spider", "008", "MJ12bot", "archive.org_bot"])
-    def test_documented_names_are_no_fault(self, name: str) -> None:
-        """Nobody can write them otherwise, and who is called so obeys them."""
+    def test_documented_names_have_no_warning(self, name: str) -> None:
+        """They have no other spelling, and crawlers with these names obey them."""
         body = f"User-agent: {name}\nDisallow: /x\nUser-agent: *\nDisallow:\n".encode()
         severities = {finding.severity for finding in lint(body, URI)}
         assert severities <= {Severity.INFO}
@@ -86,7 +86,7 @@ class TestLint:
         assert not parse(body).verdict("https://h/x", name).allowed
 
     @pytest.mark.parametrize("name", ["SemrushBot-SI", "xAI-SearchBot", "Slackbot", "Google-Agent"])
-    def test_real_crawlers_are_not_meant_for_others(self, name: str) -> None:
+    def test_known_crawlers_are_not_misspelt(self, name: str) -> None:
         assert _details(f"User-agent: {name}\nDisallow: /x\n", Code.USER_AGENT_NEAR) == []
 
     @pytest.mark.parametrize(
@@ -98,7 +98,7 @@ class TestLint:
         (detail,) = _details(body, Code.CRAWL_DELAY_IGNORED)
         assert detail.startswith(f"{name.lower()}, ")
 
-    def test_who_ignores_star(self) -> None:
+    def test_crawlers_that_ignore_star_are_listed(self) -> None:
         (detail,) = _details("User-agent: *\nDisallow: /\n", Code.OWN_TOKEN_ONLY)
         named = detail.split(", ")
         assert {"Mediapartners-Google", "APIs-Google", "AdsBot-Google-Mobile"} <= {*named}
@@ -115,11 +115,11 @@ class TestLint:
             ("Amzn-User", ["by a list of crawlers"]),
         ],
     )
-    def test_who_may_not_obey(self, name: str, details: list[str]) -> None:
+    def test_crawlers_that_may_not_obey(self, name: str, details: list[str]) -> None:
         body = f"User-agent: {name}\nDisallow: /x\n"
         assert _details(body, Code.UNENFORCEABLE) == details
 
-    def test_a_group_that_keeps_a_crawler_from_another_one_is_needed(self) -> None:
+    def test_group_that_replaces_a_fallback_is_needed(self) -> None:
         body = "User-agent: Googlebot-News\nDisallow: /x\n\nUser-agent: *\nDisallow: /x\n"
         assert _details(body, Code.GROUP_LIKE_STAR) == [""]
         body += "\nUser-agent: Googlebot\nDisallow: /y\n"

@@ -40,7 +40,7 @@ class TestDamaged:
                 assert lines[number - 1] == new[number - 1]
         assert meant
 
-    def test_what_was_meant(self, text: str, errors: Errors, meant: str) -> None:
+    def test_unsafe_fix_writes_the_meant_lines(self, text: str, errors: Errors, meant: str) -> None:
         assert errors
         new = fixed(text.encode(), URI, _CODES, is_unsafe=True)[0].decode()
         assert new == fixed(meant.encode(), URI, _CODES, is_unsafe=True)[0].decode()
@@ -62,7 +62,7 @@ class TestDamaged:
 
 
 @pytest.mark.parametrize("line", USUAL)
-def test_usual_lines(line: str) -> None:
+def test_usual_lines_are_not_damaged(line: str) -> None:
     body = f"User-agent: *\nDisallow: /private/\n{line}\n".encode()
     assert damages(outline(body)) == {}
 
@@ -87,13 +87,13 @@ def test_place_and_advice(text: str, column: int, octets: bytes, mend: str) -> N
 
 
 @pytest.mark.parametrize("line", ["Disallow: /x /", "Disallow: /x https://h/y"])
-def test_where_it_is_unclear_nothing_is_proposed(line: str) -> None:
+def test_unclear_line_has_no_fix(line: str) -> None:
     """The single paths would forbid everything, or be none."""
     body = f"User-agent: *\n{line}\n".encode()
     assert not any(one.is_unsafe for one in lint(body, URI))
 
 
-def test_a_blank_of_latin_1() -> None:
+def test_blank_of_latin_1_is_removed() -> None:
     body = b"User-agent: *\xa0\nDisallow: /caf\xe9\xa0\n"
     assert [(one.line, one.code) for one in lint(body, URI) if one.is_unsafe] == [
         (1, Code.INVISIBLE_CHARACTER),
@@ -102,7 +102,7 @@ def test_a_blank_of_latin_1() -> None:
     assert fixed(body, URI, is_unsafe=True)[0] == b"User-agent: *\nDisallow: /caf%C3%A9\n"
 
 
-def test_while_a_line_is_damaged_nothing_is_removed() -> None:
+def test_damaged_line_stops_all_removals() -> None:
     """The damaged line may begin another group: then the rule above is needed."""
     body = b"User-agent: *\nDisallow: /a\nUser-agent: b Disallow: /c\nDisallow: /a\n"
     body += b"User-agent: c\nDisallow: /a\nDisallow: /a\n"
@@ -112,7 +112,7 @@ def test_while_a_line_is_damaged_nothing_is_removed() -> None:
 
 
 class TestUnread:
-    """What crawlers do not read is not lost."""
+    """Text that crawlers do not read is not lost."""
 
     BEHIND = b"User-agent: Foo\nDisallow: /x\nSitemap: https://h/s.xml\n"
 
@@ -127,7 +127,7 @@ class TestUnread:
         assert "line 102: the file is larger than the parse limit" in done.err
         assert "behind it: 1 rule, User-agent: Foo, Sitemap: https://h/s.xml" in done.err
 
-    def test_nothing_behind_it(self) -> None:
+    def test_parse_limit_without_records_behind_it(self) -> None:
         body = b"User-agent: *\nDisallow:\n" + b"#" * PARSE_LIMIT_OCTETS
         (found,) = (one for one in lint(body, URI) if one.code is Code.PARSE_LIMIT)
         assert (found.line, found.detail) == (3, "behind it: no rule, no group and no Sitemap line")

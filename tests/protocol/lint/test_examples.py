@@ -20,7 +20,7 @@ _TWIN = GOOD[Code.REDIRECT]
 
 
 def found(code: Code, example: bytes | Answer) -> list[Finding]:
-    """What is found in an example."""
+    """The findings of an example."""
     if isinstance(example, bytes):
         return lint(example, URI)
     if code is Code.SCHEMES_DIFFER:
@@ -33,17 +33,17 @@ def found(code: Code, example: bytes | Answer) -> list[Finding]:
 class TestExamples:
     """The examples that the documentation shows are true."""
 
-    def test_bad(self, code: Code) -> None:
+    def test_bad_example_has_the_finding(self, code: Code) -> None:
         findings = [f for f in found(code, BAD[code]) if f.code is code]
         assert findings != []
         assert all(finding.severity is code.severity for finding in findings)
         assert all(finding.message.startswith(code.meaning) for finding in findings)
 
-    def test_good(self, code: Code) -> None:
+    def test_good_example_has_not_the_finding(self, code: Code) -> None:
         assert code not in {finding.code for finding in found(code, GOOD[code])}
 
-    def test_good_has_nothing_worse(self, code: Code) -> None:
-        """The mend does not break something else."""
+    def test_good_example_has_no_other_error(self, code: Code) -> None:
+        """The fix does not cause another error."""
         worst = {finding.code for finding in found(code, GOOD[code])} - {code}
         errors = {code for code in worst if code.severity is Severity.ERROR}
         allowed = {Code.TOO_MANY_FINDINGS: {Code.RULE_MATCHES_NOTHING}}
@@ -58,7 +58,7 @@ class TestTable:
         assert all(re.fullmatch(r"REP\d{3}", code.value) for code in Code)
         assert [code.value for code in Code] == sorted(code.value for code in Code)
 
-    def test_each_section_is_a_hundred(self) -> None:
+    def test_each_section_is_one_hundred_of_codes(self) -> None:
         sections = [code.section for code in Code]
         assert len(set(sections)) == 9
         hundreds = {(code.section, code.value[3]) for code in Code}

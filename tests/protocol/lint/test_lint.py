@@ -18,7 +18,7 @@ from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS
 from tests.protocol import strategies
 from tests.protocol.reading import URI
 
-# What the crawl's own few checks lump together, lint tells apart.
+# Lint has finer codes than the few checks of a crawl.
 FINER = {
     Code.RULE_MATCHES_NOTHING: {Code.FULL_URL, Code.SEVERAL_PATHS},
     Code.USER_AGENT_NAMES_NOBODY: {
@@ -57,7 +57,7 @@ class TestPlaces:
     def test_place(self, body: str, code: Code, place: tuple[int, int, bytes]) -> None:
         assert _places(body, code) == [place]
 
-    def test_a_misspelt_key_is_told_for_what_it_is_read(self) -> None:
+    def test_misspelt_key_names_the_key_that_is_read(self) -> None:
         (found,) = (
             finding
             for finding in lint(b"User-agent: *\nDisalow: /x\n", URI)
@@ -65,12 +65,12 @@ class TestPlaces:
         )
         assert found.detail == "read as Disallow"
 
-    def test_after_a_byte_order_mark(self) -> None:
+    def test_byte_order_mark_has_no_column(self) -> None:
         found = lint(b"\xef\xbb\xbfDisallow: /x\n", URI)
         place = [(f.line, f.column) for f in found if f.code is Code.RULE_BEFORE_GROUP]
         assert place == [(1, 1)]
 
-    def test_in_order(self) -> None:
+    def test_findings_are_in_file_order(self) -> None:
         found = lint(b"User-agent: *\nDisallow: a b\nAlow: /\nDisallow: x\n", URI)
         keys = [(finding.line, finding.column) for finding in found]
         assert keys == sorted(keys)
@@ -79,30 +79,30 @@ class TestPlaces:
 class TestEffect:
     """Rules that could go, by what all rules of a merged group say."""
 
-    def test_redundant_only_in_every_group_that_has_it(self) -> None:
+    def test_rule_is_redundant_only_if_each_of_its_groups_agrees(self) -> None:
         """``b`` has the wide rule too; ``a`` does not, and needs the narrow one."""
         body = "User-agent: a\nUser-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n"
         assert _places(body, Code.RULE_REDUNDANT) == []
         alone = body.replace("User-agent: a\n", "")
         assert _places(alone, Code.RULE_REDUNDANT) == [(2, 11, b"/x/y")]
 
-    def test_an_exception_between_two_rules_keeps_the_longer_one(self) -> None:
+    def test_exception_between_two_rules_keeps_the_longer_one(self) -> None:
         body = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n"
         assert _places(body, Code.RULE_REDUNDANT) == []
 
-    def test_an_allow_that_nothing_forbids(self) -> None:
+    def test_allow_without_a_disallow_is_redundant(self) -> None:
         assert _places("User-agent: *\nAllow: /a\n", Code.RULE_REDUNDANT) == [(2, 8, b"/a")]
 
-    def test_index_pages_stand_for_two_rules(self) -> None:
+    def test_rule_for_an_index_page_is_not_shadowed(self) -> None:
         """Without the line, ``/a/`` would be disallowed."""
         body = "User-agent: *\nDisallow: /a/\nAllow: /a/index.html\nAllow: /a/index.html*\n"
         assert _places(body, Code.RULE_SHADOWED) == []
 
-    def test_sitemaps_of_other_hosts_are_not_ours_to_block(self) -> None:
+    def test_sitemap_of_another_host_is_not_blocked(self) -> None:
         body = "User-agent: *\nDisallow: /\nSitemap: https://cdn.example/sitemap.xml\n"
         assert _places(body, Code.SITEMAP_DISALLOWED) == []
 
-    def test_blocked_sitemaps_are_told_of_once_a_file(self) -> None:
+    def test_blocked_sitemaps_share_one_finding(self) -> None:
         body = "User-agent: Googlebot\nDisallow: /s\nDisallow: /t\n"
         body += "Sitemap: /s1.xml\nSitemap: /s2.xml\nSitemap: /t.xml\n"
         assert _places(body, Code.BLOCKS_SITEMAP) == [(2, 11, b"/s")]
@@ -112,7 +112,7 @@ class TestEffect:
         for_all = body.replace("Googlebot", "*")
         assert _places(for_all, Code.SITEMAP_DISALLOWED) == [(4, 10, b"/s1.xml")]
 
-    def test_a_crawler_that_is_no_search_engine_needs_no_sitemap(self) -> None:
+    def test_sitemap_may_be_blocked_for_other_crawlers(self) -> None:
         body = "User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n"
         assert _places(body, Code.BLOCKS_SITEMAP) == []
 
@@ -124,7 +124,7 @@ class TestEffect:
             ("Disallow:", []),  # Google documents that form for its ads crawler
         ],
     )
-    def test_a_group_that_allows_all_ignores_the_rules_for_all(
+    def test_group_that_allows_all_ignores_the_rules_for_all(
         self, own: str, lines: list[int]
     ) -> None:
         rules = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
@@ -135,12 +135,12 @@ class TestEffect:
         ban = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}Disallow: /\n"
         assert _places(ban, Code.GROUP_IGNORES_STAR) == []
 
-    def test_style_sheets_are_told_of_once_a_file_and_for_search_engines_only(self) -> None:
+    def test_style_sheets_matter_to_search_engines_only(self) -> None:
         rules = "Disallow: /*.css$\nDisallow: /*.js$\n"
         assert _places(f"User-agent: *\n{rules}", Code.BLOCKS_RESOURCES) == [(2, 11, b"/*.css$")]
         assert _places(f"User-agent: GPTBot\n{rules}", Code.BLOCKS_RESOURCES) == []
 
-    def test_a_group_that_may_have_nothing_is_meant_to(self) -> None:
+    def test_ban_of_a_group_is_intended(self) -> None:
         body = f"User-agent: bingbot\nDisallow: /\n\nSitemap: {URI}.xml\n"
         assert _places(body, Code.BLOCKS_SITEMAP) == []
 
@@ -168,10 +168,10 @@ class TestNames:
             ("spbot", None),
         ],
     )
-    def test_nearly(self, name: str, meant: str | None) -> None:
+    def test_nearest_known_name(self, name: str, meant: str | None) -> None:
         assert nearly(name) == meant
 
-    def test_known_names_are_meant_as_they_are(self) -> None:
+    def test_known_names_have_no_nearest_name(self) -> None:
         """Some are one slip from each other, and both are real."""
         assert [name for name in KNOWN if nearly(name)] == []
         assert {"semrushbot-si", "semrushbot-sa", "xai-searchbot", "oai-searchbot"} <= KNOWN
@@ -222,7 +222,7 @@ class TestUsage:
             ("Content-Usage: /%7E train-ai=n\nContent-Usage: /~ train-ai=y", [Code.USAGE_CONFLICT]),
         ],
     )
-    def test_what_says_nothing_is_told(self, lines: str, codes: list[Code]) -> None:
+    def test_ignored_preferences_have_a_finding(self, lines: str, codes: list[Code]) -> None:
         body = f"User-agent: *\nDisallow: /x\n{lines}\n".encode()
         assert [found.code for found in lint(body, uri=URI) if found.code in _OF_USAGE] == codes
 
@@ -240,7 +240,9 @@ class TestUsage:
             ("Content-Usage: train-ai=n", "Content-Usage: train-ai=y", [Code.USAGE_CONFLICT]),
         ],
     )
-    def test_groups_that_a_network_joined(self, first: str, other: str, codes: list[Code]) -> None:
+    def test_conflict_of_merged_groups_has_one_finding(
+        self, first: str, other: str, codes: list[Code]
+    ) -> None:
         """Both are for ``*``, so they are one group; those for others are not."""
         body = f"User-agent: *\n{first}\nAllow: /\n\nUser-agent: *\n{other}\nDisallow: /x\n"
         body += f"User-agent: foo\n{other}\nDisallow: /\n"
@@ -257,21 +259,21 @@ class TestUsage:
         found = [one.code for one in lint(body, uri=URI) if one.line == 1]
         assert found == ([] if is_known else [Code.POLICY_TOKEN_UNKNOWN])
 
-    def test_policy_tokens_are_not_missed(self) -> None:
+    def test_policy_tokens_are_not_among_the_missing_crawlers(self) -> None:
         """A group for * does not stop crawlers that obey only their own; it is about crawlers."""
         found = lint(b"User-agent: *\nDisallow: /\n", uri=URI)
         (detail,) = [one.detail for one in found if one.code is Code.OWN_TOKEN_ONLY]
         assert "__usage_" not in detail
 
     @pytest.mark.parametrize("name", ["Content-Signal", "content-signals"])
-    def test_a_signal_before_the_first_group(self, name: str) -> None:
+    def test_signal_before_the_first_group(self, name: str) -> None:
         body = f"{name}: search=yes\nUser-agent: *\nDisallow: /x\n{name}: search=yes\n".encode()
         found = [one for one in lint(body, uri=URI) if one.code in _OF_USAGE]
         assert [(one.code, one.line) for one in found] == [(Code.SIGNAL_BEFORE_GROUP, 1)]
 
     @given(st.text('abcdehnorstuy-ilAT=:,;/ "?10', max_size=40))
     def test_lint_and_crawls_agree(self, value: str) -> None:
-        """What a crawl remarks on is told, and nothing else is called silent."""
+        """Lint and a crawl report the same ignored values."""
         for name, silent in (("Content-Signal", _SILENT_SIGNAL), ("Content-Usage", _SILENT_USAGE)):
             body = f"User-agent: *\nDisallow: /x\n{name}: {value}\n".encode()
             said = parse(body, URI).usage("/")
@@ -292,7 +294,7 @@ class TestAnything:
             assert str(finding)
 
     @given(st.one_of(strategies.files, st.binary(max_size=200)))
-    def test_what_a_crawl_finds(self, body: bytes) -> None:
+    def test_lint_finds_all_findings_of_a_crawl(self, body: bytes) -> None:
         found = {(finding.code, finding.line) for finding in lint(body, URI)}
         for finding in findings(parse(body, URI)):
             finer = {finding.code, *FINER.get(finding.code, ())}
@@ -377,7 +379,7 @@ def test_long_lines_of_one_piece(key: str, piece: str) -> None:
     assert time.process_time() - began_at < 4
 
 
-def test_no_rule_is_named_that_was_not_looked_at_in_every_group(
+def test_spent_budget_names_no_rule_of_an_unchecked_group(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """With the budget spent between two merged groups, what they share stays unnamed."""
@@ -394,7 +396,7 @@ def test_no_rule_is_named_that_was_not_looked_at_in_every_group(
     assert told[-1] is True
 
 
-def test_what_is_left_out_is_said() -> None:
+def test_omitted_findings_are_counted() -> None:
     body = b"User-agent: *\n" + b"Disallow: x\n" * (FINDINGS_PER_CODE + 5)
     found = lint(body, URI)
     assert sum(f.code is Code.RULE_MATCHES_NOTHING for f in found) == FINDINGS_PER_CODE

@@ -36,7 +36,7 @@ class TestNames:
             ("Yahoo Slurp", "Slurp"),
         ],
     )
-    def test_several_on_a_line_are_an_error(self, name: str, others: str) -> None:
+    def test_line_with_several_names_is_an_error(self, name: str, others: str) -> None:
         (one,) = _of_name(name)
         assert (one.code, one.detail) == (Code.USER_AGENT_LIST, f"crawlers do not read {others}")
 
@@ -66,7 +66,7 @@ class TestNames:
             ("AI", "GPTBot, ClaudeBot, Google-Extended or CCBot"),
         ],
     )
-    def test_operators_and_words_are_told_with_the_names(self, name: str, meant: str) -> None:
+    def test_advice_names_the_crawlers_of_an_operator_or_word(self, name: str, meant: str) -> None:
         (one,) = _of_name(name)
         assert (one.code, one.detail) == (Code.USER_AGENT_NO_CRAWLER, f"perhaps {meant}")
 
@@ -81,7 +81,7 @@ class TestNames:
             ("Googlebot Images", "Googlebot-Image"),
         ],
     )
-    def test_blanks_and_look_alikes(self, name: str, meant: str) -> None:
+    def test_advice_names_the_crawler_of_a_misspelt_name(self, name: str, meant: str) -> None:
         (one,) = _of_name(name)
         assert (one.code, one.detail) == (Code.USER_AGENT_NEAR, f"perhaps {meant}")
 
@@ -94,10 +94,10 @@ class TestNames:
             *("Turnitin Robot (v2)", "BSearchR&amp;D", "ExampleBot", "Microsoft.URL.Control"),
         ],
     )
-    def test_names_that_are_really_used_are_no_mistake(self, name: str) -> None:
+    def test_names_in_use_have_no_finding(self, name: str) -> None:
         assert [one.code for one in _of_name(name) if one.code is not Code.USER_AGENT_WORDS] == []
 
-    def test_names_of_several_words_are_told_once(self) -> None:
+    def test_names_of_several_words_share_one_finding(self) -> None:
         names = ["Big Reader", "Small Reader", "Third Reader"] * 3
         body = "\n".join(f"User-agent: {name}\nDisallow: /x\n" for name in names)
         (one,) = _found(body, Code.USER_AGENT_WORDS)
@@ -107,16 +107,16 @@ class TestNames:
             "Third Reader is read as third"
         )
 
-    def test_a_name_is_compared_once(self) -> None:
+    def test_repeated_name_has_one_finding(self) -> None:
         body = "User-agent: OpenAI\nDisallow: /x\n\n" * 3
         assert len(_found(body, Code.USER_AGENT_NO_CRAWLER)) == 1
 
-    def test_what_is_named_already_can_go(self) -> None:
+    def test_advice_removes_a_line_for_a_crawler_that_is_named(self) -> None:
         body = "User-agent: GPT\nUser-agent: GPTBot\nDisallow: /x\n"
         (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
         assert one.mend == "remove the line: the file names GPTBot already"
 
-    def test_a_run_that_gets_the_rules_of_the_next_group_is_told_once(self) -> None:
+    def test_run_without_rules_has_one_finding(self) -> None:
         body = "".join(f"User-agent: a{n}\nCrawl-delay: 1\n\n" for n in range(9))
         (one,) = _found(body + "User-agent: BadBot\nDisallow: /\n", Code.GROUP_SWALLOWED)
         assert one.line == 1
@@ -172,12 +172,12 @@ class TestAdvice:
             ("/a\\b", "write /"),
         ],
     )
-    def test_for_rules(self, value: str, advice: str) -> None:
+    def test_advice_for_rules(self, value: str, advice: str) -> None:
         found = _found(f"User-agent: *\nDisallow: {value}\nDisallow: /zz\n")
         assert advice in [one.mend for one in found if one.line == 2]
 
     @pytest.mark.parametrize("value", ["/main.*.js", "/x.*/y", "/.*", "/a+b", "/f(1)", "/wp\\docs"])
-    def test_a_path_is_no_regular_expression_only_since_it_has_a_dot(self, value: str) -> None:
+    def test_path_with_a_dot_is_not_a_regular_expression(self, value: str) -> None:
         assert _found(f"User-agent: *\nDisallow: {value}\n", Code.REGULAR_EXPRESSION) == []
 
     @pytest.mark.parametrize(
@@ -221,7 +221,7 @@ class TestAdvice:
             ("ftp://e.com/s.xml", Code.SITEMAP_SCHEME, "write an http or https URL"),
         ],
     )
-    def test_for_sitemaps(self, value: str, code: Code, advice: str) -> None:
+    def test_advice_for_sitemaps(self, value: str, code: Code, advice: str) -> None:
         (one,) = _found(f"User-agent: *\nDisallow: /x\nSitemap: {value}\n", code)
         assert one.mend == advice
 
@@ -233,7 +233,7 @@ class TestAdvice:
         ("https://e.com/s.xml", Code.KEY_MISSING, Code.KEY_MISSING.fix),
     ],
 )
-def test_a_key_that_is_cut_off(line: str, code: Code, mend: str) -> None:
+def test_cut_key_is_repaired(line: str, code: Code, mend: str) -> None:
     (one,) = _found(f"User-agent: *\nDisallow: /x\n{line}\n", code)
     assert (one.line, one.mend) == (3, mend)
 
@@ -256,7 +256,7 @@ Disallow: /
 
 
 class TestBans:
-    def test_a_group_of_the_network_that_opens_the_site(self) -> None:
+    def test_group_of_a_network_that_opens_the_site(self) -> None:
         found = {one.code: one for one in _found(CDN)}
         tie = found[Code.TIE]
         assert (tie.line, tie.severity.value) == (13, "warning")
@@ -265,13 +265,13 @@ class TestBans:
         assert "content delivery network adds" in found[Code.MULTIPLE_STAR].mend
         assert Code.DISALLOW_ALL not in found
 
-    def test_a_tie_in_several_groups_is_told_once(self) -> None:
+    def test_tie_in_several_groups_has_one_finding(self) -> None:
         body = "User-agent: a\nAllow: /x\n\nUser-agent: b\nUser-agent: a\nDisallow: /x\n"
         (one,) = _found(body, Code.TIE)
         assert (one.line, one.detail) == (6, "see line 2")
 
     @pytest.mark.parametrize("name", ["Googlebot", "bingbot"])
-    def test_a_big_search_engine_that_is_banned_by_name(self, name: str) -> None:
+    def test_ban_of_a_big_search_engine_by_name(self, name: str) -> None:
         (one,) = _found(f"User-agent: {name}\nDisallow: /\n", Code.SEARCH_ENGINE_DISALLOWED)
         assert (one.line, one.severity.value) == (2, "warning")
         assert one.detail.lower() == name.lower()
@@ -285,10 +285,10 @@ class TestBans:
             "User-agent: *\nDisallow: /\n",
         ],
     )
-    def test_others_are_not(self, body: str) -> None:
+    def test_other_bans_have_no_finding(self, body: str) -> None:
         assert _found(body, Code.SEARCH_ENGINE_DISALLOWED) == []
 
-    def test_a_list_of_those_that_may_come_is_no_accident(self) -> None:
+    def test_ban_with_a_list_of_allowed_crawlers_is_intended(self) -> None:
         allowed = "User-agent: Googlebot\nUser-agent: bingbot\nDisallow:\n\n"
         rest = f"User-agent: *\nDisallow: /\n\nSitemap: https://{HOST}/sitemap.xml\n"
         codes = (Code.DISALLOW_ALL, Code.SITEMAP_DISALLOWED)
@@ -328,7 +328,7 @@ DEFAULT_FILES = {
 
 
 @pytest.mark.parametrize("system", DEFAULT_FILES)
-def test_default_files_are_quiet(system: str) -> None:
+def test_default_files_of_systems_have_no_findings(system: str) -> None:
     body = DEFAULT_FILES[system].format(host=HOST)
     assert [one for one in _found(body) if one.code in GROUPS["default"]] == []
 
@@ -358,7 +358,7 @@ def test_default_files_are_quiet(system: str) -> None:
         ),
     ],
 )
-def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -> None:
+def test_advice_names_the_damaged_line_that_is_the_cause(body: str, code: Code, mend: str) -> None:
     (one,) = _found(body, code)
     assert (one.mend, one.is_safe) == (mend, False)
 
@@ -376,24 +376,24 @@ def test_a_damaged_line_is_told_as_the_cause(body: str, code: Code, mend: str) -
         ("g\u03bfoglebot", "googlebot", "\u03bf is U+03BF GREEK SMALL LETTER OMICRON"),
     ],
 )
-def test_letters_that_look_like_others_in_a_name(name: str, meant: str, letter: str) -> None:
+def test_look_alike_letters_in_a_name(name: str, meant: str, letter: str) -> None:
     (one,) = _of_name(name)
     assert (one.code, one.detail, one.is_unsafe) == (Code.LOOK_ALIKE, letter, True)
     assert one.mend == f"write 'User-agent: {meant}'"
 
 
 @pytest.mark.parametrize("name", ["\u042f\u043d\u0434\u0435\u043a\u0441", "\u767e\u5ea6"])
-def test_names_in_other_scripts_are_no_look_alikes(name: str) -> None:
+def test_names_in_other_scripts_are_not_look_alikes(name: str) -> None:
     assert Code.LOOK_ALIKE not in [one.code for one in _of_name(name)]
 
 
 @pytest.mark.parametrize("name", ["AwarioBot", "AwarioSmartBot", "magpie-crawler", "ias_crawler"])
-def test_names_that_files_of_2026_have(name: str) -> None:
+def test_names_in_files_of_2026_have_no_finding(name: str) -> None:
     codes = (Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_NEAR)
     assert [one for one in _of_name(name) if one.code in codes] == []
 
 
-def test_a_banned_word_beside_the_group_for_all() -> None:
+def test_advice_keeps_a_ban_out_of_the_group_for_all() -> None:
     """The advice is not to move a ban to that group, which would close the site."""
     body = "User-agent: *\nDisallow: /x\n\nUser-agent: Spider\nDisallow: /\n"
     (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
@@ -403,12 +403,12 @@ def test_a_banned_word_beside_the_group_for_all() -> None:
     )
 
 
-def test_no_finding_claims_that_a_crawler_does_not_exist() -> None:
+def test_finding_says_that_the_name_is_not_known() -> None:
     (one,) = _of_name("Meltwater")
     assert one.message.startswith("the name is not among the crawlers known to this release")
 
 
-def test_a_crawler_that_has_the_rules_for_all_either_way() -> None:
+def test_crawler_that_joins_the_group_for_all() -> None:
     body = "User-agent: bingbot\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /private/\n"
     (one,) = _found(body, Code.GROUP_JOINS_STAR)
     assert (one.line, one.severity) == (1, Severity.INFO)
@@ -443,37 +443,37 @@ def test_a_crawler_that_has_the_rules_for_all_either_way() -> None:
         ),
     ],
 )
-def test_paths(value: str, code: Code, mend: str) -> None:
+def test_advice_for_paths(value: str, code: Code, mend: str) -> None:
     body = f"User-agent: *\nDisallow: {value}\nSitemap: https://www.h.example/s.xml\n"
     (one,) = _found(body, code)
     assert (one.mend, one.is_safe) == (mend, False)
 
 
-def test_a_copied_part_of_a_url_is_not_silenced() -> None:
+def test_safe_fixes_keep_a_fragment() -> None:
     body = b"User-agent: *\nDisallow: /page#section\nDisallow: /y ; no\n"
     assert fixed(body)[0] == body
 
 
-def test_a_name_of_html_goes_with_an_unsafe_fix() -> None:
+def test_unsafe_fix_removes_an_entity() -> None:
     body = b"User-agent: *\nDisallow: &nbsp;/b/\n"
     assert fixed(body)[0] == body
     assert fixed(body, is_unsafe=True)[0] == b"User-agent: *\nDisallow: /b/\n"
 
 
-def test_a_lone_percent_is_seldom_meant() -> None:
+def test_lone_percent_has_advice_without_a_fix() -> None:
     (one,) = _found("User-agent: *\nDisallow: /50%\n", Code.BAD_ESCAPE)
     assert one.mend.startswith("write the complete escape that URLs contain")
     assert fixed(b"User-agent: *\nDisallow: /50%\n", is_unsafe=True)[1] == []
 
 
-def test_the_key_content_signals() -> None:
+def test_content_signals_key_is_corrected() -> None:
     body = b"User-agent: *\nContent-Signals: search=yes\nDisallow: /x\n"
     (one,) = (one for one in lint(body) if one.code is Code.MISSPELT_KEY)
     assert (one.detail, one.is_safe) == ("read as Content-Signal", True)
     assert b"\nContent-Signal: search=yes\n" in fixed(body)[0]
 
 
-def test_a_name_between_stars() -> None:
+def test_unknown_name_between_stars() -> None:
     (one,) = _of_name("*scalepostAI*")
     assert one.code is Code.USER_AGENT_NAMES_NOBODY
     assert one.mend == "write * for all other crawlers, or scalepostAI for that crawler"
@@ -481,7 +481,7 @@ def test_a_name_between_stars() -> None:
 
 
 @pytest.mark.parametrize("name", ["*bot*", "*spider", "*Bot"])
-def test_a_word_between_stars_is_no_name(name: str) -> None:
+def test_word_for_all_between_stars(name: str) -> None:
     (one,) = _of_name(name)
     assert one.severity is Severity.ERROR
     assert not one.is_unsafe
@@ -489,7 +489,7 @@ def test_a_word_between_stars_is_no_name(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", ["*Googlebot", "*googlebot*", "*Googelbot*"])
-def test_a_known_name_between_stars(name: str) -> None:
+def test_known_name_between_stars(name: str) -> None:
     (one,) = _of_name(name)
     assert (one.mend, one.is_unsafe) == ("write Googlebot", True)
     assert one.severity is Severity.ERROR
@@ -506,45 +506,45 @@ def test_a_known_name_between_stars(name: str) -> None:
         ),
     ],
 )
-def test_for_paces(record: str, mend: str) -> None:
+def test_advice_for_unreadable_paces(record: str, mend: str) -> None:
     (one,) = _found(f"User-agent: *\nDisallow: /x\n{record}\n", Code.VALUE_UNREADABLE)
     assert one.mend == mend
 
 
-def test_several_stars() -> None:
+def test_several_stars_become_one() -> None:
     (one,) = _of_name("**")
     assert (one.mend, one.is_unsafe) == ("write *", True)
 
 
-def test_a_header() -> None:
+def test_advice_names_the_crawler_of_a_header() -> None:
     (one,) = _of_name("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)")
     assert one.mend == "write bingbot if this crawler is meant"
 
 
-def test_a_name_with_a_sign_that_crawlers_leave_out() -> None:
+def test_name_with_a_sign_at_its_end_is_known() -> None:
     assert Code.USER_AGENT_NEAR not in [one.code for one in _of_name("Baiduspider+")]
 
 
-def test_letters_that_are_encoded_twice() -> None:
-    """Their escapes would make the mistake permanent, so that is no safe fix."""
+def test_path_that_is_encoded_twice() -> None:
+    """Their escapes would make the mistake permanent, so the fix is unsafe."""
     (one,) = _found("User-agent: *\nDisallow: /caf\u00c3\u00a9\n", Code.ENCODED_TWICE)
     assert one.is_unsafe
     assert one.mend == "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if that is meant"
 
 
-def test_a_last_group_without_rules_does_not_get_those_for_all() -> None:
+def test_last_group_without_rules_has_an_unsafe_fix() -> None:
     """So an empty Disallow, which permits everything, is no safe fix."""
     (one,) = _found("User-agent: *\nDisallow: /x\n\nUser-agent: a\n", Code.GROUP_WITHOUT_RULES)
     assert not one.is_safe
     assert "those for * are not for them" in one.mend
 
 
-def test_an_unreadable_delay_is_no_other_delay() -> None:
+def test_unreadable_delay_is_not_a_duplicate() -> None:
     body = "User-agent: *\nCrawl-delay: 2\nCrawl-delay: often\nDisallow: /x\n"
     assert _found(body, Code.CRAWL_DELAY_DUPLICATE) == []
 
 
-def test_a_word_for_all_that_has_rules_of_its_own_is_not_only_removed() -> None:
+def test_rules_of_a_word_for_all_are_moved() -> None:
     body = "User-agent: *\nDisallow: /a\n\nUser-agent: all\nDisallow: /b\n"
     (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
     assert one.mend == "move these rules to the group for *"
@@ -554,6 +554,6 @@ def test_a_word_for_all_that_has_rules_of_its_own_is_not_only_removed() -> None:
     ("said", "meant"),
     [("ai-train: no", "ai-train=no"), ("search=yes ai_train=N", ""), ("use: full", "use=full")],
 )
-def test_for_signals(said: str, meant: str) -> None:
+def test_advice_for_signals(said: str, meant: str) -> None:
     found = _found(f"User-agent: *\nDisallow: /x\nContent-Signal: {said}\n", Code.SIGNAL_SPELLING)
     assert [one.mend for one in found] == ([f"write 'Content-Signal: {meant}'"] if meant else [])

@@ -72,7 +72,7 @@ def _errors(body: bytes, uri: str) -> Counter[Code]:
 
 def _has_names_and_comments(body: bytes, new: bytes) -> None:
     assert not _names(body) - _names(new)
-    if body.isascii():  # others may be encoded anew
+    if body.isascii():  # other comments may change their encoding
         text = b"\n".join(_comments(new))
         assert all(comment in text for comment in _comments(body))
 
@@ -143,6 +143,6 @@ def test_formatted_files_have_all_names_and_comments(body: bytes, mode: Mode) ->
 
 
 @given(_written)
-def test_unsafe_fixes_leave_none(body: bytes) -> None:
+def test_unsafe_fixes_leave_no_fix(body: bytes) -> None:
     new, _ = fixed(body, URI, is_unsafe=True)
     assert not any(one.is_safe or one.is_unsafe for one in lint(new, URI))

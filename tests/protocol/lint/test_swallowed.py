@@ -20,7 +20,7 @@ def _found(body: str) -> list[tuple[int, int]]:
     return [(one.agent.number, one.rule.number) for one in swallowed(outline(body.encode()))]
 
 
-class TestWho:
+class TestSwallowed:
     @pytest.mark.parametrize(
         ("body", "found"),
         [
@@ -40,7 +40,7 @@ class TestWho:
             (BING.replace("BadBot", "bingbot/2.0"), []),
             # It has a rule of its own.
             (BING.replace("Crawl-delay: 5", "Disallow:"), []),
-            # What follows forbids nothing.
+            # The next group forbids nothing.
             (BING.replace("Disallow: /", "Disallow:"), []),
             ("User-agent: a\n\nUser-agent: b\n", []),
             # A list with blank lines between its items, and above its rules.
@@ -49,29 +49,29 @@ class TestWho:
             ("User-agent: a\nUser-agent: b\n\nDisallow: /\n", []),
             # These end no run of user-agent lines.
             ("User-agent: a\nContent-Signal: search=yes\nUser-agent: b\nDisallow: /\n", []),
-            # It names nobody.
+            # It has no name.
             ("User-agent:\n\nUser-agent: b\nDisallow: /\n", []),
         ],
     )
     def test_found(self, body: str, found: list[tuple[int, int]]) -> None:
         assert _found(body) == found
 
-    def test_they_do_get_these_rules(self) -> None:
+    def test_swallowed_crawler_obeys_these_rules(self) -> None:
         assert not read(BING).verdict("https://h/x", "bingbot").allowed
 
 
 class TestLint:
-    def test_what_is_said(self) -> None:
+    def test_finding_names_the_line_and_the_rule(self) -> None:
         (one,) = [f for f in lint(BING.encode(), URI) if f.code is Code.GROUP_SWALLOWED]
         assert (one.line, one.octets) == (1, b"Bingbot")
         assert one.message.endswith("(line 5: Disallow: /)")
         assert one.effect is Effect.CHANGES
 
-    def test_nothing_advises_to_put_them_together(self) -> None:
+    def test_no_advice_joins_the_groups(self) -> None:
         codes = {finding.code for finding in lint(BING.encode(), URI)}
         assert codes.isdisjoint({Code.BLANK_LINE_INSIDE, Code.RECORD_SPLITS_GROUP})
 
-    def test_below_that_it_does(self) -> None:
+    def test_layout_below_the_swallowed_line_is_checked(self) -> None:
         body = BING.replace("BadBot\n", "BadBot\n# why\n\nUser-agent: c\n\n")
         body = body.replace("\n\nUser-agent: c", "\nContent-Usage: train-ai=n\nUser-agent: c")
         found = {finding.code: finding.line for finding in lint(body.encode(), URI)}
@@ -79,7 +79,7 @@ class TestLint:
         assert found[Code.BLANK_LINE_INSIDE] == 8
 
     @needs_shared
-    def test_fixing_real_files_says_as_much(self) -> None:
+    def test_fixes_of_real_files_keep_swallowed_crawlers(self) -> None:
         for uri, body in files()[::40]:
             outlined = outline(body, uri)
             if found := list(swallowed(outlined)):

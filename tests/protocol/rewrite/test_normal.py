@@ -52,7 +52,7 @@ _LEFT = {(name, _SHORTER[number % 2]) for number, name in enumerate(HOSTILE)}
 """Left to `.ci/at-length`: CI does each hostile file as it is and in one shorter mode."""
 
 
-def test_records_on_use_are_spelt_as_their_documents_do() -> None:
+def test_usage_records_have_their_usual_spelling() -> None:
     body = _star("Disallow: /a", "content-signal: search=yes", "CONTENT-USAGE: train-ai=n")
     assert "\nContent-Signal: search=yes\nContent-Usage: train-ai=n\n" in _as("normal", body)
 
@@ -73,7 +73,7 @@ class TestMeaning:
             assert old.crawl_delay(agent) == new.crawl_delay(agent)
 
     @pytest.mark.parametrize("mode", Mode)
-    def test_use_of_content_on_paths_that_are_no_utf_8(self, mode: Mode) -> None:
+    def test_use_of_content_on_paths_that_are_not_utf_8(self, mode: Mode) -> None:
         body = b"User-agent: *\nDisallow: /x\nContent-Usage: /\xff\xc3\xa9 train-ai=n\n"
         old, new = parse(body, URI), parse(normalise(body, mode, URI), URI)
         assert next(usage_differences(old, new), None) is None
@@ -107,8 +107,8 @@ class TestMeaning:
             assert normalise(written, mode) == written
 
     @pytest.mark.parametrize("mode", Mode)
-    def test_groups_whose_rules_would_be_written_too_often(self, mode: Mode) -> None:
-        """As many crawlers as rules, each with a group of its own besides."""
+    def test_file_with_too_many_merged_rules_stays(self, mode: Mode) -> None:
+        """As many crawlers as rules, each with another group of its own."""
         names = [f"User-agent: bot{number}x\r\n" for number in range(400)]
         rules = [f"Disallow: /{number}\r\n" for number in range(400)]
         body = "".join([*names, *rules, *(f"{name}{rules[0]}" for name in names)]).encode()
@@ -116,7 +116,7 @@ class TestMeaning:
 
 
 class TestForm:
-    """What every mode does."""
+    """The form that all modes share."""
 
     @pytest.mark.parametrize("mode", Mode)
     @pytest.mark.parametrize(
@@ -172,11 +172,11 @@ class TestForm:
             expected = _star("Disallow: /bcd", "Allow: /bcde", "Crawl-delay: 5")
         assert _as(mode, body) == expected
 
-    def test_no_such_mode(self) -> None:
+    def test_unknown_mode_raises(self) -> None:
         with pytest.raises(ConfigurationError, match="must be one of normal, compact, compatible"):
             normalise(b"", "terse")
 
-    def test_octets_that_are_no_utf8_stay_what_they_were(self) -> None:
+    def test_octets_that_are_not_utf8_keep_their_meaning(self) -> None:
         body = b"# caf\xe9\nUser-agent: *\nDisallow: /caf\xe9\n"
         expected = b"# caf\\xe9\nUser-agent: *\nDisallow: /caf%E9\n"
         assert normalise(body) == expected
@@ -187,16 +187,16 @@ class TestGroups:
         "User-agent: a\nDisallow: /x\nDisallow: /y\n\nUser-agent: b\nDisallow: /y\nDisallow: /x\n"
     )
 
-    def test_equal_ones_are_one(self) -> None:
+    def test_equal_groups_become_one(self) -> None:
         expected = "User-agent: a\nUser-agent: b\nDisallow: /x\nDisallow: /y\n"
         assert _as("normal", self.BODY) == expected
         assert _as("compact", self.BODY) == expected
 
-    def test_in_compatible_each_has_its_own(self) -> None:
+    def test_compatible_has_a_group_for_each_crawler(self) -> None:
         rules = "Disallow: /x\nDisallow: /y\n"
         assert _as("compatible", self.BODY) == f"User-agent: a\n{rules}\nUser-agent: b\n{rules}"
 
-    def test_groups_of_one_crawler_are_merged(self) -> None:
+    def test_groups_of_one_crawler_become_one(self) -> None:
         body = (
             "User-agent: a\nDisallow: /x\nUser-agent: b\nDisallow: /\nUser-agent: A\nDisallow: /y\n"
         )
@@ -213,12 +213,12 @@ class TestGroups:
 
 
 class TestRules:
-    def test_normal_keeps_order_but_for_ties(self) -> None:
+    def test_normal_keeps_order_except_for_ties(self) -> None:
         rules = ("Disallow: /a", "Disallow: /bb", "Disallow: /a", "Allow: /a")
         expected = ("Disallow: /bb", "Allow: /a", "Disallow: /a")
         assert _as("normal", _star(*rules)) == _star(*expected)
 
-    def test_compact_drops_what_has_no_effect(self) -> None:
+    def test_compact_drops_rules_without_effect(self) -> None:
         rules = (
             "Disallow: /a",
             "Disallow: x",
@@ -233,12 +233,12 @@ class TestRules:
         rules = ("Disallow: /a/b/c", "Allow: /a/b", "Disallow: /a")
         assert _as("compact", _star(*rules)) == _star(*rules)
 
-    def test_compatible_has_plain_rules_where_they_say_the_same(self) -> None:
+    def test_compatible_replaces_wildcard_rules(self) -> None:
         rules = ("Disallow: /a/*", "Disallow: /*.pdf$", "Disallow: /b", "Disallow: /b*x")
         expected = ("Disallow: /*.pdf$", "Disallow: /a/*", "Disallow: /b")
         assert _as("compatible", _star(*rules)) == _star(*expected)
 
-    def test_compatible_keeps_a_star_that_decides(self) -> None:
+    def test_compatible_keeps_a_deciding_star(self) -> None:
         rules = ("Disallow: /a*", "Allow: /a")
         assert _as("compatible", _star(*rules)) == _star(*rules)
 
@@ -248,7 +248,7 @@ class TestRules:
         assert _as("compatible", _star("Disallow: /café")) == escaped
         assert _as("normal", _star("Disallow: /café")) == _star("Disallow: /café")
 
-    def test_a_rule_that_would_be_cut_stays_as_written(self) -> None:
+    def test_rule_near_the_line_limit_stays_as_written(self) -> None:
         body = _star("Disallow: /" + "{" * 16_000)
         assert _as("normal", body) == body
 
@@ -264,7 +264,7 @@ class TestRules:
         "Content-Usage: train-ai=n\n",
     ],
 )
-def test_every_group_that_is_written_compatible_has_a_rule(rules: str) -> None:
+def test_compatible_writes_a_rule_in_each_group(rules: str) -> None:
     """Weak parsers forget a group without one, or read the next one's rules as its own."""
     body = f"User-agent: *\nDisallow: /y\n\nUser-agent: a\n{rules}"
     written = normalise(body.encode(), Mode.COMPATIBLE)
