@@ -204,7 +204,7 @@ class Link:
             "TLS connection" if self._has_tls else "reply",
         )
         try:
-            return await _patiently(_exchanged(connection, command), self._reply_seconds)
+            return await _patiently(_replied(connection, command), self._reply_seconds)
         except BaseException as error:
             is_whole = isinstance(error, ResponseError)
             if not is_whole or isinstance(
@@ -263,7 +263,7 @@ class Link:
             listener(is_up)
 
 
-async def _exchanged(connection: Any, command: tuple[Argument, ...]) -> Any:
+async def _replied(connection: Any, command: tuple[Argument, ...]) -> Any:
     await connection.send_command(*command)
     return await connection.read_response()
 

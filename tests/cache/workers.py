@@ -2,7 +2,7 @@
 
 `write` writes entries, and reads those of others, until it is killed or the other end of its pipe
 is closed. It logs a line for each acknowledged entry. `fetch` gets a policy for
-every origin in the way of `fetching.exchanges`, with a line of the common log in the place of a
+every origin as a file fetch does, with a line of the common log in the place of a
 fetch; in the place of a file it takes the URL of a Redis.
 """
 
