@@ -530,18 +530,3 @@ def middleware_if_any(crawler: Crawler) -> RepMiddleware | None:
     with suppress(AttributeError):
         return crawler.get_downloader_middleware(RepMiddleware)
     return None
-
-
-def middleware_of(crawler: Crawler, caller: str) -> RepMiddleware:
-    """The middleware of a crawl that has begun; the error names the `caller`.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
-    """
-    middleware = crawler.get_downloader_middleware(RepMiddleware)
-    if middleware is None:
-        raise ConfigurationError(
-            f"{caller} needs RepMiddleware: set ROBOTSTXT_OBEY = True and "
-            'ADDONS = {"scrapy_rep.Addon": 500}'
-        )
-    return middleware

@@ -11,11 +11,6 @@ import scrapy_rep
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
 _GLOSSARY = _PACKAGE.parent / "docs" / "glossary.md"
-# To be renamed: this set may only shrink.
-_SHARED = {
-    *{"Answer", "Damage", "Group", "Lane", "Line", "Policy", "Prefixes", "Reader"},
-    *{"Reading", "Visit"},
-}
 
 
 def _defined(*kinds: type[ast.stmt]) -> Iterator[str]:
@@ -28,7 +23,7 @@ def _defined(*kinds: type[ast.stmt]) -> Iterator[str]:
 
 def test_no_two_classes_share_a_name() -> None:
     shared = {name for name, count in Counter(_defined(ast.ClassDef)).items() if count > 1}
-    assert shared - _SHARED == set()
+    assert shared == set()
 
 
 def test_words_of_the_glossary_name_one_class_or_function() -> None:
@@ -37,4 +32,4 @@ def test_words_of_the_glossary_name_one_class_or_function() -> None:
     named = [cell.strip("` ") for row in rows[2:] if (cell := row.split("|")[-2].strip())]
     counts = Counter(_defined(ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
     assert len(named) > 30
-    assert {name: counts[name] for name in named if counts[name] != 1 and name not in _SHARED} == {}
+    assert {name: counts[name] for name in named if counts[name] != 1} == {}

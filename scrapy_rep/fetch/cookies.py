@@ -21,7 +21,7 @@ _COOKIE = "Cookie"
 _SET_COOKIE = "Set-Cookie"
 
 
-class _Policy(DefaultCookiePolicy):
+class _CookiePolicy(DefaultCookiePolicy):
     """The rules of RFC 6265 that Python's default policy lacks."""
 
     def __init__(self) -> None:
@@ -46,7 +46,7 @@ class Cookies:
         if not response.headers.getlist(_SET_COOKIE):
             return False
         if self._jar is None:
-            self._jar = CookieJar(_Policy())
+            self._jar = CookieJar(_CookiePolicy())
         self._jar.extract_cookies(response, request)
         return True
 

@@ -6,9 +6,11 @@ import time
 from collections import Counter
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.engine.state import queues_of
-from scrapy_rep.middleware import middleware_of
+from scrapy_rep.pace.pacing import Pacing
+from scrapy_rep.policies import policies_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
@@ -17,8 +19,6 @@ from .priority_queue import RepPriorityQueue
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from scrapy_rep.pace.pacing import Pacing
 
 
 def explain(crawler: Crawler, url: str) -> dict[str, Any]:
@@ -41,15 +41,15 @@ def explain(crawler: Crawler, url: str) -> dict[str, Any]:
     origin = Origin.of(url)
     if origin is None:
         raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    middleware = middleware_of(crawler, "explain")
-    policy = middleware.policies.known(origin)
+    policy = policies_of(crawler, "explain").known(origin)
+    pacing = Crawl.of(crawler).part(Pacing)
     return {
         "url": url,
         "origin": str(origin),
         "robots_txt": None if policy is None else _file(policy),
         "verdict": None if policy is None else _verdict(policy, url),
-        "pace": _pace(middleware.pacing, origin, policy),
-        "rest": _rest(middleware.pacing, origin),
+        "pace": _pace(pacing, origin, policy),
+        "rest": _rest(pacing, origin),
         "queued": _queued(crawler, origin),
     }
 

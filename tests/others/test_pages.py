@@ -225,7 +225,7 @@ def test_only_the_first_request_of_a_page_is_not_judged_again(
         for url, expected in ((URL, False), ("https://example.com/b", not is_fresh)):
             request = Navigation(url)
             page = request._page
-            browser_pages._PAGES[page] = browser_pages._Visit(
+            browser_pages._PAGES[page] = browser_pages._OpenPage(
                 judge, URL, "", None, is_due=True, is_fresh=is_fresh
             )
             assert await playwright_abort_request(request) is expected

@@ -53,7 +53,7 @@ _ELSEWHERE = "only available in Chromium"  # Playwright's error for other browse
 
 
 @dataclass(eq=False, slots=True)
-class _Visit:
+class _OpenPage:
     """A request of the crawl that is open in a page.
 
     Attributes:
@@ -80,9 +80,9 @@ class _Visit:
 
 
 # All keys compare by identity, and these mappings keep none of them alive.
-_VISITS: WeakKeyDictionary[Request, _Visit] = WeakKeyDictionary()
+_VISITS: WeakKeyDictionary[Request, _OpenPage] = WeakKeyDictionary()
 _REFUSALS: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
-_PAGES: WeakKeyDictionary[Any, _Visit] = WeakKeyDictionary()
+_PAGES: WeakKeyDictionary[Any, _OpenPage] = WeakKeyDictionary()
 _JUDGES: WeakKeyDictionary[Any, BrowserJudge | None] = WeakKeyDictionary()  # by context
 _WATCHED: WeakKeyDictionary[Any, asyncio.Future[bool]] = WeakKeyDictionary()  # contexts and pages
 _TASKS: set[asyncio.Future[Any]] = set()
@@ -114,7 +114,7 @@ class CrawlPages:
             init = None
         _REFUSALS.pop(request, None)
         user_agent = header.decode("utf-8", "replace")
-        _VISITS[request] = _Visit(self._judge, request.url, user_agent, init)
+        _VISITS[request] = _OpenPage(self._judge, request.url, user_agent, init)
         request.meta[_INIT] = _prepare
 
     def refusal_of(self, request: Request) -> Verdict | None:
