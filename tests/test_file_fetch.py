@@ -90,7 +90,7 @@ class Crawl:
         return [b"If-None-Match" in request.headers for request in self.asked]
 
     def key(self, origin: Origin = ORIGIN) -> Key:
-        return self.context.asker.key(origin)
+        return self.context.requester.key(origin)
 
     def fetch(self, origin: Origin = ORIGIN, **named: Any) -> FileFetch:
         return FileFetch(self.context, origin, self.settings.options, **named)
@@ -284,10 +284,10 @@ class TestHops:
     ) -> None:
         async def work(crawl: Crawl) -> None:
             fetch = crawl.fetch()
-            fetch.asked._seconds = 100.0  # of the attempt before
+            fetch.busy._seconds = 100.0  # of the attempt before
 
             def slow(_: Request) -> Response:
-                fetch.asked._seconds += seconds
+                fetch.busy._seconds += seconds
                 return answer()
 
             crawl.given = [slow]

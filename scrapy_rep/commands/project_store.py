@@ -19,7 +19,6 @@ from scrapy.settings import Settings
 from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.crawl import Crawl
-from scrapy_rep.fetch.askers import Asker
 from scrapy_rep.fetch.chosen_store import (
     IN_MEMORY,
     keep_seconds,
@@ -29,6 +28,7 @@ from scrapy_rep.fetch.chosen_store import (
     sqlite_store,
 )
 from scrapy_rep.fetch.reading import Reading, digest_of
+from scrapy_rep.fetch.requesters import Requester
 from scrapy_rep.pages.reservations import options_of as tdmrep_options
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
@@ -61,12 +61,12 @@ class ProjectStore:
         self._ours = RepSettings.of(settings)
         self._settings = settings
         crawler = Crawler(Spider, settings)
-        self._asker = Asker(Crawl.of(crawler))
+        self._requester = Requester(Crawl.of(crawler))
         self._parser = ParserChoice(crawler)
 
     def key(self, origin: Origin) -> Key:
         """The key of an origin's file, as this project's crawls fetch it."""
-        return self._asker.key(origin)
+        return self._requester.key(origin)
 
     def browsable(self, action: str) -> Browsable:
         """The store, if it can list its entries.
@@ -106,7 +106,7 @@ class ProjectStore:
         """Store an answer as a crawl would, and return the knowledge since."""
         chance = random.random()  # noqa: S311 - no secret
         learnt = learn(before, answer, time.time(), self._ours.options.limits, chance=chance)
-        self.put(self._asker.key_as_sent(self.key(origin), answer.user_agent), learnt)
+        self.put(self._requester.key_as_sent(self.key(origin), answer.user_agent), learnt)
         return learnt
 
     def versions(self, key: Key) -> list[Copy]:

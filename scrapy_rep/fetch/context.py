@@ -13,9 +13,9 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, Standing, standing
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .askers import Asker
 from .keeper import LEASE_SECONDS, Keeper
 from .origin_files import ROBOTS_TXT
+from .requesters import Requester
 from .sender import Sender
 
 if TYPE_CHECKING:
@@ -36,7 +36,7 @@ class FetchContext:
     Attributes:
         crawler: the crawler.
         settings: the checked values of our settings.
-        asker: builds the store's keys with the identity of the crawl.
+        requester: builds the store's keys with the identity of the crawl.
         keeper: keeps answers in the store.
         sender: sends requests.
         archive: archives requests and answers; None without `REP_WARC_DIR`.
@@ -61,7 +61,7 @@ class FetchContext:
             from .archive import Archive  # few crawls need it
 
             self.archive = Archive(crawl)
-        self.asker = Asker(crawl)
+        self.requester = Requester(crawl)
         self.keeper = Keeper(crawl)
         self.looks = Ticks(_LOOK_SECONDS)
         self.sender = Sender(crawl, self.archive, self.looks)

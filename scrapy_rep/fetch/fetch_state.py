@@ -115,7 +115,7 @@ class FetchState:
         uses_store: whether the store is used and its requests are archived.
         part: the part that it is in; None before its start and after its end.
         place: its place of `REP_CONCURRENT_FETCHES`, if it has one.
-        asked: measures the time in all parts except our own queues.
+        busy: measures the time in all parts except our own queues.
         queued: measures the time that it waits for its turn at a host.
         user_agent: the User-Agent of its last request; None if nothing was sent.
         steps: its requests so far, including failed attempts.
@@ -132,7 +132,7 @@ class FetchState:
     uses_store: bool
     part: FetchPart | None = None
     place: Place | None = None
-    asked: Stopwatch = field(default_factory=Stopwatch)
+    busy: Stopwatch = field(default_factory=Stopwatch)
     queued: Stopwatch = field(default_factory=Stopwatch)
     user_agent: str | None = None
     steps: list[Step] = field(default_factory=list)
@@ -156,9 +156,9 @@ class FetchState:
         if before is part:
             return
         if part is None or part in _QUEUES:
-            self.asked.stop()
+            self.busy.stop()
         else:
-            self.asked.start()
+            self.busy.start()
         if part is FetchPart.SLOT:
             self.queued.start()
         elif before is FetchPart.SLOT:

@@ -133,7 +133,7 @@ class FileFetch(FetchState):
         self._options = options
         self._is_refresh = is_refresh
         self._permits = permits
-        self._key = context.asker.key(origin, carried.meta, resource.path)
+        self._key = context.requester.key(origin, carried.meta, resource.path)
         self._interrupt = interrupt
         self._ended_by: Exception | None = None
         self._closing = Stopwatch()
@@ -173,7 +173,7 @@ class FileFetch(FetchState):
     def _look(self) -> None:
         """End the fetch if it is late or not needed any more."""
         crawler, settings = self._context.crawler, self._context.settings
-        if self.asked.seconds > settings.unreachable_wait_seconds:
+        if self.busy.seconds > settings.unreachable_wait_seconds:
             self._end(_LateError())
         elif is_closing(crawler):
             self._closing.start()
@@ -281,7 +281,7 @@ class FileFetch(FetchState):
                 continue
             self.enter(FetchPart.LEASE)
             self._count(stats.LEASE_WAITED)
-            if self.asked.seconds > _SLOW_SECONDS and not is_said:
+            if self.busy.seconds > _SLOW_SECONDS and not is_said:
                 is_said = True
                 self._journal.info(
                     "Waiting for another process that fetches the %s of %s",
@@ -330,7 +330,7 @@ class FileFetch(FetchState):
     async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
         """Store the knowledge after an answer, unless another process has taken over."""
         keeper, key = self._context.keeper, self._key
-        sent_key = self._context.asker.key_as_sent(key, answer.user_agent)
+        sent_key = self._context.requester.key_as_sent(key, answer.user_agent)
         if sent_key != key:
             # The lease and the copy are for another User-Agent than the one that was sent.
             await keeper.release(held)
@@ -379,7 +379,7 @@ class FileFetch(FetchState):
 
         The request to the URI from which the stored copy came is conditional.
         """
-        file, began = self.resource, self.asked.seconds
+        file, began = self.resource, self.busy.seconds
         self.enter(FetchPart.MIDDLEWARES)
         self.user_agent = None
         self.way = way = Way(self.origin, [], copy)
@@ -422,7 +422,7 @@ class FileFetch(FetchState):
                     self._archive.repeats(self, found)
                 answer = self._answer(found.event, found.hops, repeats=found)
                 break
-        self._tell_if_slow(answer, self.asked.seconds - began)
+        self._tell_if_slow(answer, self.busy.seconds - began)
         return answer
 
     async def _hop(self, uri: str, way: Way) -> tuple[Response, bytes, bool]:
@@ -486,7 +486,7 @@ class FileFetch(FetchState):
         if origin is None or not self.uses_store:
             return None
         context = self._context
-        known = context.keeper.peek(context.asker.key(origin, path=self.resource.path))
+        known = context.keeper.peek(context.requester.key(origin, path=self.resource.path))
         stands = standing(known, time.time(), context.settings.options)
         return known.copy if stands.state is State.FRESH else None
 

@@ -15,7 +15,7 @@ from scrapy.settings import Settings
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.crawl import Crawl
-from scrapy_rep.fetch.askers import Asker
+from scrapy_rep.fetch.requesters import Requester
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
 from tests.cache.samples import file_entry
@@ -38,8 +38,8 @@ def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settin
     crawler = Crawler(Asking, Settings(settings))
     if spider is not None:
         crawler.spider = Asking(**spider)
-    asker = Asker(Crawl.of(crawler))
-    return asker.key(origin, meta)
+    requester = Requester(Crawl.of(crawler))
+    return requester.key(origin, meta)
 
 
 class TestKeys:
@@ -84,15 +84,15 @@ class TestKeys:
     def test_credentials_count_from_when_the_spider_has_them(self) -> None:
         crawler = Crawler(Asking, Settings({"REP_FETCH_META": {"a": 1}}))
         crawler.spider = spider = Asking()
-        asker = Asker(Crawl.of(crawler))
-        usual, of_ftp = asker.key(_ORIGIN), asker.key(_FTP, {"ftp_user": "u"})
+        requester = Requester(Crawl.of(crawler))
+        usual, of_ftp = requester.key(_ORIGIN), requester.key(_FTP, {"ftp_user": "u"})
         assert usual.variant != of_ftp.variant
         spider.http_user = "u"  # type: ignore[attr-defined]
-        own = asker.key(_ORIGIN)
+        own = requester.key(_ORIGIN)
         assert own.variant not in (usual.variant, of_ftp.variant)
         assert own.variant == key(spider={"http_user": "u"}, REP_FETCH_META={"a": 1}).variant
         del spider.http_user  # type: ignore[attr-defined]
-        assert asker.key(_ORIGIN) == usual
+        assert requester.key(_ORIGIN) == usual
 
 
 def stored(path: Path) -> list[Key]:
@@ -168,7 +168,7 @@ def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
     assert (known[theirs].outage is None) is is_allowed
 
 
-def test_redirects_fill_and_read_the_entries_of_their_asker(tmp_path: Path) -> None:
+def test_redirects_fill_and_read_the_entries_of_their_requester(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
     with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as target:

@@ -32,7 +32,7 @@ _DIGEST_OCTETS = 6
 _BLANKS = (None, "")
 
 
-class Asker:
+class Requester:
     """Builds the store's keys for one crawl: the origin plus the identity that fetches the file."""
 
     def __init__(self, crawl: Crawl) -> None:
