@@ -29,7 +29,9 @@ settings.register_profile(
     max_examples=150,
     suppress_health_check=[HealthCheck.too_slow],
 )
-settings.register_profile("search", deadline=None, max_examples=3000)
+settings.register_profile(
+    "search", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "3000"))
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # A shell lets what it starts in the background ignore SIGINT, and a child inherits that: those that

@@ -1,4 +1,4 @@
-"""Structured Fields: parse a Dictionary or a List by the algorithms of RFC 9651, 4.2.
+"""Structured Fields: parse and write a Dictionary or a List by RFC 9651, 4.2 and 4.1.
 
 Takes octets, gives values, or None if parsing fails: such a field must be ignored as a whole (4.2).
 Nothing recurses, since inner lists contain no lists. Linear in the octets: each regular expression
@@ -11,7 +11,7 @@ Byte Sequence `bytes`, a Boolean `bool`, a Date `Date`, a Display String `Displa
 from __future__ import annotations
 
 import re
-from binascii import Error, a2b_base64
+from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from urllib.parse import unquote_to_bytes
@@ -24,6 +24,8 @@ _ESCAPE = re.compile(r"\\(.)")
 _OCTETS = re.compile(r":([A-Za-z0-9+/=]*):")
 _BOOLEAN = re.compile(r"\?([01])")
 _DISPLAY = re.compile(r'%"([ !#$&-~]*(?:%[0-9a-f]{2}[ !#$&-~]*)*)"')
+_VISIBLE = re.compile(r"[ -~]*")
+_QUOTED = re.compile(r'["\\]')
 _SPACES = re.compile(r" *")
 _WHITE_SPACE = re.compile(r"[ \t]*")
 
@@ -92,6 +94,42 @@ def member_list(octets: bytes) -> list[Member] | None:
         return _FieldReader(octets).list()
     except _Malformed:
         return None
+
+
+def written(member: Member) -> str:
+    """The text of an Item or an Inner List with its parameters (4.1).
+
+    Raises:
+        ValueError: a String has characters outside of ASCII or control characters, or the value is
+            a Decimal or a Display String, which no field of ours has.
+    """
+    if isinstance(member, InnerList):
+        items = " ".join(map(written, member.items))
+        return f"({items}){_written_parameters(member.parameters)}"
+    return _written_value(member.value) + _written_parameters(member.parameters)
+
+
+def _written_parameters(parameters: dict[str, BareItem]) -> str:
+    return "".join(
+        f";{key}" if value is True else f";{key}={_written_value(value)}"
+        for key, value in parameters.items()
+    )
+
+
+def _written_value(value: BareItem) -> str:
+    if isinstance(value, bool):
+        return "?1" if value else "?0"
+    if isinstance(value, int):
+        return str(value)
+    if isinstance(value, bytes):
+        return f":{b2a_base64(value, newline=False).decode()}:"
+    if isinstance(value, Date):
+        return f"@{value.seconds}"
+    if isinstance(value, Token):
+        return str(value)
+    if type(value) is str and _VISIBLE.fullmatch(value):
+        return '"' + _QUOTED.sub(r"\\\g<0>", value) + '"'
+    raise ValueError(f"{value!r} cannot be written as a structured field")
 
 
 class _FieldReader:

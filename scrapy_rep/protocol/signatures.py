@@ -1,0 +1,298 @@
+"""HTTP message signatures of a crawler, as draft-ietf-webbotauth-httpsig-protocol uses RFC 9421.
+
+Text in, text out: this module has neither keys nor a clock. A signature covers the *base* (RFC
+9421, 2.5): a line for each component, and one for the parameters.
+
+A request carries three fields with the same label: `Signature-Agent` (the origin that publishes the
+keys), `Signature-Input` (the components and parameters) and `Signature`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from base64 import urlsafe_b64encode
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from urllib.parse import urlsplit
+
+from .access.origin import Origin
+from .errors import InvalidUri
+from .fields.structured import BareItem, InnerList, Item, Token, dictionary, written
+
+TAG = "web-bot-auth"
+"""The `tag` of the signatures of requests."""
+
+DIRECTORY_TAG = "http-message-signatures-directory"
+"""The `tag` of the signatures of a directory."""
+
+DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
+"""Where an origin publishes its keys."""
+
+DIRECTORY_TYPE = "application/http-message-signatures-directory+json"
+"""The media type of a directory."""
+
+LIFETIME_SECONDS = 60
+"""How long the signature of a request is valid."""
+
+FIELDS = ("Signature-Agent", "Signature-Input", "Signature")
+"""The header fields of a signed request."""
+
+COMPONENTS = ("@authority", "@method", "@path")
+"""The derived components that every request signs, before the member of `Signature-Agent`."""
+
+_LABEL = "sig1"
+_LINE = re.compile(r"[\t -~]*")
+_CLOCK_SECONDS = 5  # clocks of sites differ
+_AGENT = "signature-agent"
+_DERIVED = frozenset({*COMPONENTS, "@scheme", "@target-uri", "@request-target", "@query"})
+_NONCE_CHARACTERS = 512
+_MEMBERS = {"OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y")}
+"""The members of a key that its thumbprint covers, by its type (RFC 7638, 3.2; RFC 8037, 2)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A request as it is sent: its method, absolute URL, and header fields by lower-case name."""
+
+    method: str
+    url: str
+    headers: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class SigningKey:
+    """A key: its thumbprint, and a function that signs octets with Ed25519."""
+
+    keyid: str
+    sign: Callable[[bytes], bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class Signed:
+    """A signature that a message carries.
+
+    Attributes:
+        base: the octets that it covers.
+        signature: its octets.
+        parameters: `created`, `expires`, `keyid`, `tag` and so on.
+        agent: the URI of the member of `Signature-Agent` with this label; empty without one.
+    """
+
+    base: bytes
+    signature: bytes
+    parameters: Mapping[str, object]
+    agent: str
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a site wants to be signed, from `Accept-Signature` (RFC 9421, 5).
+
+    Attributes:
+        components: names of derived components and of header fields.
+        nonce: to be copied into the signature; empty without one.
+        label: the label of the signature.
+    """
+
+    components: tuple[str, ...]
+    nonce: str = ""
+    label: str = _LABEL
+
+
+def thumbprint(key: Mapping[str, str]) -> str:
+    """The `keyid` of a JSON Web Key: its SHA-256 thumbprint, base64url without padding (RFC 7638).
+
+    Raises:
+        ValueError: the key is of an unknown type, or lacks a member.
+    """
+    members = _MEMBERS.get(key.get("kty", ""))
+    if members is None or not all(isinstance(key.get(name), str) for name in members):
+        raise ValueError("no JSON Web Key of the type OKP, EC or RSA")
+    text = json.dumps({name: key[name] for name in members}, separators=(",", ":"))
+    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+
+
+def signed_fields(
+    message: Message, agent: str, key: SigningKey, now: float, wish: Wish | None = None
+) -> dict[str, str] | None:
+    """The three header fields for a request that leaves at `now` (POSIX seconds).
+
+    `agent` is the https origin that publishes the key. None if the URL names no origin, or if the
+    site wishes a component that this request does not have.
+    """
+    wish = wish or Wish(())
+    names = dict.fromkeys((*COMPONENTS, *wish.components))
+    names.pop(_AGENT, None)
+    parameters: dict[str, BareItem] = {
+        "created": int(now),
+        "expires": int(now) + LIFETIME_SECONDS,
+        "keyid": key.keyid,
+        "alg": "ed25519",
+        "tag": TAG,
+    }
+    if wish.nonce:
+        parameters["nonce"] = wish.nonce
+    covered = InnerList((*map(Item, names), Item(_AGENT, {"key": wish.label})), parameters)
+    agent_field = f"{wish.label}={written(Item(agent))}"
+    headers = {**message.headers, _AGENT: agent_field}
+    base = _base(Message(message.method, message.url, headers), covered)
+    return (
+        None
+        if base is None
+        else {"Signature-Agent": agent_field} | _fields(wish.label, covered, key.sign(base))
+    )
+
+
+def wish_of(accept_signature: str) -> Wish | None:
+    """The first wish of an `Accept-Signature` that a crawler can fulfil; None without one."""
+    for label, member in (dictionary(accept_signature.encode("latin-1")) or {}).items():
+        if not isinstance(member, InnerList):
+            continue
+        names = [item.value for item in member.items if isinstance(item.value, str)]
+        are_plain = all(not item.parameters or item.value == _AGENT for item in member.items)
+        nonce = member.parameters.get("nonce", "")
+        tag = member.parameters.get("tag", TAG)
+        is_known = all(not name.startswith("@") or name in _DERIVED for name in names)
+        if not (are_plain and is_known and isinstance(nonce, str) and tag == TAG):
+            continue
+        if len(names) == len(member.items) and len(nonce) <= _NONCE_CHARACTERS:
+            return Wish(tuple(dict.fromkeys(names)), nonce, label)
+    return None
+
+
+def signatures_in(message: Message) -> dict[str, Signed]:
+    """The signatures that a message carries, by label, as far as they can be read."""
+    inputs = _members(message.headers.get("signature-input", ""))
+    values = _members(message.headers.get("signature", ""))
+    agents = agents_in(message.headers.get("signature-agent", ""))
+    found = {}
+    for label, covered in inputs.items():
+        value = values.get(label)
+        if not (isinstance(covered, InnerList) and isinstance(value, Item)):
+            continue
+        base = _base(message, covered)
+        if base is not None and isinstance(value.value, bytes):
+            agent = agents.get(_agent_key(covered), ("", ""))[0]
+            found[label] = Signed(base, value.value, covered.parameters, agent)
+    return found
+
+
+def agents_in(signature_agent: str) -> dict[str, tuple[str, str]]:
+    """The URI and the type (`directory`, `jwks_uri`, `cimd`) by label of a `Signature-Agent`."""
+    return {
+        label: (member.value, str(member.parameters.get("type", "directory")))
+        for label, member in _members(signature_agent).items()
+        if isinstance(member, Item) and isinstance(member.value, str)
+        if not isinstance(member.value, Token)
+    }
+
+
+def problem_of(signed: Signed, now: float) -> str:
+    """Why a verifier would refuse the parameters of a signature; empty if it would not."""
+    created, expires = (signed.parameters.get(name) for name in ("created", "expires"))
+    if signed.parameters.get("tag") != TAG:
+        return f"the tag is not {TAG!r}"
+    if not isinstance(created, int) or not isinstance(expires, int):
+        return "created or expires is missing"
+    if created > now + _CLOCK_SECONDS:
+        return "created is in the future"
+    if expires <= now:
+        return f"it expired {now - expires:.0f} s ago"
+    if not isinstance(signed.parameters.get("keyid"), str):
+        return "keyid is missing"
+    return "" if signed.agent else "no Signature-Agent has its label"
+
+
+def directory_fields(
+    body: bytes, authority: str, key: SigningKey, now: float, seconds: int
+) -> dict[str, str]:
+    """The header fields by which one key signs the directory that `authority` serves.
+
+    They hold for `seconds` from `now` on, and for exactly these octets.
+
+    Raises:
+        ValueError: `authority` is no host.
+    """
+    parameters: dict[str, BareItem] = {
+        "created": int(now),
+        "expires": int(now) + seconds,
+        "keyid": key.keyid,
+        "tag": DIRECTORY_TAG,
+    }
+    covered = InnerList((Item("@authority", {"req": True}), Item("content-digest")), parameters)
+    digest = f"sha-256={written(Item(hashlib.sha256(body).digest()))}"
+    url = f"https://{authority}{DIRECTORY_PATH}"
+    base = _base(Message("GET", url, {"content-digest": digest}), covered)
+    if base is None:
+        raise ValueError(f"{authority!r} is no host")
+    return {"Content-Digest": digest} | _fields("binding", covered, key.sign(base))
+
+
+def _fields(label: str, covered: InnerList, signature: bytes) -> dict[str, str]:
+    return {
+        "Signature-Input": f"{label}={written(covered)}",
+        "Signature": f"{label}={written(Item(signature))}",
+    }
+
+
+def _members(text: str) -> Mapping[str, Item | InnerList]:
+    return dictionary(text.encode("latin-1", "replace")) or {}
+
+
+def _agent_key(covered: InnerList) -> str:
+    """The label of the member of `Signature-Agent` that a signature covers."""
+    return next(
+        (str(item.parameters.get("key", "")) for item in covered.items if item.value == _AGENT), ""
+    )
+
+
+def _base(message: Message, covered: InnerList) -> bytes | None:
+    """The octets to sign (RFC 9421, 2.5); None if the message lacks a component."""
+    lines = []
+    try:
+        for item in covered.items:
+            value = _value_of(item, message)
+            if value is None or not _LINE.fullmatch(value):
+                return None
+            lines.append(f"{written(item)}: {value}")
+        lines.append(f'"@signature-params": {written(covered)}')
+    except ValueError:  # a value that no signature of a request has
+        return None
+    return "\n".join(lines).encode("ascii")
+
+
+def _value_of(item: Item, message: Message) -> str | None:
+    """The value of a component; None if the message lacks it, or if we do not know it."""
+    name = str(item.value)
+    if name.startswith("@"):
+        return _derived(name, message) if set(item.parameters) <= {"req"} else None
+    text = message.headers.get(name)
+    if text is None or not item.parameters:
+        return None if text is None else text.strip()
+    member = _members(text).get(str(item.parameters.get("key")))
+    return written(member) if member is not None and set(item.parameters) == {"key"} else None
+
+
+def _derived(name: str, message: Message) -> str | None:
+    """A derived component of a request (RFC 9421, 2.2)."""
+    try:
+        origin, parts = Origin.of(message.url), urlsplit(message.url)
+    except (InvalidUri, ValueError):
+        return None
+    if origin is None:
+        return None
+    target = message.url.partition("#")[0]
+    query = target.partition("?")
+    path = parts.path or "/"
+    values = {
+        "@authority": str(origin).partition("://")[2],
+        "@method": message.method.upper(),
+        "@path": path,
+        "@scheme": origin.scheme,
+        "@query": f"?{query[2]}",
+        "@request-target": path + (f"?{query[2]}" if query[1] else ""),
+        "@target-uri": target,
+    }
+    return values.get(name)
