@@ -42,7 +42,8 @@ _EFFECT_FREE = frozenset(
         *["datetime.datetime", "datetime.timedelta"],  # but not `now`: see below
         *["binascii", "calendar.monthrange", "calendar.timegm", "codecs.getincrementaldecoder"],
         *["email.utils.parsedate_to_datetime", "hashlib.sha256", "json.loads"],
-        "json.detect_encoding",
+        "base64.urlsafe_b64encode",
+        *["json.detect_encoding", "json.dumps"],
         *["types.MappingProxyType", "typing", "urllib.parse", "zlib"],
     }
 )

@@ -9,17 +9,25 @@ keys), `Signature-Input` (the components and parameters) and `Signature`.
 
 from __future__ import annotations
 
-import hashlib
-import json
 import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from hashlib import sha256
+from json import dumps
 from urllib.parse import urlsplit
 
-from .access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.fields.structured import (
+    BareItem,
+    InnerList,
+    Item,
+    Token,
+    dictionary,
+    written,
+)
+
 from .errors import InvalidUri
-from .fields.structured import BareItem, InnerList, Item, Token, dictionary, written
 
 TAG = "web-bot-auth"
 """The `tag` of the signatures of requests."""
@@ -88,7 +96,7 @@ class Signed:
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a site wants to be signed, from `Accept-Signature` (RFC 9421, 5).
+    """The components that a site wants to be signed, from `Accept-Signature` (RFC 9421, 5).
 
     Attributes:
         components: names of derived components and of header fields.
@@ -110,8 +118,8 @@ def thumbprint(key: Mapping[str, str]) -> str:
     members = _MEMBERS.get(key.get("kty", ""))
     if members is None or not all(isinstance(key.get(name), str) for name in members):
         raise ValueError("no JSON Web Key of the type OKP, EC or RSA")
-    text = json.dumps({name: key[name] for name in members}, separators=(",", ":"))
-    return urlsafe_b64encode(hashlib.sha256(text.encode()).digest()).rstrip(b"=").decode()
+    text = dumps({name: key[name] for name in members}, separators=(",", ":"))
+    return urlsafe_b64encode(sha256(text.encode()).digest()).rstrip(b"=").decode()
 
 
 def signed_fields(
@@ -222,7 +230,7 @@ def directory_fields(
         "tag": DIRECTORY_TAG,
     }
     covered = InnerList((Item("@authority", {"req": True}), Item("content-digest")), parameters)
-    digest = f"sha-256={written(Item(hashlib.sha256(body).digest()))}"
+    digest = f"sha-256={written(Item(sha256(body).digest()))}"
     url = f"https://{authority}{DIRECTORY_PATH}"
     base = _base(Message("GET", url, {"content-digest": digest}), covered)
     if base is None:

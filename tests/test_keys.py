@@ -1,0 +1,75 @@
+"""The key file: what is read, what is refused and with which advice."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+from cryptography.hazmat.primitives.asymmetric.ec import SECP256R1, generate_private_key
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.hazmat.primitives.serialization import (
+    BestAvailableEncryption,
+    Encoding,
+    KeySerializationEncryption,
+    NoEncryption,
+    PrivateFormat,
+)
+
+from scrapy_rep.fetch.keys import KeyPair
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.signatures import thumbprint
+
+
+def test_a_new_key_can_be_read_by_its_owner_only_and_is_never_overwritten(tmp_path: Path) -> None:
+    path = tmp_path / "bot.pem"
+    made = KeyPair.create(path)
+    assert path.stat().st_mode & 0o777 == 0o600
+    assert KeyPair.read(path).jwk == made.jwk
+    assert made.signing.keyid == thumbprint(made.jwk)
+    before = path.read_bytes()
+    with pytest.raises(FileExistsError):
+        KeyPair.create(path)
+    assert path.read_bytes() == before
+
+
+def test_a_key_that_others_can_read_is_refused_with_the_command_that_fixes_it(
+    tmp_path: Path,
+) -> None:
+    path = tmp_path / "bot.pem"
+    KeyPair.create(path)
+    for mode in (0o640, 0o604, 0o620):
+        path.chmod(mode)
+        with pytest.raises(ConfigurationError, match=f"chmod 600 {path}"):
+            KeyPair.read(path)
+
+
+@pytest.mark.parametrize(
+    ("octets", "says"),
+    [
+        (None, "no key can be read"),
+        (b"", "no private key in PEM"),
+        (b"-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "no private key"),
+        ("encrypted", "the key is encrypted"),
+        ("curve", "not an Ed25519 key"),
+    ],
+)
+def test_a_file_that_is_no_key_is_refused_in_one_clear_line(
+    tmp_path: Path, octets: bytes | str | None, says: str
+) -> None:
+    path = tmp_path / "bot.pem"
+    if octets == "encrypted":
+        octets = _pem(Ed25519PrivateKey.generate(), BestAvailableEncryption(b"password"))
+    elif octets == "curve":
+        octets = _pem(generate_private_key(SECP256R1()), NoEncryption())
+    if isinstance(octets, bytes):
+        path.write_bytes(octets)
+        path.chmod(0o600)
+    with pytest.raises(ConfigurationError, match=says) as raised:
+        KeyPair.read(path)
+    assert "identity keygen" in str(raised.value)
+    assert os.linesep not in str(raised.value)
+
+
+def _pem(key: object, encryption: KeySerializationEncryption) -> bytes:
+    return key.private_bytes(Encoding.PEM, PrivateFormat.PKCS8, encryption)  # type: ignore[attr-defined,no-any-return]
