@@ -46,6 +46,7 @@ _GROUPS = {
         "REP_PAGE_OBEY REP_USES REP_USE_LEVEL REP_USES_UNKNOWN REP_USAGE_TOKENS REP_TDMREP"
         " REP_ITEM_FIELD"
     ),
+    "Signed requests": "REP_SIGN_KEY REP_SIGN_AGENT REP_SIGN_HTTP",
     "Evidence": "REP_AUDIT_DIR REP_AUDIT_QUERY REP_REPORT REP_REPORT_CONTACT REP_WARC_DIR",
 }
 """The settings by the headings of their page."""
@@ -95,6 +96,9 @@ _EXAMPLES: dict[str, object] = {
     "REP_USES_UNKNOWN": "drop",
     "REP_USAGE_TOKENS": {"train-ai": ["GPTBot"]},
     "REP_TDMREP": True,
+    "REP_SIGN_KEY": "bot.pem",
+    "REP_SIGN_AGENT": "https://bot.example",
+    "REP_SIGN_HTTP": True,
     "REP_ITEM_FIELD": "rules",
     "REP_AUDIT_DIR": "audit",
     "REP_AUDIT_QUERY": "drop",

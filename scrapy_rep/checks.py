@@ -10,6 +10,7 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from enum import Enum
@@ -23,6 +24,7 @@ from scrapy.settings import BaseSettings
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
 from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, Origin
 from scrapy_rep.protocol.access.redirects import FOLLOWED
+from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.units import DAY_SECONDS
 
@@ -172,6 +174,18 @@ def path(value: Any) -> str:
             "a folder of that name"
         )
     return expanded
+
+
+def https_origin(value: Any) -> str:
+    """An https origin, without a path; empty for none."""
+    given = text(value)
+    if not given:
+        return ""
+    with suppress(InvalidUri):
+        origin = str(Origin.of(given))
+        if origin.startswith("https://") and given.lower().rstrip("/") == origin:
+            return origin
+    raise ValueError("must be an https origin without a path, such as 'https://bot.example'")
 
 
 def redis_url(value: Any) -> str:

@@ -20,6 +20,7 @@ from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.fetch.requesters import signer_of
 from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.drops import Drops
@@ -82,7 +83,8 @@ class RepMiddleware:
         log_refusals_in_one_line()
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             _pages_of(crawler, None)
-            raise NotConfigured("ROBOTSTXT_OBEY is off")
+            signs = ", so nothing is signed" if crawler.settings.get("REP_SIGN_KEY") else ""
+            raise NotConfigured(f"ROBOTSTXT_OBEY is off{signs}")
         _refuse_a_second_judge(crawler)
         self.crawler = crawler
         self._journal = Journal(crawler, __name__)
@@ -108,6 +110,7 @@ class RepMiddleware:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it
 
             self._reservations = crawl.part(Reservations)
+        self._signer = signer_of(crawl)
         self._pages = _pages_of(crawler, self)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -166,6 +169,8 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
+        if self._signer is not None:
+            self._signer.install(self.pacing.known_seconds)
         self.drops.refuse(request)
         if not _SAYS_MORE.isdisjoint(request.meta) and self._is_free_of_rules(request):
             return await self._pass_on(request)

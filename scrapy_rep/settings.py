@@ -332,6 +332,24 @@ class RepSettings:
         "The operator of the crawl and how to contact them, which reports show at the top; empty "
         "to show nothing.",
     )
+    sign_key: str = _setting(
+        "",
+        checks.path,
+        "The PEM file with the Ed25519 key that signs every request (Web Bot Auth), which only its "
+        "owner may read; 'scrapy rep identity keygen' makes one. Empty to sign nothing. Needs "
+        "REP_SIGN_AGENT.",
+    )
+    sign_agent: str = _setting(
+        "",
+        checks.https_origin,
+        "The origin that publishes the public key of REP_SIGN_KEY, such as 'https://bot.example'.",
+    )
+    sign_http: bool = _setting(
+        False,
+        checks.flag,
+        "Whether requests by http are signed too: others on the way can read their signatures, and "
+        "use them for a minute.",
+    )
     tdmrep: bool = _setting(
         False,
         checks.flag,
@@ -349,6 +367,11 @@ class RepSettings:
         if self.store == "redis" and not self.redis_url:
             raise ConfigurationError(
                 "REP_STORE = 'redis' needs REP_REDIS_URL, such as 'redis://localhost:6379/0'"
+            )
+        if bool(self.sign_key) != bool(self.sign_agent):
+            raise ConfigurationError(
+                "REP_SIGN_KEY and REP_SIGN_AGENT need each other: set the file of the key, and the "
+                "origin that publishes it, such as 'https://bot.example'"
             )
         if self.report and not self.audit_dir:
             raise ConfigurationError(

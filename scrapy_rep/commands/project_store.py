@@ -66,7 +66,7 @@ class ProjectStore:
 
     def key(self, origin: Origin) -> Key:
         """The key of an origin's file, as this project's crawls fetch it."""
-        return self._requester.key(origin)
+        return self._requester.key_by(self.known, self._requester.key(origin))
 
     def browsable(self, action: str) -> Browsable:
         """The store, if it can list its entries.
@@ -106,7 +106,7 @@ class ProjectStore:
         """Store an answer as a crawl would, and return the knowledge since."""
         chance = random.random()  # noqa: S311 - no secret
         learnt = learn(before, answer, time.time(), self._ours.options.limits, chance=chance)
-        self.put(self._requester.key_as_sent(self.key(origin), answer.user_agent), learnt)
+        self.put(self._requester.key_as_sent(self.key(origin), answer), learnt)
         return learnt
 
     def versions(self, key: Key) -> list[Copy]:

@@ -248,6 +248,9 @@ class CrawlLog:
             yield f"Origins: {', '.join(words)}"
 
     def _challenges(self) -> Iterator[str]:
+        wanted = self._stat(stats.SIGNATURE_WANTED)
+        if wanted and not self._settings.sign_key:
+            yield f"{wanted:,} answers want signed requests: see REP_SIGN_KEY"
         if not self._challenged:
             return
         count, services = len(self._challenged), sorted(set(self._challenged.values()))

@@ -28,6 +28,7 @@ from scrapy.utils.asyncio import run_in_thread
 from scrapy_rep import stats
 from scrapy_rep.checks import mapping
 from scrapy_rep.engine.loops import result_of
+from scrapy_rep.fetch.requesters import signer_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.spool import OWNER_ONLY
@@ -60,7 +61,7 @@ _WRITTEN_KEPT = 1 << 16  # digests of bodies; a forgotten body is written again
 _PENDING_OCTETS = 1 << 24  # bodies that could not be written yet
 SEGMENT_OCTETS = 64 * 1024 * 1024  # compressed in seconds, and small enough for an editor
 # The values of these settings may be secret: the trail records only that they are set.
-_SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META"})
+_SECRET = frozenset({"REP_REDIS_URL", "REP_FETCH_META", "REP_SIGN_KEY"})
 _STEP_SECONDS = 0.1  # smaller steps of the wall clock are not recorded
 
 
@@ -82,6 +83,8 @@ class Trail:
         self._crawler = crawl.crawler
         self._settings = settings = crawl.settings
         self._identity = crawl.part(Identity)
+        is_judged = crawl.crawler.settings.getbool("ROBOTSTXT_OBEY")
+        self._signer = signer_of(crawl) if is_judged else None
         self._journal = Journal(crawl.crawler)
         self._clock = crawl.clock
         self._opened: TrailWriter | None = None
@@ -438,6 +441,8 @@ class Trail:
             "spider": getattr(spider, "name", None),
             "tokens": self._identity.tokens,
             "user_agent": self._identity.header,
+            "keyid": None if self._signer is None else self._signer.keyid,
+            "signature_agent": None if self._signer is None else self._signer.agent,
             "settings": _settings(self._crawler, self._settings, self._identity),
             "previous": self._previous,
         }

@@ -44,6 +44,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
+from .requesters import signer_of
 from .transfer import Transfer, headers_of
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ class Archive:
         self._crawler = crawl.crawler
         self._settings = settings
         self._identity = crawl.part(Identity)
+        self._signer = signer_of(crawl)
         self._journal = Journal(crawl.crawler, __name__)
         self._clock = crawl.clock
         self._opened: ArchiveWriter | None = None
@@ -110,7 +112,11 @@ class Archive:
         self._identity.settle()  # a spider may change its name until it is open
         header = self._identity.fetch_header or self._identity.header
         policy = f"obey ({self._settings.options.access.preset})"
+        signed = {}
+        if self._signer is not None:
+            signed = {"signature-agent": self._signer.agent, "keyid": self._signer.keyid}
         return {
+            **signed,
             "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",
             "robots": "dry run" if self._settings.dry_run else policy,
             "http-header-user-agent": header,

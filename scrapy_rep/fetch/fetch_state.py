@@ -118,6 +118,7 @@ class FetchState:
         busy: measures the time in all parts except our own queues.
         queued: measures the time that it waits for its turn at a host.
         user_agent: the User-Agent of its last request; None if nothing was sent.
+        is_for_signed: whether the site wanted a signature first, in its last attempt.
         steps: its requests so far, including failed attempts.
         way: the redirects of its last attempt.
         held: its last request, until it is archived.
@@ -135,6 +136,7 @@ class FetchState:
     busy: Stopwatch = field(default_factory=Stopwatch)
     queued: Stopwatch = field(default_factory=Stopwatch)
     user_agent: str | None = None
+    is_for_signed: bool = False
     steps: list[Step] = field(default_factory=list)
     way: Way | None = None
     held: Archived | None = None

@@ -60,6 +60,7 @@ from .failures import failure_of
 from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
+from .requesters import is_apart
 from .transfer import headers_of, is_own
 
 if TYPE_CHECKING:
@@ -256,7 +257,8 @@ class FileFetch(FetchState):
 
     async def _claimed(self) -> Claimed:
         """The stored knowledge if it is usable; otherwise the lease to fetch with."""
-        keeper, key = self._context.keeper, self._key
+        keeper, requester = self._context.keeper, self._context.requester
+        key = self._key = await self._key_in_store()
         pause, longest = _POLL_SECONDS
         is_said, is_refused = False, False
         while True:
@@ -268,6 +270,11 @@ class FileFetch(FetchState):
             # The store may call an entry fresh that is too old by this crawl's settings.
             wanted = math.inf if is_refused else self._wanted_seconds(known)
             claimed = await keeper.claim(key, wanted)
+            if is_apart(claimed.known) and requester.signed(key) != key:
+                if claimed.held is not None:
+                    await keeper.release(claimed.held)
+                key = self._key = requester.signed(key)
+                continue
             known = self._of_this_run(claimed.known)
             if self._is_enough(known):
                 self._tell_of_hit(known)
@@ -291,6 +298,18 @@ class FileFetch(FetchState):
             patience = max(_POLL_SECONDS[0], min(pause, claimed.wait_seconds))
             await sleep(patience * random.uniform(0.5, 1.5))  # noqa: S311 - no secret
             pause = min(2 * pause, longest)
+
+    async def _key_in_store(self) -> Key:
+        """The key to begin with; `peek` may not have what other machines stored."""
+        keeper, requester = self._context.keeper, self._context.requester
+        key = requester.key_by(keeper.peek, self._key)
+        signed = requester.signed(key)
+        if signed == key or keeper.peek(key) != Knowledge():
+            return key
+        claimed = await keeper.claim(signed, -math.inf)
+        if claimed.held is not None:
+            await keeper.release(claimed.held)
+        return key if claimed.known == Knowledge() else signed
 
     def _wanted_seconds(self, known: Knowledge) -> float:
         """How long another's entry must stay fresh: for a refresh, longer than our entry does."""
@@ -322,6 +341,8 @@ class FileFetch(FetchState):
     def _count_outcome(self, answer: Answer) -> None:
         self._count(self.resource.stat(stats.ACCESS).format(answer.access_result.value))
         self._count(self.resource.stat(stats.EVENT).format(name_of(answer.event)))
+        if answer.event is Failure.CHALLENGE and "accept-signature" in answer.headers:
+            self._count(stats.SIGNATURE_WANTED)
 
     def _learnt(self, known: Knowledge, answer: Answer) -> Knowledge:
         chance = random.random()  # noqa: S311 - no secret
@@ -330,9 +351,10 @@ class FileFetch(FetchState):
     async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
         """Store the knowledge after an answer, unless another process has taken over."""
         keeper, key = self._context.keeper, self._key
-        sent_key = self._context.requester.key_as_sent(key, answer.user_agent)
+        sent_key = self._context.requester.key_as_sent(key, answer)
         if sent_key != key:
-            # The lease and the copy are for another User-Agent than the one that was sent.
+            # The lease and the copy are for another User-Agent than the one that was sent, or for
+            # unsigned requests.
             await keeper.release(held)
             if not answer.is_confirmation:
                 known = keeper.peek(sent_key)
@@ -381,7 +403,7 @@ class FileFetch(FetchState):
         """
         file, began = self.resource, self.busy.seconds
         self.enter(FetchPart.MIDDLEWARES)
-        self.user_agent = None
+        self.user_agent, self.is_for_signed = None, False
         self.way = way = Way(self.origin, [], copy)
         settings, hops, cookies_at = self._context.settings, way.hops, 0
         uri = f"{self.origin}{file.path}"
@@ -457,7 +479,8 @@ class FileFetch(FetchState):
         """The answer after the requests that were sent so far."""
         assert self.way is not None  # noqa: S101 - for mypy
         hops, steps = (*self.way.hops, *further), tuple(self.steps)
-        return Answer(event, hops=hops, user_agent=self.user_agent, steps=steps, **facts)
+        facts |= {"user_agent": self.user_agent, "is_for_signed": self.is_for_signed}
+        return Answer(event, hops=hops, steps=steps, **facts)
 
     def _failure(self, uri: str, error: Exception) -> Failure:
         """The failure for an exception, counted and logged."""
@@ -486,7 +509,8 @@ class FileFetch(FetchState):
         if origin is None or not self.uses_store:
             return None
         context = self._context
-        known = context.keeper.peek(context.requester.key(origin, path=self.resource.path))
+        key = context.requester.key(origin, path=self.resource.path)
+        known = context.keeper.peek(context.requester.key_by(context.keeper.peek, key))
         stands = standing(known, time.time(), context.settings.options)
         return known.copy if stands.state is State.FRESH else None
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import cached_property
 from hashlib import blake2b
 from pprint import pformat
@@ -14,11 +15,15 @@ from scrapy.settings.default_settings import DEFAULT_REQUEST_HEADERS
 
 from scrapy_rep.cache.entry import Key
 from scrapy_rep.identity import Identity
+from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.protocol.access.origin import Origin
+
+    from .signer import Signer
 
 CREDENTIALS = ("ftp_user", "ftp_password")
 """The meta keys of a request that log in to an FTP server, for its robots.txt too."""
@@ -30,6 +35,16 @@ _FTP_CREDENTIALS = ("FTP_USER", "FTP_PASSWORD")
 _ADDRESS = re.compile(r" at 0x[0-9A-Fa-f]+")
 _DIGEST_OCTETS = 6
 _BLANKS = (None, "")
+_SIGNATURE_FIELDS = frozenset({"signature", "signature-input", "signature-agent"})
+
+
+def signer_of(crawl: Crawl) -> Signer | None:
+    """The signer of a crawl; None without `REP_SIGN_KEY`."""
+    if not crawl.settings.sign_key:
+        return None
+    from .signer import Signer  # few crawls sign
+
+    return crawl.part(Signer)
 
 
 class Requester:
@@ -40,6 +55,8 @@ class Requester:
         self._fetch_meta = crawl.settings.fetch_meta
         self._identity = crawl.part(Identity)
         self._sent: str | None = None
+        signer = signer_of(crawl)
+        self._keyid = "" if signer is None else signer.keyid
 
     def key(
         self,
@@ -53,12 +70,31 @@ class Requester:
             sent = self._identity.fetch_header or self._identity.header
         return Key.under(origin, sent, self._variant(origin, meta or {}), path)
 
-    def key_as_sent(self, key: Key, user_agent: str | None) -> Key:
-        """The key of a file by the User-Agent that was really sent; None if nothing was sent.
+    def signed(self, key: Key) -> Key:
+        """The key for a site that tells signed requests from others; the same without signing."""
+        if not self._keyid or key.variant.endswith(self._keyid):
+            return key
+        return replace(key, variant="+".join(filter(None, (key.variant, self._keyid))))
+
+    def key_by(self, known_of: Callable[[Key], Knowledge], key: Key) -> Key:
+        """The key to read and to fetch a file with, by what a store knows.
+
+        A crawl that signs uses the entry of all crawls, unless the site tells them apart.
+        """
+        signed = self.signed(key)
+        if signed != key and (known_of(signed) != Knowledge() or is_apart(known_of(key))):
+            return signed
+        return key
+
+    def key_as_sent(self, key: Key, answer: Answer) -> Key:
+        """The key of an answer: by the User-Agent that was really sent, and by its signature.
 
         A middleware may send another User-Agent than the settings say. The next key expects the
         User-Agent that was sent last.
         """
+        if answer.is_for_signed or _tells_apart(answer.event, answer.headers):
+            key = self.signed(key)
+        user_agent = answer.user_agent
         if user_agent is None:
             return key
         self._sent = user_agent
@@ -88,6 +124,20 @@ class Requester:
             "settings": {name: settings.get(name) for name in _SETTINGS_CREDENTIALS},
         }
         return {name: fact for name, fact in facts.items() if _without_blanks(fact)}
+
+
+def is_apart(known: Knowledge) -> bool:
+    """Whether a site may have another answer for a crawl that signs, or does not."""
+    copy, outage = known.copy, known.outage
+    return (copy is not None and _tells_apart(copy.event, dict(copy.headers))) or (
+        outage is not None and _tells_apart(outage.event, {})
+    )
+
+
+def _tells_apart(event: Event, headers: Mapping[str, str]) -> bool:
+    """Whether a site may have another answer for signed requests: a challenge, or by its Vary."""
+    varies = {name.strip() for name in headers.get("vary", "").lower().split(",")}
+    return event is Failure.CHALLENGE or not varies.isdisjoint(_SIGNATURE_FIELDS)
 
 
 def _digest(facts: Mapping[str, Mapping[str, Any]]) -> str:

@@ -119,6 +119,7 @@ class Sender:
                 event = failure_of(error)
             raise
         finally:
+            fetch.is_for_signed |= transfer.is_wished
             if self._under_way.pop(transfer, None) is not None:
                 fetch.enter(FetchPart.MIDDLEWARES)
                 if not transfer.is_back:

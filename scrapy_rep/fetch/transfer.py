@@ -122,6 +122,7 @@ class Transfer:
         handled_since: when a download handler got it, by `time.monotonic`; None before.
         is_back: whether its request has left the downloader.
         body: the octets that were parsed, for the archive; None while they are not known.
+        is_wished: whether its site wanted another signature first.
         turn_seconds: the delay of its host, while it waits for its turn there.
     """
 
@@ -132,6 +133,7 @@ class Transfer:
         self.sent: Request | None = None
         self.sent_at: float | None = None
         self.body: bytes | None = None
+        self.is_wished = False
         self.turn_seconds: float | None = None
         self._forget()
 

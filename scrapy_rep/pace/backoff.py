@@ -172,6 +172,7 @@ class Backoff:
         )
         if service:
             self._challenged[request] = service
+            self._journal.count(stats.SIGNATURE_WANTED, service == SIGNATURE)
             self._decisions.challenged(response, _origins(response.url), service)
         if answer.is_refusal:
             answer = replace(answer, is_known=self._is_known(request, answer))
