@@ -241,11 +241,12 @@ class SqliteStore:
         if self._untidy_octets > _TIDY_OCTETS:
             self._untidy_octets = 0
             self._queue(self._tidy)
-        if lease is None or not self._may_write_behind(key, lease):
+        given = None if lease is None else self._leases.pop(key, None)
+        if lease is None or given != lease.token or not self._may_write_behind(lease):
             return self._written(lambda writer: self._commit(writer, key, entry, record, lease))
         if not self._behind:
             self._behind_since = time.monotonic()
-        self._behind[key] = entry.changed_at, record, key, self._leases.pop(key)
+        self._behind[key] = entry.changed_at, record, key, given
         if not self._is_waiting:
             self._is_waiting = True
             self._queue(self._write_behind)
@@ -324,10 +325,10 @@ class SqliteStore:
             (key, key, self._version_count),
         )
 
-    def _may_write_behind(self, key: str, lease: Lease) -> bool:
-        """Whether this process surely holds a lease, and no more than a lease is to be checked."""
-        is_held = self._leases.get(key) == lease.token and self._clock() < lease.until
-        return is_held and not self._version_count and len(self._behind) < _BEHIND_ENTRIES
+    def _may_write_behind(self, lease: Lease) -> bool:
+        """Whether a lease of this process is in force, and nothing else is to be checked."""
+        is_in_force = self._clock() < lease.until
+        return is_in_force and not self._version_count and len(self._behind) < _BEHIND_ENTRIES
 
     def _write_behind(self) -> None:
         """Write the entries that have waited, in the thread; the next write reports errors."""

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import sqlite3
+import tracemalloc
 from collections.abc import Iterator
 from contextlib import ExitStack, closing
 from dataclasses import replace
@@ -11,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.cache.base import Remembering, Store
+from scrapy_rep.cache.base import Leased, Remembering, Store
 from scrapy_rep.cache.entry import Entry, as_of
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
@@ -52,6 +53,23 @@ def bodies(store: Store, origin: Origin = KEY) -> list[bytes]:
 
 
 class TestKept:
+    def test_leases_leave_memory_with_their_entries(self, store: Store) -> None:
+        def fetch(number: int) -> None:
+            key = usual_key(Origin("http", f"h{number}", 80))
+            claim = store.claim(key, seconds=15, fresh_seconds=0).result()
+            assert isinstance(claim, Leased)
+            assert store.commit(file_entry(key), claim.lease).result()
+
+        fetch(0)
+        tracemalloc.start()
+        try:
+            for number in range(1, 201):
+                fetch(number)
+            octets, _ = tracemalloc.get_traced_memory()
+        finally:
+            tracemalloc.stop()
+        assert octets < 100 * 200
+
     def test_newest_versions_are_kept(self, store: Store) -> None:
         keep(store, b"a", b"b")
         assert bodies(store) == [b"b", b"a"]
