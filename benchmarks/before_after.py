@@ -93,6 +93,7 @@ def slow(site: Site) -> None:
     site.answer(200, DISALLOW_ALL)
 
 
+_AT_ONCE = (("REP_UNREACHABLE_HOLD_SECONDS", 0),)  # otherwise the request is kept for a minute
 CASES = (
     Case(
         "12 disallowed URLs queued at once, robots.txt takes 0.3 s: pages downloaded",
@@ -102,10 +103,12 @@ CASES = (
     Case(
         "robots.txt answers 503 (RFC 9309: complete disallow): pages downloaded",
         lambda site: site.answer(503, b""),
+        settings=_AT_ONCE,
     ),
     Case(
         "robots.txt resets the connection (RFC 9309: complete disallow): pages downloaded",
         Site.reset,
+        settings=_AT_ONCE,
     ),
     Case(
         "robots.txt answers 404, and its body says 'Disallow: /' (no file: all allowed): "
@@ -146,7 +149,7 @@ def crawl(side: str, case: Case, base: str) -> None:
         allowed_domains = dict(case.settings).get("allowed_domains", [])
 
     common = {"ROBOTSTXT_OBEY": True, "LOG_ENABLED": False, "TELNETCONSOLE_ENABLED": False}
-    process = AsyncCrawlerProcess({**common, **SIDES[side]})
+    process = AsyncCrawlerProcess(common | SIDES[side] | dict(case.settings))
     process.crawl(Spider)
     process.start()
 
@@ -154,11 +157,11 @@ def crawl(side: str, case: Case, base: str) -> None:
 def measure(side: str, number: int) -> int:
     """The value that the site of a case counted for one middleware."""
     handler: Any = type("Handler", (Site,), {"case": CASES[number], "asked": [], "octets": []})
-    server = ThreadingHTTPServer(("127.0.0.1", 0), handler)
-    threading.Thread(target=server.serve_forever, daemon=True).start()
-    base = f"http://127.0.0.1:{server.server_port}"
-    subprocess.run([sys.executable, __file__, side, str(number), base], check=True, timeout=120)
-    server.shutdown()
+    with ThreadingHTTPServer(("127.0.0.1", 0), handler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        base = f"http://127.0.0.1:{server.server_port}"
+        subprocess.run([sys.executable, __file__, side, str(number), base], check=True, timeout=120)
+        server.shutdown()
     asked: list[str] = handler.asked
     octets: list[int] = handler.octets
     counts = {
@@ -170,7 +173,11 @@ def measure(side: str, number: int) -> int:
 
 
 def main() -> None:
-    """Run one side of one case, or run all cases and print the table."""
+    """Run one side of one case, print the row of a case, or run all cases and print the table."""
+    if sys.argv[1:2] == ["--row"]:
+        number = int(sys.argv[2])
+        print(f"| {CASES[number].fact} | {measure('scrapy-rep', number)} |")
+        return
     if len(sys.argv) > 1:
         crawl(sys.argv[1], CASES[int(sys.argv[2])], sys.argv[3])
         return

@@ -31,7 +31,7 @@ from scrapy_rep.analysis.checks.codes import Effect
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.rewrite.normal import normalise
-from tests.protocol.lint.proving import prove
+from tests.analysis.lint.proving import prove
 
 
 def main() -> int:

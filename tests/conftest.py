@@ -20,18 +20,18 @@ from tests.redis_server import redis_server, session_redis
 
 __all__ = ["redis_server", "session_redis"]
 
-# A test run says the same twice: examples are derived from the test, not drawn. To look for new
-# ones, run with HYPOTHESIS_PROFILE=search; no example has a time limit, since machines are noisy.
-settings.register_profile(
-    "fixed",
-    derandomize=True,
-    deadline=None,
-    max_examples=150,
-    suppress_health_check=[HealthCheck.too_slow],
-)
-settings.register_profile(
-    "search", deadline=None, max_examples=int(os.environ.get("HYPOTHESIS_EXAMPLES", "3000"))
-)
+# A test run says the same twice: examples are derived from the test, not drawn. CI has more of
+# them (HYPOTHESIS_PROFILE=ci). To look for new ones, run with HYPOTHESIS_PROFILE=search and, for
+# example, HYPOTHESIS_EXAMPLES=10000. No example has a time limit, since machines are noisy.
+_EXAMPLES = {"fixed": 40, "ci": 150, "search": int(os.environ.get("HYPOTHESIS_EXAMPLES", "3000"))}
+for _name, _count in _EXAMPLES.items():
+    settings.register_profile(
+        _name,
+        derandomize=_name != "search",
+        deadline=None,
+        max_examples=_count,
+        suppress_health_check=() if _name == "search" else [HealthCheck.too_slow],
+    )
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 # A shell lets what it starts in the background ignore SIGINT, and a child inherits that: those that

@@ -27,7 +27,7 @@ from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.signatures import Message, Wish, signed_fields, wish_of
+from scrapy_rep.protocol.signatures import Message, SignatureWish, signed_fields, wish_of
 from scrapy_rep.stats import Journal
 
 from .keys import KeyPair
@@ -124,7 +124,7 @@ class Signer:
             transfer.is_wished = True
         return True
 
-    def _signed(self, request: Request, wish: Wish | None = None) -> Request | None:
+    def _signed(self, request: Request, wish: SignatureWish | None = None) -> Request | None:
         """A signed copy of a request; None if it is not to be signed."""
         scheme = urlparse_cached(request).scheme
         if scheme not in self._urls:
@@ -185,7 +185,7 @@ class Signer:
             self._journal.warning(words, *values)
 
 
-def _wish_in(response: Response) -> Wish | None:
+def _wish_in(response: Response) -> SignatureWish | None:
     """The wish of a site for another signature; None if the request need not be sent again."""
     if response.status not in _REFUSALS or b"Accept-Signature" not in response.headers:
         return None

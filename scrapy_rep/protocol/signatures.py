@@ -95,7 +95,7 @@ class Signed:
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class SignatureWish:
     """The components that a site wants to be signed, from `Accept-Signature` (RFC 9421, 5).
 
     Attributes:
@@ -123,14 +123,14 @@ def thumbprint(key: Mapping[str, str]) -> str:
 
 
 def signed_fields(
-    message: Message, agent: str, key: SigningKey, now: float, wish: Wish | None = None
+    message: Message, agent: str, key: SigningKey, now: float, wish: SignatureWish | None = None
 ) -> dict[str, str] | None:
     """The three header fields for a request that leaves at `now` (POSIX seconds).
 
     `agent` is the https origin that publishes the key. None if the URL names no origin, or if the
     site wishes a component that this request does not have.
     """
-    wish = wish or Wish(())
+    wish = wish or SignatureWish(())
     names = dict.fromkeys((*COMPONENTS, *wish.components))
     names.pop(_AGENT, None)
     parameters: dict[str, BareItem] = {
@@ -153,7 +153,7 @@ def signed_fields(
     )
 
 
-def wish_of(accept_signature: str) -> Wish | None:
+def wish_of(accept_signature: str) -> SignatureWish | None:
     """The first wish of an `Accept-Signature` that a crawler can fulfil; None without one."""
     for label, member in (dictionary(accept_signature.encode("latin-1")) or {}).items():
         if not isinstance(member, InnerList):
@@ -166,7 +166,7 @@ def wish_of(accept_signature: str) -> Wish | None:
         if not (are_plain and is_known and isinstance(nonce, str) and tag == TAG):
             continue
         if len(names) == len(member.items) and len(nonce) <= _NONCE_CHARACTERS:
-            return Wish(tuple(dict.fromkeys(names)), nonce, label)
+            return SignatureWish(tuple(dict.fromkeys(names)), nonce, label)
     return None
 
 

@@ -14,8 +14,8 @@ from scrapy_rep.commands import opinions
 from scrapy_rep.commands.check import ranked
 from scrapy_rep.commands.opinions import Opinion, Opinions
 from scrapy_rep.protocol.document import parse
+from tests.analysis.lint.corpus import EVERY, files
 from tests.commands.calling import rep, rep_process
-from tests.protocol.lint.corpus import EVERY, files
 from tests.servers.handle import Answer, Site
 from tests.shared import needs_shared
 

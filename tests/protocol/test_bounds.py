@@ -18,6 +18,8 @@ from scrapy_rep.protocol.verdict import Reason
 
 from .reading import TOKEN, read
 
+pytestmark = pytest.mark.slow
+
 Grammar = Callable[[str], str]
 
 

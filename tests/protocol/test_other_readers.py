@@ -14,7 +14,7 @@ from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.other_readers import GOOGLE, OURS, PREFIXES, READERS, Judge, Reader
-from tests.protocol.lint.corpus import files
+from tests.analysis.lint.corpus import files
 from tests.shared import needs_shared
 
 HOST = "https://host"

@@ -23,8 +23,8 @@ from scrapy_rep.protocol.signatures import (
     FIELDS,
     TAG,
     Message,
+    SignatureWish,
     SigningKey,
-    Wish,
     agents_in,
     directory_fields,
     problem_of,
@@ -198,7 +198,7 @@ class TestSigned:
         verified_by_another(Message(method, url))
 
 
-def verified_by_another(message: Message, wish: Wish | None = None) -> None:
+def verified_by_another(message: Message, wish: SignatureWish | None = None) -> None:
     """Verify with a package of other authors, which reads the URL by itself."""
     package = pytest.importorskip("http_message_signatures")
 
@@ -229,7 +229,7 @@ class TestWishes:
     def test_components_and_nonce_are_read(self) -> None:
         text = 'sig2=("@authority" "@target-uri" "user-agent");nonce="abc";tag="web-bot-auth"'
         wish = wish_of(text)
-        assert wish == Wish(("@authority", "@target-uri", "user-agent"), "abc", "sig2")
+        assert wish == SignatureWish(("@authority", "@target-uri", "user-agent"), "abc", "sig2")
         message = Message("GET", "https://example.com/a?b", {"user-agent": "Bot/1"})
         fields = signed_fields(message, AGENT, KEY, NOW, wish)
         assert fields is not None

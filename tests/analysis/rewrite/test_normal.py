@@ -12,8 +12,8 @@ from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from tests.analysis.lint.test_lint import HOSTILE
 from tests.protocol import strategies
-from tests.protocol.lint.test_lint import HOSTILE
 from tests.protocol.reading import URI
 
 _rules = st.builds(

@@ -15,7 +15,7 @@ from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.usage.preference import Preference
-from tests.protocol.lint.corpus import EVERY, RECENT, files
+from tests.analysis.lint.corpus import EVERY, RECENT, files
 from tests.shared import needs_shared
 
 pytestmark = pytest.mark.slow

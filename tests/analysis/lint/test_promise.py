@@ -20,10 +20,10 @@ from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.lines import Kind
+from tests.analysis.lint.corpus import EVERY, RECENT, files
+from tests.analysis.lint.damaged import FILES, USUAL
+from tests.analysis.lint.proving import prove
 from tests.protocol import strategies
-from tests.protocol.lint.corpus import EVERY, RECENT, files
-from tests.protocol.lint.damaged import FILES, USUAL
-from tests.protocol.lint.proving import prove
 from tests.protocol.reading import URI
 from tests.shared import SHARED, needs_shared
 

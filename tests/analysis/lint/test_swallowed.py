@@ -8,8 +8,8 @@ from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.lint.swallowed import swallowed
 from scrapy_rep.analysis.outline import outline
-from tests.protocol.lint.corpus import files
-from tests.protocol.lint.proving import prove
+from tests.analysis.lint.corpus import files
+from tests.analysis.lint.proving import prove
 from tests.protocol.reading import URI, read
 from tests.shared import needs_shared
 

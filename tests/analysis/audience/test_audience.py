@@ -9,7 +9,7 @@ from scrapy_rep.analysis.audience.accidents import Accident, Accidents
 from scrapy_rep.analysis.audience.bindings import Access, Binding, bindings, name_by_rfc
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
-from tests.protocol.lint.corpus import RECENT, files
+from tests.analysis.lint.corpus import RECENT, files
 from tests.shared import needs_shared
 
 ALL = "User-agent: *\nDisallow: /\n"

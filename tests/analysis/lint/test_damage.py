@@ -11,8 +11,8 @@ from scrapy_rep.analysis.lint.damage import damages
 from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
+from tests.analysis.lint.damaged import FILES, USUAL, Errors
 from tests.commands.calling import rep
-from tests.protocol.lint.damaged import FILES, USUAL, Errors
 from tests.protocol.reading import URI
 
 _table = pytest.mark.parametrize(("text", "errors", "meant"), FILES, ids=[row[0] for row in FILES])

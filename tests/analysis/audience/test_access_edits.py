@@ -14,7 +14,7 @@ from scrapy_rep.analysis.mending import edited
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import token_of
-from tests.protocol.lint.corpus import RECENT, files
+from tests.analysis.lint.corpus import RECENT, files
 from tests.shared import needs_shared
 
 _TRAINING = [one for one in CRAWLERS if one.purpose == "ai-training" and not one.is_obsolete]

@@ -18,9 +18,9 @@ from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, Reader
+from tests.analysis.lint.corpus import EVERY, files
+from tests.analysis.lint.proving import prove
 from tests.protocol import strategies
-from tests.protocol.lint.corpus import EVERY, files
-from tests.protocol.lint.proving import prove
 from tests.protocol.reading import URI
 from tests.shared import needs_shared
 
