@@ -7,6 +7,7 @@ including index files and redirects, on the hosts of `REP_SITEMAP_CROSS_HOST`, a
 
 from __future__ import annotations
 
+import sys
 from collections import Counter, deque
 from collections.abc import AsyncIterator, Iterator, Sequence
 from dataclasses import dataclass
@@ -20,7 +21,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.signals import QUEUE
-from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapKind
+from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
 from scrapy_rep.sitemaps.seeding import (
     LeftOut,
     Seeding,
@@ -52,7 +53,7 @@ def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
         judges = Judges(call, _ORIGINS)
         for name in call.options.sitemap:
             judges.left_count = 0
-            walk = _SitemapWalk(crawler, name, call)
+            walk = SitemapWalk(crawler, name, call)
             await _SitemapResults(walk, judges, agents, crawler, call).judge()
         judges.tell_files()
 
@@ -66,7 +67,7 @@ class _SitemapResults:
     Its size is bounded by the agents and the rules of the judging files.
     """
 
-    _walk: _SitemapWalk
+    _walk: SitemapWalk
     _judges: Judges
     _agents: Sequence[Agent]
     _crawler: Crawler
@@ -79,7 +80,7 @@ class _SitemapResults:
 
     async def judge(self) -> None:
         """Judge page by page; disallowed pages are written at once, and a summary at the end."""
-        async for sitemap, url in self._walk.pages():
+        async for sitemap, url, _ in self._walk.pages():
             self._page_count += 1
             request = web_request(url)
             judge = None if request is None else await self._judges.of(request.url, self._crawler)
@@ -161,7 +162,7 @@ class _SitemapResults:
         }
 
 
-class _SitemapWalk:
+class SitemapWalk:
     """The sitemaps of one site, or one sitemap and those that it lists.
 
     Attributes:
@@ -170,20 +171,30 @@ class _SitemapWalk:
         problems: the first sitemaps that were not read completely, and the reasons.
         problem_count: the number of all of them.
         is_unreachable: whether a robots.txt or a sitemap got no answer.
+        is_enough: set it, and no further sitemap is fetched.
+        latencies: how long sitemaps took to answer, in seconds.
     """
 
-    def __init__(self, crawler: Crawler, name: str, call: Call) -> None:
+    def __init__(self, crawler: Crawler, name: str, call: Call, most: int = sys.maxsize) -> None:
+        """Take a site or a sitemap, and the most sitemaps to fetch."""
         self.name = name
         self.read: Counter[SitemapKind] = Counter()
         self.problems: list[tuple[str, str]] = []
         self.problem_count = 0
-        self.is_unreachable = False
+        self.is_unreachable = self.is_enough = False
+        self.latencies: list[float] = []
+        self._left = most
         self._crawler = crawler
         self._seeding = Seeding(call.ours.sitemap_max, call.ours.sitemap_cross_host)
         self._queue: deque[str] = deque()
 
-    async def pages(self) -> AsyncIterator[tuple[str, str]]:
-        """Yield each page with the sitemap that lists it, in the order of the sitemaps.
+    @property
+    def left_count(self) -> int:
+        """The number of known sitemaps that are not fetched yet."""
+        return len(self._queue)
+
+    async def pages(self) -> AsyncIterator[tuple[str, str, SitemapEntry]]:
+        """Yield each page and its entry with the sitemap that lists it, in the sitemaps' order.
 
         Raises:
             CommandError: the file that the user names cannot be read.
@@ -196,7 +207,8 @@ class _SitemapWalk:
             body = octets_of(self.name, SITEMAP_OCTETS)
             for page in self._pages_in(Sitemap(body), self.name, None):
                 yield page
-        while self._queue:
+        while self._queue and self._left and not self.is_enough:
+            self._left -= 1
             url = self._queue.popleft()
             try:
                 sitemap, url = await self._fetched(url, origin or site_of(url))
@@ -224,7 +236,7 @@ class _SitemapWalk:
 
     def _pages_in(
         self, sitemap: Sitemap, url: str, origin: Origin | None
-    ) -> Iterator[tuple[str, str]]:
+    ) -> Iterator[tuple[str, str, SitemapEntry]]:
         if sitemap.kind is None:
             self._note(url, "not a sitemap")
             return
@@ -234,7 +246,7 @@ class _SitemapWalk:
             if sitemap.kind is SitemapKind.INDEX:
                 self._admit(target, origin or origin_of(target))
             else:
-                yield url, target
+                yield url, target, entry
         if sitemap.damage:
             self._note(url, f"damaged ({sitemap.damage}); as much as possible was read")
         elif sitemap.is_cut:
@@ -281,10 +293,12 @@ class _SitemapWalk:
         request.meta.update(dont_redirect=True, handle_httpstatus_all=True)
         request.meta.update({"download_maxsize": SITEMAP_OCTETS, QUEUE: True})
         try:
-            return await answer_to(request, self._crawler)
+            response = await answer_to(request, self._crawler)
         except CommandError as error:
             self.is_unreachable |= error.status == UNREACHABLE
             raise
+        self.latencies += filter(None, [response.meta.get("download_latency")])
+        return response
 
     def _note(self, url: str, words: str) -> None:
         self.problem_count += 1

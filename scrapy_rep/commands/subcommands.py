@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 SUBCOMMANDS = {
+    "plan": "show what a crawl will get, and how long it takes",
     "check": "test whether URLs are allowed, and by which line",
     "lint": "find errors in a file",
     "rule": "explain the codes of lint",
@@ -31,9 +32,9 @@ OF_FILES = ("lint", "rule", "format", "diff", "agents")
 """The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
 
 DESCRIPTION = (
-    "Test URLs against robots.txt; lint, rewrite, compare and watch such files; show which known "
-    "crawlers may fetch a URL; look into the store of answers and into audit trails; report on "
-    "crawls, and show those that several workers share; collect and survey many files. "
+    "Plan crawls; test URLs against robots.txt; lint, rewrite, compare and watch such files; show "
+    "which known crawlers may fetch a URL; look into the store of answers and into audit trails; "
+    "report on crawls, and show those that several workers share; collect and survey many files. "
     "'{prog} lint -h' describes lint, and so on."
 )
 
