@@ -7,12 +7,10 @@ import csv
 import json
 import re
 import secrets
-import sys
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, TextIO
+from typing import Any
 
 from scrapy import Request
 
@@ -29,7 +27,7 @@ from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import Verdict
 
-from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
+from .running import FOUND, OK, UNSETTLED, Call, CommandError, text_file, unreadable
 from .terminal import count_of, csv_cell, cut, moment, safe, span
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
@@ -70,6 +68,8 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("explain needs a run and a URL")
     if (options.policy or options.agent) and options.action != "replay":
         raise CommandError("--policy and --agent go with replay")
+    if options.now and options.action != "replay":
+        raise CommandError("--now goes with replay")
     if options.manifest is not None:
         if options.action != "verify":
             raise CommandError("--manifest goes with verify")
@@ -296,6 +296,8 @@ def _replay(run: Run, call: Call) -> int:
     Raises:
         RepError: the policy or the agent is invalid.
     """
+    if call.options.now:
+        return _replay_now(run, call)
     replayer = Replayer(run, preset=call.options.policy, agent=call.options.agent)
     counts: Counter[str] = Counter()
     for record, outcome, count in replayer.outcomes():
@@ -313,6 +315,17 @@ def _replay(run: Run, call: Call) -> int:
     if differing:
         return FOUND
     return OK if counts.total() == counts[CONFIRMED] else UNSETTLED
+
+
+def _replay_now(run: Run, call: Call) -> int:
+    """Judge by the files of today, and list what should be deleted."""
+    from .purge import Purge, keep_no_trail
+
+    keep_no_trail(call)
+    if call.options.policy:
+        call.set(REP_POLICY=call.options.policy)
+    purge = Purge(run, call)
+    return purge.tell(purge.policies_now())
 
 
 def _tell_difference(record: dict[str, Any], now: Verdict | None, call: Call) -> None:
@@ -404,7 +417,7 @@ def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> N
 def _export(run: Run, call: Call) -> int:
     """Write each decision with the facts of its policy."""
     count, output = 0, call.options.output
-    with _opened(output) as file:
+    with text_file(output) as file:
         table = csv.writer(file) if call.options.format == "csv" else None
         if table is not None:
             table.writerow(_COLUMNS)
@@ -426,19 +439,6 @@ def _told_of_damage(run: Run, call: Call, status: int) -> int:
     places = count_of(run.damaged_count, "damaged place")
     call.terminal.complain(f"{safe(run.name)} has {places}: scrapy rep audit verify tells where")
     return UNSETTLED if status == OK else status
-
-
-@contextmanager
-def _opened(output: str | None) -> Iterator[TextIO]:
-    if output is None:
-        yield sys.stdout
-        return
-    try:
-        Path(output).touch(OWNER_ONLY)  # the URLs may be as private as the trail
-        with Path(output).open("w", encoding="utf-8", newline="") as file:
-            yield file
-    except OSError as error:
-        raise unreadable(output, error) from error
 
 
 def _rows(run: Run) -> Iterator[dict[str, Any]]:

@@ -13,8 +13,11 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
+from pathlib import Path
 from pkgutil import get_data
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TextIO
+
+from scrapy_rep.proof.spool import OWNER_ONLY
 
 from .terminal import OutputError, Terminal, csv_line
 
@@ -47,6 +50,24 @@ class CommandError(Exception):
 def unreadable(name: object, error: OSError, advice: str = "") -> CommandError:
     """The error for a file that cannot be read or written."""
     return CommandError(f"{name}: {error.strerror or error}{advice}", where=str(name))
+
+
+@contextmanager
+def text_file(output: str | None) -> Iterator[TextIO]:
+    """A file for output, or standard output.
+
+    Raises:
+        CommandError: the file cannot be written.
+    """
+    if output is None:
+        yield sys.stdout
+        return
+    try:
+        Path(output).touch(OWNER_ONLY)  # the URLs may be as private as the trail
+        with Path(output).open("w", encoding="utf-8", newline="") as file:
+            yield file
+    except OSError as error:
+        raise unreadable(output, error) from error
 
 
 class Call:

@@ -1,0 +1,223 @@
+"""The list of what a crawl fetched and should not keep: its trail, by the files of today.
+
+For ``audit replay --now`` and ``watch --purge``.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
+
+from scrapy.crawler import Crawler
+
+from scrapy_rep.cache.memory import Lru
+from scrapy_rep.decisions import occasions
+from scrapy_rep.decisions.replay import with_grounds
+from scrapy_rep.engine.loops import as_they_come
+from scrapy_rep.policies import policies_of
+from scrapy_rep.policy import Policy
+from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.tokens import as_product_tokens
+from scrapy_rep.protocol.usage.categories import CATEGORIES
+from scrapy_rep.protocol.usage.preference import Preference
+from scrapy_rep.sitemaps.seeding import origin_of
+
+from .engine_work import in_engine
+from .running import FOUND, OK, UNSETTLED, Call, text_file
+from .terminal import count_of, csv_cell, safe
+
+DISALLOWED, USAGE, UNREACHABLE_NOW = "disallowed", "usage", "unreachable"
+"""Why a row is in the list; the last is about a file, and has no URL."""
+
+_COLUMNS = ("change", "url", "robots_txt", "reason", "line", "text", "category", "n", "fetched_at")
+_WORDS = {
+    DISALLOWED: ("URL is disallowed now", "URLs are disallowed now"),
+    USAGE: ("preference is n now", "preferences are n now"),
+    UNREACHABLE_NOW: ("file is unreachable now", "files are unreachable now"),
+}
+_AT_ONCE = 16  # files that are fetched at the same time
+_FILES_OCTETS = 1 << 26
+_SHOWN = 20
+_SENT = (occasions.PASSED, occasions.WOULD_DROP, occasions.SLIPPED)
+_AGAIN = (occasions.AGAIN, occasions.CAME_BACK)
+_UNJUDGED = (occasions.DONT_OBEY, occasions.OFF)
+
+Row = dict[str, Any]
+
+
+class Purge:
+    """The list of one run.
+
+    Attributes:
+        origins: those of the URLs that it fetched.
+    """
+
+    def __init__(self, run: Run, call: Call, among: Collection[Origin] | None = None) -> None:
+        """Read the trail once; with `among`, only these origins count."""
+        self._run, self._call = run, call
+        self._dropped: Counter[str] = Counter()
+        self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
+        agent = getattr(call.options, "agent", None)
+        self._agent = as_product_tokens(agent) if isinstance(agent, str) else None
+        found: dict[Origin, None] = {}
+        self._redacted_count = 0
+        for _, record in run.records():
+            url, kind = record.get("url", ""), record["t"]
+            if kind == records.DROP or (_is_again(record) and not _is_sent(record)):
+                self._dropped[url] += 1
+            elif _is_sent(record) and (origin := origin_of(url)) is not None:
+                found[origin] = None
+        self.origins = [one for one in found if among is None or one in among]
+
+    def policies_now(self) -> dict[Origin, Policy]:
+        """The policies of all origins, from the store or fetched; a process can call this once."""
+        if not self.origins:
+            return {}
+        found: dict[Origin, Policy] = {}
+
+        async def work(crawler: Crawler) -> dict[Origin, Policy]:
+            policies = policies_of(crawler, "this command")
+            async for policy in as_they_come(map(policies.get, self.origins), _AT_ONCE):
+                found[policy.origin] = policy
+            return found
+
+        return in_engine(
+            self._call, work, lambda: f"robots.txt, {len(found):,} of {len(self.origins):,} done"
+        )
+
+    def tell(self, policies: Mapping[Origin, Policy]) -> int:
+        """Write the list, and return the exit status."""
+        call, options = self._call, self._call.options
+        counts: Counter[str] = Counter()
+        rows = self._counted(self._rows(policies), counts)
+        if options.output or options.format:
+            with text_file(options.output) as file:
+                if options.format == "csv":
+                    table = csv.writer(file)
+                    table.writerow(_COLUMNS)
+                    for row in rows:
+                        table.writerow([csv_cell(row.get(name, "")) for name in _COLUMNS])
+                else:
+                    file.writelines(json.dumps(row) + "\n" for row in rows)
+        else:
+            for row in rows:
+                if call.is_json:
+                    call.row(row)
+                elif counts[row["change"]] <= _SHOWN:
+                    call.line(_line(row))
+        words = [count_of(counts[change], *_WORDS[change]) for change in _WORDS if counts[change]]
+        summary = f"{safe(self._run.name)}: {', '.join(words) or 'nothing to purge'}"
+        is_data = call.is_json or (options.format and not options.output)
+        (call.complain if is_data else call.line)(summary)
+        if not is_data and not options.output and max(counts.values(), default=0) > _SHOWN:
+            call.line(f"only the first {_SHOWN} of each kind are shown; --format csv writes all")
+        if self._redacted_count:
+            urls = count_of(self._redacted_count, "URL")
+            call.complain(f"{urls} without queries in the trail, judged as they are there")
+        if self._run.damaged_count:
+            places = count_of(self._run.damaged_count, "damaged place")
+            call.complain(f"the trail has {places}, so URLs may be missing")
+        is_partial = self._redacted_count or self._run.damaged_count
+        return FOUND if counts else UNSETTLED if is_partial else OK
+
+    @staticmethod
+    def _counted(rows: Iterable[Row], counts: Counter[str]) -> Iterator[Row]:
+        for row in rows:
+            counts[row["change"]] += 1
+            yield row
+
+    def _rows(self, policies: Mapping[Origin, Policy]) -> Iterator[Row]:
+        for origin in self.origins:
+            policy = policies.get(origin)
+            if policy is None or policy.is_unreachable:
+                event = "unknown" if policy is None else policy.event
+                uri = origin.robots_txt_uri
+                yield {"change": UNREACHABLE_NOW, "robots_txt": uri, "reason": event}
+        dropped, told = self._dropped.copy(), set[int]()
+        for record, then, body in with_grounds(self._run):
+            if not _is_sent(record) or _is_again(record):
+                continue
+            url = record["url"]
+            if dropped[url] > 0:
+                dropped[url] -= 1
+                continue
+            at = origin_of(url)
+            policy = None if at is None else policies.get(at)
+            # Without a file or a copy, nothing is known about the URL: the file has its own row.
+            if policy is None or (policy.is_unreachable and not policy.is_stale):
+                continue
+            if (key := hash(url)) in told:
+                continue
+            rows = [*self._of(record, policy, then, body)]
+            if rows:
+                told.add(key)
+            self._redacted_count += bool(record.get("redacted"))
+            yield from rows
+
+    def _of(
+        self, record: Row, policy: Policy, then: Row | None, body: bytes | None
+    ) -> Iterator[Row]:
+        """The rows of a URL: one if it is disallowed, or one for each category that is now n."""
+        url, head = record["url"], self._run.head
+        named = tuple(record.get("tokens") or head.get("tokens") or ())
+        tokens = self._agent or named or None
+        verdict = policy.verdict(url, tokens)
+        facts = {"url": url, "robots_txt": policy.origin.robots_txt_uri}
+        where = {"n": record["n"], "fetched_at": record["at"]}
+        if not verdict.allowed:
+            rule = None if verdict.rule is None else str(verdict.rule)
+            why = {"reason": verdict.reason.name, "line": verdict.line or None, "text": rule}
+            yield {"change": DISALLOWED, **facts, **why, **where}
+            return
+        usage_tokens = self._call.ours.usage_tokens
+        now = policy.usage(url, tokens, usage_tokens)
+        for category in CATEGORIES:
+            if now.preference(category) is not Preference.DISALLOWED:
+                continue
+            if body is not None and then is not None:
+                before = self._file(then["body"], body).usage(url, tokens or (), usage_tokens)
+                if before.preference(category) is Preference.DISALLOWED:
+                    continue
+            said = now.decided_by(category)[0]
+            why = {"reason": said.source.kind, "line": said.source.line or None, "text": said.text}
+            yield {"change": USAGE, **facts, **why, "category": category, **where}
+
+    def _file(self, digest: str, body: bytes) -> RobotsTxt:
+        """The file behind a decision, read once."""
+        file = self._files.get(digest)
+        if file is None:
+            file = parse(body)
+            self._files.put(digest, file, len(body))
+        return file
+
+
+def keep_no_trail(call: Call) -> None:
+    """Let this command write no trail: it would become ``latest``, in place of the crawl's."""
+    call.set(REP_AUDIT_DIR="", REP_REPORT="")
+
+
+def _is_again(record: Row) -> bool:
+    """Whether it replaces an earlier decision on the same request."""
+    return record["t"] == records.DECISION and record.get("by") in _AGAIN
+
+
+def _is_sent(record: Row) -> bool:
+    if record["t"] == records.EXEMPT:
+        return record["why"] in _UNJUDGED
+    return record["t"] == records.DECISION and record["outcome"] in _SENT
+
+
+def _line(row: Row) -> str:
+    """A row in words."""
+    place = f"line {row['line']}: " if row.get("line") else ""
+    why = safe(f"{place}{row.get('text') or row['reason']}")
+    if row["change"] == UNREACHABLE_NOW:
+        return f"{row['change']}\t{safe(row['robots_txt'])} ({why})"
+    category = f" {row['category']}=n" if "category" in row else ""
+    return f"{row['change']}{category}\t{safe(row['url'])} ({why})"

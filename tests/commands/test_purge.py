@@ -1,0 +1,127 @@
+"""``audit replay --now`` and ``watch --purge``, over trails of real crawls."""
+
+from __future__ import annotations
+
+import csv
+import gzip
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.calling import Done, rep_process
+from tests.crawling import crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Site, redirect
+
+BEFORE = "User-agent: *\nDisallow: /never\nContent-Signal: search=yes, ai-train=yes\n"
+AFTER = (
+    "User-agent: *\nDisallow: /never\nDisallow: /shop/\nContent-Signal: search=yes, ai-train=no\n"
+)
+PATHS = ("/never", "/shop/1", "/shop/2", "/open", "/moved")
+
+
+def file(text: str) -> Answer:
+    return Answer(body=text, headers=(("Cache-Control", "max-age=1"),))
+
+
+@pytest.fixture
+def site() -> Iterator[Site]:
+    pages = {"/robots.txt": file(BEFORE), "/moved": redirect("/shop/3")}
+    with Site(pages) as site:
+        yield site
+
+
+@pytest.fixture
+def run(site: Site, tmp_path: Path) -> Path:
+    crawled([site.url(path) for path in PATHS], tmp_path)
+    return tmp_path / "audit" / "latest"
+
+
+def crawled(urls: list[str], folder: Path, **settings: Any) -> None:
+    more = {"REP_AUDIT_DIR": str(folder / "audit"), **settings}
+    result = crawl(URLS_SPIDER, settings={**ADDON, **more}, urls=urls)
+    assert result.exit_code == 0, result.log
+
+
+def replayed(run: Path, folder: Path, *arguments: object) -> Done:
+    store = f"REP_STORE_PATH={folder / 'store.sqlite'}"
+    return rep_process("rep", "audit", "replay", run, "--now", "-s", store, *arguments)
+
+
+def test_nothing_has_changed(run: Path, tmp_path: Path) -> None:
+    done = replayed(run, tmp_path)
+    assert (done.status, done.out) == (0, f"{run.resolve().name}: nothing to purge\n")
+
+
+def test_list_has_what_was_fetched_and_is_forbidden_now(
+    site: Site, run: Path, tmp_path: Path
+) -> None:
+    site.change({"/robots.txt": file(AFTER)})
+    done = replayed(run, tmp_path, "--json")
+    assert done.status == 1
+    rows = {(row["change"], row["url"].removeprefix(site.url(""))) for row in done.rows}
+    shop = {("disallowed", path) for path in ("/shop/1", "/shop/2", "/shop/3")}
+    assert rows == shop | {("usage", "/open"), ("usage", "/moved")}
+    by_url = {row["url"]: row for row in done.rows}
+    one, other = by_url[site.url("/shop/1")], by_url[site.url("/open")]
+    assert (one["line"], one["text"], one["reason"]) == (3, "Disallow: /shop/", "RULE")
+    assert (other["category"], other["line"]) == ("train-ai", 4)
+    assert "3 URLs are disallowed now, 2 preferences are n now" in done.err
+    output = tmp_path / "purge.csv"
+    done = replayed(run, tmp_path, "--format", "csv", "-o", output)
+    assert (done.status, done.err) == (1, "")
+    with output.open(encoding="utf-8", newline="") as lines:
+        table = list(csv.DictReader(lines))
+    assert {(row["change"], row["url"].removeprefix(site.url(""))) for row in table} == rows
+    assert output.stat().st_mode & 0o077 == 0
+
+
+def test_unreachable_file_has_one_row(site: Site, run: Path, tmp_path: Path) -> None:
+    site.change({"/robots.txt": Answer(status=503)})
+    done = replayed(run, tmp_path, "--format", "jsonl")
+    uri = site.url("/robots.txt")
+    assert done.rows == [{"change": "unreachable", "robots_txt": uri, "reason": "503"}]
+    assert done.status == 1
+
+
+def test_killed_crawl_and_exempt_requests(site: Site, tmp_path: Path) -> None:
+    """Its last line is torn, it has no end, and it did not obey robots.txt."""
+    crawled([site.url("/shop/1"), site.url("/open")], tmp_path, ROBOTSTXT_OBEY=False)
+    run = tmp_path / "audit" / "latest"
+    (packed,) = run.glob("*.jsonl.gz")
+    octets = gzip.decompress(packed.read_bytes())
+    packed.unlink()
+    (run / "manifest.json").unlink()
+    packed.with_suffix("").write_bytes(octets[: octets.rindex(b'{"t":"end"') + 9])
+    site.change({"/robots.txt": file("User-agent: *\nDisallow: /shop/\n")})
+    done = replayed(run, tmp_path, "--json")
+    assert [row["url"] for row in done.rows] == [site.url("/shop/1")]
+    assert done.status == 1
+
+
+def test_this_command_leaves_no_trail(run: Path, tmp_path: Path) -> None:
+    before = run.resolve()
+    replayed(run, tmp_path, "-s", f"REP_AUDIT_DIR={tmp_path / 'audit'}")
+    assert run.resolve() == before
+
+
+def test_now_goes_with_replay(tmp_path: Path) -> None:
+    assert rep_process("rep", "audit", "verify", tmp_path, "--now").status == 2
+    done = rep_process("rep", "watch", "https://example.com", "--purge", tmp_path)
+    assert (done.status, "no trail here" in done.err) == (2, True)
+    assert rep_process("rep", "watch", "https://example.com", "--format", "csv").status == 2
+
+
+def test_watch_lists_it_when_a_file_changes(site: Site, run: Path, tmp_path: Path) -> None:
+    settings = ["-s", f"REP_STORE_PATH={tmp_path / 'other.sqlite'}"]
+    call = ["rep", "watch", site.url(), *settings, "--purge", run]
+    assert rep_process(*call).out == ""
+    assert rep_process(*call) == Done(0, "", "")
+    site.change({"/robots.txt": file(AFTER)})
+    output = tmp_path / "purge.csv"
+    done = rep_process(*call, "--format", "csv", "-o", output)
+    assert (done.status, "3 URLs are disallowed now" in done.out) == (1, True)
+    assert output.read_text().count("\n") == 6
+    assert rep_process(*call) == Done(0, "", "")
