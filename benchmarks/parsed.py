@@ -1,10 +1,11 @@
-"""CPU time per page of a crawl that parses its pages, with scrapy-rep and with Scrapy's own.
+"""CPU time per page of a crawl that parses its pages: Scrapy's own, scrapy-rep, and signing.
 
     python benchmarks/parsed.py [--runs 7]
 
 60 hosts on loopback have 15 pages each, of 60 kB with 150 links. The spider runs a LinkExtractor on
 every page. The site runs in its own process, and its CPU is not counted. Each crawl is a new
-process, and the sides alternate. The ratio of a round is scrapy-rep to Scrapy's own.
+process, and the sides alternate. The ratio of a round is scrapy-rep to Scrapy's own, or signed
+requests to others.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import subprocess
 import sys
 from collections.abc import AsyncIterator, Iterator
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -28,11 +30,19 @@ from scrapy.linkextractors import LinkExtractor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scrapy_rep.fetch.keys import KeyPair
+
 HOSTS, PAGES, LINKS, PAGE_OCTETS = 60, 15, 150, 60_000
-OWN, OURS = "Scrapy's own", "ours"
+OWN, OURS, SIGNED = "Scrapy's own", "ours", "ours, signed"
 SIDES: dict[str, dict[str, Any]] = {
     OWN: {},
     OURS: {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"},
+    SIGNED: {
+        "ADDONS": {"scrapy_rep.Addon": 500},
+        "REP_STORE": "memory",
+        "REP_SIGN_AGENT": "https://bot.example",
+        "REP_SIGN_HTTP": True,
+    },
 }
 ROBOTS_TXT = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(30))
 _ITEM = '<li class="entry"><a href="/section/{n}/page.html?from=list">Entry {n}</a><p>{text}</p>'
@@ -95,8 +105,10 @@ def _cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def crawl(side: str, port: int) -> None:
+def crawl(side: str, port: int, key: str) -> None:
     """Run one crawl, and print its cost as JSON."""
+    if side == SIGNED:
+        SIDES[side]["REP_SIGN_KEY"] = key
     process = CrawlerProcess(
         {
             "ROBOTSTXT_OBEY": True,
@@ -124,27 +136,31 @@ def main() -> None:
     """Run the sides in turn, and print the figures."""
     parser = argparse.ArgumentParser(description=__doc__.partition("\n")[0])
     parser.add_argument("--runs", type=int, default=7)
-    parser.add_argument("--crawl", nargs=2, help=argparse.SUPPRESS)
+    parser.add_argument("--crawl", nargs=3, help=argparse.SUPPRESS)
     arguments = parser.parse_args()
     if arguments.crawl:
-        crawl(arguments.crawl[0], int(arguments.crawl[1]))
+        side, port, key = arguments.crawl
+        crawl(side, int(port), key)
         return
     here, there = multiprocessing.Pipe()
     site = multiprocessing.Process(target=serve, args=(there,), daemon=True)
     site.start()
-    port = here.recv()
+    port, folder = here.recv(), TemporaryDirectory()
+    key = str(Path(folder.name) / "bot.pem")
+    KeyPair.create(key)
     found: dict[str, list[float]] = {side: [] for side in SIDES}
     for run in range(arguments.runs):
         for side in sorted(SIDES, reverse=bool(run % 2)):
-            command = [sys.executable, __file__, "--crawl", side, str(port)]
+            command = [sys.executable, __file__, "--crawl", side, str(port), key]
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found[side].append(json.loads(done.stdout)["us"])
     site.terminate()
     for side, us in found.items():
         print(f"{side:>14}: least {min(us):7.0f} us, median {statistics.median(us):7.0f} us a page")
-    ratios = [ours / own for ours, own in zip(found[OURS], found[OWN], strict=True)]
-    least = min(found[OURS]) / min(found[OWN])
-    print(f"ours to Scrapy's own: {least:.3f} of least, {statistics.median(ratios):.3f} median")
+    for side, base in ((OURS, OWN), (SIGNED, OURS)):
+        ratios = [one / other for one, other in zip(found[side], found[base], strict=True)]
+        least = min(found[side]) / min(found[base])
+        print(f"{side} to {base}: {least:.3f} of least, {statistics.median(ratios):.3f} median")
 
 
 if __name__ == "__main__":

@@ -13,6 +13,7 @@ import re
 from base64 import urlsafe_b64encode
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import lru_cache
 from hashlib import sha256
 from json import dumps
 from urllib.parse import urlsplit
@@ -51,6 +52,7 @@ COMPONENTS = ("@authority", "@method", "@path")
 """The derived components that every request signs, before the member of `Signature-Agent`."""
 
 _LABEL = "sig1"
+_PARAMETERS = '"@signature-params": '
 _LINE = re.compile(r"[\t -~]*")
 _CLOCK_SECONDS = 5  # clocks of sites differ
 _AGENT = "signature-agent"
@@ -145,12 +147,8 @@ def signed_fields(
     covered = InnerList((*map(Item, names), Item(_AGENT, {"key": wish.label})), parameters)
     agent_field = f"{wish.label}={written(Item(agent))}"
     headers = {**message.headers, _AGENT: agent_field}
-    base = _base(Message(message.method, message.url, headers), covered)
-    return (
-        None
-        if base is None
-        else {"Signature-Agent": agent_field} | _fields(wish.label, covered, key.sign(base))
-    )
+    fields = _fields(Message(message.method, message.url, headers), wish.label, covered, key)
+    return None if fields is None else {"Signature-Agent": agent_field} | fields
 
 
 def wish_of(accept_signature: str) -> SignatureWish | None:
@@ -232,19 +230,28 @@ def directory_fields(
     covered = InnerList((Item("@authority", {"req": True}), Item("content-digest")), parameters)
     digest = f"sha-256={written(Item(sha256(body).digest()))}"
     url = f"https://{authority}{DIRECTORY_PATH}"
-    base = _base(Message("GET", url, {"content-digest": digest}), covered)
-    if base is None:
+    message = Message("GET", url, {"content-digest": digest})
+    fields = _fields(message, "binding", covered, key)
+    if fields is None:
         raise ValueError(f"{authority!r} is no host")
-    return {"Content-Digest": digest} | _fields("binding", covered, key.sign(base))
+    return {"Content-Digest": digest} | fields
 
 
-def _fields(label: str, covered: InnerList, signature: bytes) -> dict[str, str]:
+def _fields(
+    message: Message, label: str, covered: InnerList, key: SigningKey
+) -> dict[str, str] | None:
+    """The two fields with a signature; None if the message lacks a component."""
+    base = _base(message, covered)
+    if base is None:
+        return None
+    parameters = base.decode().rpartition(_PARAMETERS)[2]  # its last line: they are written once
     return {
-        "Signature-Input": f"{label}={written(covered)}",
-        "Signature": f"{label}={written(Item(signature))}",
+        "Signature-Input": f"{label}={parameters}",
+        "Signature": f"{label}={written(Item(key.sign(base)))}",
     }
 
 
+@lru_cache(maxsize=16)  # the `Signature-Agent` of a crawler stays the same
 def _members(text: str) -> Mapping[str, Item | InnerList]:
     return dictionary(text.encode("latin-1", "replace")) or {}
 
@@ -265,7 +272,7 @@ def _base(message: Message, covered: InnerList) -> bytes | None:
             if value is None or not _LINE.fullmatch(value):
                 return None
             lines.append(f"{written(item)}: {value}")
-        lines.append(f'"@signature-params": {written(covered)}')
+        lines.append(_PARAMETERS + written(covered))
     except ValueError:  # a value that no signature of a request has
         return None
     return "\n".join(lines).encode("ascii")
@@ -285,22 +292,26 @@ def _value_of(item: Item, message: Message) -> str | None:
 
 def _derived(name: str, message: Message) -> str | None:
     """A derived component of a request (RFC 9421, 2.2)."""
+    return message.method.upper() if name == "@method" else _parts_of(message.url).get(name)
+
+
+@lru_cache(maxsize=4)  # for the components of one request
+def _parts_of(url: str) -> Mapping[str, str]:
+    """The derived components that follow from a URL; nothing if it names no origin."""
     try:
-        origin, parts = Origin.of(message.url), urlsplit(message.url)
+        origin, parts = Origin.of(url), urlsplit(url)
     except (InvalidUri, ValueError):
-        return None
+        return {}
     if origin is None:
-        return None
-    target = message.url.partition("#")[0]
+        return {}
+    target = url.partition("#")[0]
     query = target.partition("?")
     path = parts.path or "/"
-    values = {
+    return {
         "@authority": str(origin).partition("://")[2],
-        "@method": message.method.upper(),
         "@path": path,
         "@scheme": origin.scheme,
         "@query": f"?{query[2]}",
         "@request-target": path + (f"?{query[2]}" if query[1] else ""),
         "@target-uri": target,
     }
-    return values.get(name)

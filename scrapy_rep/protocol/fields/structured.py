@@ -14,6 +14,7 @@ import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import lru_cache
 from urllib.parse import unquote_to_bytes
 
 _KEY = re.compile(r"[a-z*][a-z0-9_.*-]*")
@@ -117,6 +118,8 @@ def _written_parameters(parameters: dict[str, BareItem]) -> str:
 
 
 def _written_value(value: BareItem) -> str:
+    if type(value) is str:
+        return _written_string(value)
     if isinstance(value, bool):
         return "?1" if value else "?0"
     if isinstance(value, int):
@@ -127,9 +130,14 @@ def _written_value(value: BareItem) -> str:
         return f"@{value.seconds}"
     if isinstance(value, Token):
         return str(value)
-    if type(value) is str and _VISIBLE.fullmatch(value):
-        return '"' + _QUOTED.sub(r"\\\g<0>", value) + '"'
     raise ValueError(f"{value!r} cannot be written as a structured field")
+
+
+@lru_cache(maxsize=256)  # most are names of components, which stay the same
+def _written_string(text: str) -> str:
+    if not _VISIBLE.fullmatch(text):
+        raise ValueError(f"{text!r} cannot be written as a structured field")
+    return '"' + _QUOTED.sub(r"\\\g<0>", text) + '"'
 
 
 class _FieldReader:
