@@ -7,7 +7,7 @@ import os
 import signal
 from collections import Counter
 from collections.abc import Iterable
-from contextlib import suppress
+from contextlib import closing, suppress
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 from cryptography.exceptions import InvalidSignature
 
+from scrapy_rep.cache.sqlite import SqliteStore
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.signatures_seen import AGENT, Bot
@@ -394,3 +395,60 @@ def test_the_workers_of_a_fleet_sign(loop: Loop, bot: Bot, redis_server: RedisSe
     assert len(seen) >= 3 * 9
     assert_signed(bot, seen)
     assert not any(one in kept for one in secrets_of(bot, seen))
+
+
+# Stores: the crawls of one machine share a file, and those of several machines a Redis
+
+VARIES = Answer(body=RULES.body, headers=[("Vary", "Accept-Encoding, Signature-Agent")])
+OTHERWISE = Answer(body=RULES.body, headers=[("Vary", "Accept-Encoding")])
+CHALLENGE = Answer(status=403, headers=[("cf-mitigated", "challenge")])
+UNSIGNED, SIGNED, OTHER_KEY = "unsigned", "signed", "another key"
+SHARED: list[tuple[str, list[Answer], str, int]] = [
+    # who fetches first, the answers, who comes next, and the entries after that
+    (UNSIGNED, [RULES], SIGNED, 1),
+    (SIGNED, [RULES], UNSIGNED, 1),
+    (SIGNED, [OTHERWISE], UNSIGNED, 1),
+    (SIGNED, [RULES], OTHER_KEY, 1),
+    (UNSIGNED, [VARIES], SIGNED, 2),
+    (UNSIGNED, [VARIES], UNSIGNED, 1),
+    (SIGNED, [VARIES], UNSIGNED, 2),
+    (SIGNED, [VARIES], SIGNED, 1),
+    (SIGNED, [VARIES], OTHER_KEY, 2),
+    (SIGNED, [wanting(), RULES], UNSIGNED, 2),
+    (SIGNED, [wanting(), RULES], SIGNED, 1),
+    (UNSIGNED, [CHALLENGE, RULES], SIGNED, 2),
+    (SIGNED, [CHALLENGE, RULES], UNSIGNED, 2),
+]
+
+
+@needs_redis
+@pytest.mark.parametrize("store", ["sqlite", "redis"])
+@pytest.mark.parametrize("shared", SHARED)
+def test_a_site_that_tells_signed_requests_apart_has_two_entries(
+    shared: tuple[str, list[Answer], str, int],
+    store: str,
+    bot: Bot,
+    tmp_path: Path,
+    redis_server: RedisServer,
+) -> None:
+    first, answers, then, entries = shared
+    (tmp_path / "other").mkdir()
+    other = Bot(tmp_path / "other")
+    by: dict[str, Any] = {UNSIGNED: {}, SIGNED: bot.settings, OTHER_KEY: other.settings}
+    redis = {"REP_REDIS_URL": redis_server.url, "REP_PACE_SCOPE": "process"}
+    with Site({"/robots.txt": answers}, tls=True) as site:
+        for machine, who in enumerate((first, then)):
+            file = tmp_path / f"store{machine * (store == 'redis')}.sqlite"
+            settings = {**ADDON, **by[who], "REP_STORE": store, "REP_STORE_PATH": str(file)}
+            settings |= redis if store == "redis" else {}
+            crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/1")])
+        paths = site.paths()
+    is_wished = answers[0].status == 403 and CHALLENGE not in answers
+    assert paths == ["/robots.txt"] * (entries + is_wished)
+    if store == "redis":
+        with redis_server.client() as client:
+            keys = client.keys("rep:*:p2:*")
+    else:
+        with closing(SqliteStore(file, 1 << 30)) as kept:
+            keys = kept.keys()
+    assert len(keys) == entries
