@@ -71,25 +71,28 @@ def fetch_now(
         return f"fetching robots.txt, {len(found):,} of {len(wanted):,} done"
 
     async def work(crawler: Crawler) -> dict[Origin, Answer]:
-        fetching = policies_of(crawler, "this command").fetching
-        limits = fetching.settings
-        seconds = limits.unreachable_wait_seconds + limits.line_seconds
-
         async def one(origin: Origin) -> None:
-            began_at = time.monotonic()
-            try:
-                fetch = FileFetch(fetching, origin, limits.options, uses_store=False)
-                answer = await within(seconds, fetch.attempt((copies or {}).get(origin)))
-            except TimeoutError:
-                found[origin] = Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))
-            else:
-                found[origin] = replace(answer, took_seconds=time.monotonic() - began_at)
+            found[origin] = await answer_now(crawler, origin, (copies or {}).get(origin))
 
         async for _ in as_they_come(map(one, wanted), _AT_ONCE):
             pass
         return found
 
     return in_engine(call, work, words)
+
+
+async def answer_now(crawler: Crawler, origin: Origin, copy: Copy | None = None) -> Answer:
+    """The robots.txt of an origin, fetched now; with a copy, the request is conditional."""
+    fetching = policies_of(crawler, "this command").fetching
+    limits = fetching.settings
+    seconds = limits.unreachable_wait_seconds + limits.line_seconds
+    began_at = time.monotonic()
+    try:
+        fetch = FileFetch(fetching, origin, limits.options, uses_store=False)
+        answer = await within(seconds, fetch.attempt(copy))
+    except TimeoutError:
+        return Answer(Failure.LOCAL, hops=(origin.robots_txt_uri,))
+    return replace(answer, took_seconds=time.monotonic() - began_at)
 
 
 async def answer_to(request: Request, crawler: Crawler) -> Response:

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.tokens import EVERYONE, as_product_tokens
 from scrapy_rep.protocol.verdict import Verdict
 
 from .running import Call, CommandError
+
+if TYPE_CHECKING:
+    from scrapy_rep.identity import Identity
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,16 +30,22 @@ def agents_of(call: Call) -> list[Agent]:
         CommandError: an argument cannot name a crawler.
     """
     if not call.options.agent:
-        from scrapy import Spider  # commands that read only files do not load Scrapy
-        from scrapy.crawler import Crawler
-
-        from scrapy_rep.crawl import Crawl
-        from scrapy_rep.identity import Identity
-
-        identity = Identity(Crawl.of(Crawler(Spider, call.settings)))
-        identity.settle()
+        identity = project_identity(call)
         return [Agent(" or ".join(identity.tokens) or EVERYONE, identity.tokens)]
     return list(map(agent_named, call.options.agent))
+
+
+def project_identity(call: Call) -> Identity:
+    """The identity of this project's crawls."""
+    from scrapy import Spider  # commands that read only files do not load Scrapy
+    from scrapy.crawler import Crawler
+
+    from scrapy_rep.crawl import Crawl
+    from scrapy_rep.identity import Identity
+
+    identity = Identity(Crawl.of(Crawler(Spider, call.settings)))
+    identity.settle()
+    return identity
 
 
 def agent_named(argument: str) -> Agent:

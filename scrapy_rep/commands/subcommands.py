@@ -23,6 +23,7 @@ SUBCOMMANDS = {
     "fleet": "show crawls that several workers share",
     "audit": "read audit trails of crawls",
     "report": "report what crawls did, from their audit trails",
+    "identity": "prove who your crawler is: keys, published files, checks",
     "collect": "fetch and store the files of many sites",
     "survey": "collect statistics on many files",
 }

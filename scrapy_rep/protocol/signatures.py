@@ -195,11 +195,11 @@ def agents_in(signature_agent: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def problem_of(signed: Signed, now: float) -> str:
+def problem_of(signed: Signed, now: float, tag: str = TAG) -> str:
     """Why a verifier would refuse the parameters of a signature; empty if it would not."""
     created, expires = (signed.parameters.get(name) for name in ("created", "expires"))
-    if signed.parameters.get("tag") != TAG:
-        return f"the tag is not {TAG!r}"
+    if signed.parameters.get("tag") != tag:
+        return f"the tag is not {tag!r}"
     if not isinstance(created, int) or not isinstance(expires, int):
         return "created or expires is missing"
     if created > now + _CLOCK_SECONDS:
@@ -208,15 +208,21 @@ def problem_of(signed: Signed, now: float) -> str:
         return f"it expired {now - expires:.0f} s ago"
     if not isinstance(signed.parameters.get("keyid"), str):
         return "keyid is missing"
-    return "" if signed.agent else "no Signature-Agent has its label"
+    return "" if signed.agent or tag != TAG else "no Signature-Agent has its label"
 
 
 def directory_fields(
-    body: bytes, authority: str, key: SigningKey, now: float, seconds: int
+    body: bytes,
+    authority: str,
+    key: SigningKey,
+    now: float,
+    seconds: int,
+    *,
+    label: str = "binding",
 ) -> dict[str, str]:
     """The header fields by which one key signs the directory that `authority` serves.
 
-    They hold for `seconds` from `now` on, and for exactly these octets.
+    They hold for `seconds` from `now` on, and for exactly these octets. Each key needs a `label`.
 
     Raises:
         ValueError: `authority` is no host.
@@ -231,7 +237,7 @@ def directory_fields(
     digest = f"sha-256={written(Item(sha256(body).digest()))}"
     url = f"https://{authority}{DIRECTORY_PATH}"
     message = Message("GET", url, {"content-digest": digest})
-    fields = _fields(message, "binding", covered, key)
+    fields = _fields(message, label, covered, key)
     if fields is None:
         raise ValueError(f"{authority!r} is no host")
     return {"Content-Digest": digest} | fields

@@ -1,0 +1,398 @@
+"""``scrapy rep identity``: the key, the published files, and the checks of both."""
+
+from __future__ import annotations
+
+import json
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.fetch.keys import KeyPair
+from scrapy_rep.protocol.card import Profile, card_problems, key_set, key_set_problems
+from scrapy_rep.protocol.signatures import (
+    DIRECTORY_PATH,
+    DIRECTORY_TYPE,
+    Message,
+    directory_fields,
+    signed_fields,
+)
+from tests.commands.calling import Done, rep, rep_process
+from tests.protocol.test_signatures import vectors
+from tests.servers.handle import Answer, Site, certificate
+
+AGENT = "https://bot.example"
+BOT: dict[str, Any] = {
+    "REP_SIGN_KEY": "bot.pem",  # cards and pages do not read it
+    "REP_SIGN_AGENT": AGENT,
+    "USER_AGENT": "Mozilla/5.0 (compatible; ExampleBot/1.0)",
+    "ROBOTSTXT_USER_AGENT": "ExampleBot",
+    "ROBOTSTXT_OBEY": True,
+    "REP_REPORT_CONTACT": "Example Ltd <bot@example.com>, https://example.com/bot",
+    "REP_USES": ["search"],
+}
+
+
+@pytest.fixture
+def pem(tmp_path: Path) -> Path:
+    path = tmp_path / "bot.pem"
+    KeyPair.create(path)
+    return path
+
+
+def test_new_key_is_a_file_of_its_owner_and_never_replaces_another(here: Path) -> None:
+    done = rep("identity", "keygen", "bot.pem")
+    path = here / "bot.pem"
+    assert done.status == 0
+    assert done.out == KeyPair.read(path).signing.keyid + "\n"
+    assert path.stat().st_mode & 0o777 == 0o600
+    before = path.read_bytes()
+    again = rep("identity", "keygen", "bot.pem")
+    assert (again.status, again.out) == (1, "")
+    assert "not overwritten" in again.err
+    assert path.read_bytes() == before
+    assert rep("identity", "keygen", "no/such/folder.pem").status == 2
+
+
+class TestDirectory:
+    """The keys as a file to serve."""
+
+    def test_two_keys_are_published_during_a_rotation(self, pem: Path, tmp_path: Path) -> None:
+        new = KeyPair.create(tmp_path / "new.pem")
+        done = rep("identity", "directory", pem, tmp_path / "new.pem")
+        keys = json.loads(done.out)
+        assert done.status == 0
+        assert [key["kid"] for key in keys["keys"]] == [
+            KeyPair.read(pem).signing.keyid,
+            new.signing.keyid,
+        ]
+        assert key_set_problems(keys) == []
+        assert "PRIVATE" not in done.out + done.err
+        assert not any("d" in key for key in keys["keys"])
+        assert f"Content-Type: {DIRECTORY_TYPE}\n" in done.err
+        assert "Signature" not in done.err
+
+    def test_each_key_signs_the_octets_that_are_written(self, pem: Path, tmp_path: Path) -> None:
+        KeyPair.create(tmp_path / "new.pem")
+        done = rep("identity", "directory", pem, tmp_path / "new.pem", "--sign", "bot.example")
+        assert done.err.count("-----") == 0
+        fields = dict(line.split(": ", 1) for line in done.err.splitlines()[1:])
+        assert fields["Signature"].count("binding") == 2
+        pair = KeyPair.read(pem)
+        now = float(fields["Signature-Input"].split("created=")[1].split(";")[0])
+        one = directory_fields(done.out.encode(), "bot.example", pair.signing, now, 7 * 86400)
+        assert fields["Content-Digest"] == one["Content-Digest"]
+        assert fields["Signature"].startswith(one["Signature"] + ", binding1=:")
+
+    @pytest.mark.parametrize(
+        ("options", "words"),
+        [
+            (("--sign", "no host"), "--sign: 'no host' is no host"),
+            (("--sign", "bot.example", "--days", "0"), "give 1 or more"),
+        ],
+    )
+    def test_wrong_option_is_explained(
+        self, pem: Path, options: tuple[str, ...], words: str
+    ) -> None:
+        done = rep("identity", "directory", pem, *options)
+        assert done.status == 2
+        assert words in done.err
+
+
+@pytest.mark.parametrize("vector", vectors("card"), ids=lambda one: one["name"])
+def test_card_is_judged_as_the_draft_does(vector: dict[str, Any]) -> None:
+    problems = card_problems(vector["card"], vector["url"])
+    assert problems == ([] if vector["valid"] else [vector["error"]])
+
+
+@pytest.mark.parametrize(
+    ("keys", "words"),
+    [
+        ([], "JWK Set"),
+        ({"keys": [1]}, "not a JSON Web Key"),
+        ({"keys": [{"kty": []}]}, "not a JSON Web Key"),
+        ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA"}]}, "must be the thumbprint"),
+        ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA", "d": "BB"}]}, "is private"),
+    ],
+)
+def test_key_set_of_any_shape_is_judged(keys: object, words: str) -> None:
+    assert words in "\n".join(key_set_problems(keys))
+
+
+def test_card_has_the_facts_of_the_settings() -> None:
+    done = rep("identity", "card", settings=BOT)
+    card = json.loads(done.out)
+    assert card_problems(card, f"{AGENT}/bot.json") == []
+    assert card["contacts"] == ["https://example.com/bot", "mailto:bot@example.com"]
+    assert card["web_bot_auth"] == {
+        "expected-user-agent": BOT["USER_AGENT"],
+        "rfc9309-product-token": "ExampleBot",
+        "rfc9309-compliance": True,
+        "trigger": "crawler",
+        "purpose": "search",
+    }
+    assert "the card is a draft" in done.err
+    chosen = ("--name", "The bot", "--purpose", "tdm", "--contact", "mailto:a@b.example")
+    card = json.loads(rep("identity", "card", *chosen, settings=BOT).out)
+    assert (card["client_name"], card["contacts"]) == ("The bot", ["mailto:a@b.example"])
+
+
+def test_page_has_the_same_facts() -> None:
+    html = rep("identity", "page", "--name", "<b>", settings=BOT).out
+    assert "User-agent: ExampleBot\nDisallow: /" in html
+    for fact in ("mailto:bot@example.com", BOT["USER_AGENT"], AGENT + DIRECTORY_PATH, "search"):
+        assert fact in html
+    assert "<title>About &lt;b&gt;</title>" in html
+    lawless = rep("identity", "page", settings=BOT | {"ROBOTSTXT_OBEY": False}).out
+    assert "does not obey robots.txt" in lawless
+    assert "Disallow" not in lawless
+
+
+class TestVerify:
+    """A request that a file describes."""
+
+    @pytest.fixture
+    def request_of(self, pem: Path) -> Callable[..., bytes]:
+        def made(url: str = "https://example.com/a?b", first: str = "") -> bytes:
+            key = KeyPair.read(pem).signing
+            fields = signed_fields(Message("GET", url), AGENT, key, time.time())
+            assert fields is not None
+            lines = [first or f"GET {url}", *(f"{name}: {one}" for name, one in fields.items())]
+            return "\r\n".join(lines).encode()
+
+        return made
+
+    def test_signed_request_verifies_in_either_form(
+        self, pem: Path, request_of: Callable[..., bytes]
+    ) -> None:
+        settings = {"REP_SIGN_KEY": str(pem), "REP_SIGN_AGENT": AGENT}
+        for first in ("", "GET /a?b HTTP/1.1\nHost: example.com"):
+            done = rep("identity", "verify", stdin=request_of(first=first), settings=settings)
+            assert (done.status, done.err) == (0, "")
+            assert done.out.startswith("sig1: verifies (key ")
+            assert AGENT in done.out
+
+    @pytest.mark.parametrize(
+        ("before", "after", "words"),
+        [
+            ("/a?b", "/other", "the request has changed"),
+            ("GET", "POST", "the request has changed"),
+            ("Signature:", "X:", "lacks its Signature"),
+            ("Signature-Agent: sig1=", "Signature-Agent: ", "must be a Dictionary"),
+            ("Signature-Input", "X", "no signature"),
+            ("sig1=(", "sig1=((", "no signature"),
+            (
+                'keyid="',
+                'keyid="x',
+                "its key is unknown; the keys are at https://bot.example/.well",
+            ),
+        ],
+    )
+    def test_reason_is_named_otherwise(
+        self,
+        pem: Path,
+        request_of: Callable[..., bytes],
+        before: str,
+        after: str,
+        words: str,
+    ) -> None:
+        settings = {"REP_SIGN_KEY": str(pem), "REP_SIGN_AGENT": AGENT}
+        changed = request_of().replace(before.encode(), after.encode(), 1)
+        done = rep("identity", "verify", stdin=changed, settings=settings)
+        assert done.status == 1
+        assert words in done.out
+
+    def test_time_of_an_old_request_can_be_given(
+        self, pem: Path, request_of: Callable[..., bytes], tmp_path: Path
+    ) -> None:
+        keys = tmp_path / "keys.json"
+        keys.write_bytes(rep("identity", "directory", pem).out.encode())
+        text, now = request_of(), time.time()
+        late = rep("identity", "verify", "--keys", keys, stdin=text, at=now + 3600)
+        assert late.status == 1
+        assert "it expired 35" in late.out
+        assert '"@authority": example.com' in late.out, "the base helps to find the error"
+        done = rep("identity", "verify", "--keys", keys, "--at", now, stdin=text, at=now + 3600)
+        assert done.status == 0
+
+    @pytest.mark.parametrize(
+        "vector",
+        [one for one in vectors("request") if one["jwk_private"]["kty"] == "OKP"],
+        ids=lambda one: one["jwk_private"]["kty"],
+    )
+    def test_request_of_the_draft_verifies(self, vector: dict[str, Any], tmp_path: Path) -> None:
+        keys, request = tmp_path / "keys.json", tmp_path / "request.txt"
+        key = {name: one for name, one in vector["jwk_private"].items() if name != "d"}
+        keys.write_text(json.dumps({"keys": [key]}))
+        request.write_text(
+            f"GET {vector['url']}\nSignature-Agent: {vector['signature_agent']}\n"
+            f"Signature-Input: {vector['signature_input']}\nSignature: {vector['signature']}\n"
+        )
+        done = rep("identity", "verify", request, "--keys", keys, at=vector["created"] + 1)
+        assert (done.status, done.err) == (0, "")
+        assert "sig2: verifies" in done.out
+
+    @pytest.mark.parametrize("text", [b"", b"nothing", b"GET /a HTTP/1.1\nX: y", b"\xff\x00"])
+    def test_file_without_a_request_is_refused(self, pem: Path, text: bytes) -> None:
+        settings = {"REP_SIGN_KEY": str(pem), "REP_SIGN_AGENT": AGENT}
+        done = rep("identity", "verify", stdin=text, settings=settings)
+        assert done.status == 2
+        assert "begin with 'GET https://example.com/ HTTP/1.1'" in done.err
+
+
+class TestCheck:
+    """The files of a real server."""
+
+    @pytest.fixture
+    def site(self) -> Any:
+        with Site(tls=True, default=Answer(status=404)) as made:
+            yield made
+
+    @pytest.fixture(autouse=True)
+    def _trusting(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setenv("SSL_CERT_FILE", str(certificate()))
+
+    def origin(self, site: Site) -> str:
+        return site.url("", "localhost")
+
+    def publish(self, site: Site, pem: Path, **changes: Answer) -> None:
+        """Serve files without an error; a name in `changes` serves another answer."""
+        pair, origin = KeyPair.read(pem), self.origin(site)
+        body = json.dumps(key_set([pair.jwk]))
+        authority = origin.partition("://")[2]
+        signed = directory_fields(body.encode(), authority, pair.signing, time.time(), 600)
+        fields = {"Content-Type": DIRECTORY_TYPE, "Cache-Control": "max-age=60", **signed}
+        card = Profile(origin, "Example", "ExampleBot", BOT["USER_AGENT"]).card(
+            f"{origin}/bot.json"
+        )
+        site.change(
+            {
+                "/robots.txt": changes.get("robots", Answer(body="User-agent: *\nDisallow: /x")),
+                DIRECTORY_PATH: changes.get(
+                    "directory", Answer(body=body, headers=list(fields.items()))
+                ),
+                "/bot.json": changes.get("card", of_json(card)),
+            }
+        )
+
+    def check(self, site: Site, pem: Path, *options: object) -> Done:
+        settings = BOT | {"REP_SIGN_KEY": pem, "REP_SIGN_AGENT": self.origin(site)}
+        settings |= {"REP_STORE": "memory", "RETRY_ENABLED": False, "REP_USES": "search"}
+        given = [word for name, one in settings.items() for word in ("-s", f"{name}={one}")]
+        return rep_process("rep", "identity", "check", *options, *given)
+
+    def test_files_of_the_commands_are_right(self, site: Site, pem: Path) -> None:
+        self.publish(site, pem)
+        done = self.check(site, pem)
+        assert (done.status, done.err) == (0, "")
+        assert done.out.count("right  ") == len(done.out.splitlines()) == 4
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            (
+                {
+                    "directory": Answer(status=301, headers=[("Location", "/keys")]),
+                    "card": Answer(status=500),
+                    "robots": Answer(status=503),
+                },
+                (
+                    "the status is 301, a redirect to /keys",
+                    "the status is 500; serve it with 200",
+                    "it is unreachable (503)",
+                ),
+            ),
+            (
+                {"directory": Answer(body="<p>"), "card": Answer(body='{"client_id": "x"}')},
+                (
+                    f"Content-Type: {DIRECTORY_TYPE}",
+                    "the body is not JSON",
+                    "client_id must match the card URL",
+                ),
+            ),
+            (
+                {
+                    "directory": Answer(body='{"keys":[{"kty":"x","kid":"y"}]}'),
+                    "card": Answer(body='{"web_bot_auth": {"rfc9309-product-token": "Other"}}'),
+                    "robots": Answer(body="User-agent: *\nDisallow: /"),
+                },
+                (
+                    "'y' is not a JSON Web Key",
+                    "of REP_SIGN_KEY is missing",
+                    "rfc9309-product-token is 'Other', and this project has 'ExampleBot'",
+                    "add 'Allow: /.well-known/",
+                ),
+            ),
+        ],
+        ids=["answers", "bodies", "values"],
+    )
+    def test_each_error_is_named(
+        self, site: Site, pem: Path, changes: dict[str, Answer], words: tuple[str, ...]
+    ) -> None:
+        self.publish(site, pem, **changes)
+        done = self.check(site, pem)
+        assert done.status == 1
+        assert [one for one in words if one not in done.out] == []
+        wrong = [line.split()[1] for line in done.out.splitlines() if line.startswith("wrong  ")]
+        assert wrong[:2] == ["directory", "card"]
+
+    def test_signature_is_of_the_octets_that_are_served(self, site: Site, pem: Path) -> None:
+        pair, origin = KeyPair.read(pem), self.origin(site)
+        body = json.dumps(key_set([pair.jwk]))
+        signed = directory_fields(body.encode(), "other.example", pair.signing, time.time(), 600)
+        fields = {"Content-Type": DIRECTORY_TYPE, **signed}
+        self.publish(site, pem, directory=Answer(body=body + " ", headers=list(fields.items())))
+        done = self.check(site, pem, origin)
+        assert done.status == 1
+        assert "serve it octet for octet" in done.out
+        assert "its signature binding does not verify" in done.out
+
+    def test_card_is_optional_unless_it_is_named(self, site: Site, pem: Path) -> None:
+        self.publish(site, pem, card=Answer(status=404))
+        done = self.check(site, pem)
+        assert (done.status, done.err) == (0, "")
+        assert "note: there is no card" in done.out
+        assert self.check(site, pem, "--url", self.origin(site) + "/bot.json").status == 1
+
+    def test_certificate_that_no_verifier_accepts_is_unreachable(
+        self, site: Site, pem: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.delenv("SSL_CERT_FILE")
+        self.publish(site, pem)
+        done = self.check(site, pem)
+        assert done.status == 3
+        assert "certificate" in done.out
+
+    def test_key_of_another_project_is_missing(self, site: Site, pem: Path, tmp_path: Path) -> None:
+        other = tmp_path / "other.pem"
+        KeyPair.create(other)
+        self.publish(site, pem)
+        done = self.check(site, other)
+        assert done.status == 1
+        assert f"the key {KeyPair.read(other).signing.keyid} of REP_SIGN_KEY is missing" in done.out
+
+
+def of_json(value: object) -> Answer:
+    return Answer(body=json.dumps(value), headers=[("Content-Type", "application/json")])
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("keygen",), "keygen needs the name of a new file"),
+        (("keygen", "a", "b"), "takes 1 names: a b"),
+        (("card", "a"), "takes no names: a"),
+        (("card",), "set REP_SIGN_AGENT"),
+        (("check", "http://bot.example"), "must be an https origin"),
+        (("directory",), "give the PEM file of the key, or set REP_SIGN_KEY"),
+        (("directory", "none.pem"), "none.pem: no key can be read"),
+        (("verify",), "give --keys FILE"),
+        (("verify", "--keys", "pyproject.toml"), "pyproject.toml: not a JWK Set"),
+    ],
+)
+def test_wrong_usage_is_explained(arguments: tuple[str, ...], words: str) -> None:
+    done = rep("identity", *arguments, stdin=b"GET https://a.example/")
+    assert done.status == 2
+    assert words in done.err
