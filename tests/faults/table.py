@@ -174,6 +174,17 @@ FAULTS: dict[str, Fault] = {
         "file",
         Answer(body=gzip.compress(SERVED.encode()) + b"\n", headers=[("Content-Encoding", "gzip")]),
     ),
+    **{
+        f"none: {name}, which no header names": answers("file", Answer(body=body))
+        for name, body in {
+            "gzip": gzip.compress(SERVED.encode()),
+            "gzip twice": gzip.compress(gzip.compress(SERVED.encode())),
+            "UTF-32": SERVED.encode("utf-32"),
+            "UTF-32, big-endian": f"\ufeff{SERVED}".encode("utf-32-be"),
+            "UTF-32, and LF": SERVED.strip().encode("utf-32") + b"\n",
+            "UTF-16, and LF": SERVED.strip().encode("utf-16") + b"\n",
+        }.items()
+    },
     "none: sent as HTML": answers(
         "file", Answer(body=SERVED, headers=[("Content-Type", "text/html")])
     ),
@@ -271,6 +282,9 @@ FAULTS: dict[str, Fault] = {
     "gzip cut short": answers(
         "down",
         Answer(body=_GZIPPED[: len(_GZIPPED) // 2], headers=[("Content-Encoding", "gzip")]),
+    ),
+    "gzip cut short, which no header names": answers(
+        "down", Answer(body=_GZIPPED[: len(_GZIPPED) // 2])
     ),
     "gzip cut short, and a wrong length": answers(
         "down",

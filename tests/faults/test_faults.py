@@ -221,5 +221,5 @@ def test_memory_is_flat(done: tuple[str, Run]) -> None:
 
 
 def test_the_size_of_the_table() -> None:
-    assert len(FAULTS) == 91
-    assert CELLS == 91 * 3 * 5 == 1365
+    assert len(FAULTS) == 98
+    assert CELLS == 98 * 3 * 5 == 1470
