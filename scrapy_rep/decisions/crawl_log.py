@@ -6,7 +6,7 @@ Their number is limited: after the first few origins, the log has counts only.
 from __future__ import annotations
 
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, TypeVar
 
@@ -68,11 +68,13 @@ class CrawlLog:
 
     Attributes:
         has_passed: whether a request passed.
+        more_lines: functions that yield more lines for its end.
     """
 
     def __init__(self, crawl: Crawl) -> None:
         self.has_passed = False
         self.rate_limited_count = self.challenged_count = 0
+        self.more_lines: list[Callable[[], Iterator[str]]] = []
         self._run = crawl.run
         self._crawler = crawl.crawler
         self._settings = crawl.settings
@@ -201,6 +203,7 @@ class CrawlLog:
         """Log the dropped requests and the origins that caused waits, if there are any."""
         name = getattr(self._crawler.spider, "name", None)  # a process may have several crawls
         lines = [*self._dropped(), *self._origins(), *self._challenges()]
+        lines += [line for more in self.more_lines for line in more()]
         if lines:
             told = "\n".join([*lines, self._where_to_look()])
             self._journal.info("[%s] %s", name, told)

@@ -26,6 +26,7 @@ from scrapy.utils.url import url_has_any_extension
 from w3lib.url import canonicalize_url, safe_url_string
 
 from scrapy_rep import stats
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.starts import Starts, is_function
 from scrapy_rep.policies import policies_of
@@ -36,6 +37,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
 
+from .coverage import Coverage
 from .entry_dates import seconds_of, values_of
 from .last_runs import LAST_RUN, LastRuns
 from .reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
@@ -408,6 +410,7 @@ class PageRequests:
         `response` is the sitemap.
         """
         for request in self._of(url, response, values):
+            Crawl.of(self._spider.crawler).part(Coverage).listed(request.url)
             if not self._is_begun(request):
                 self._made.add(request)
                 yield request

@@ -1,0 +1,52 @@
+"""Coverage at the end of a crawl: what it got of the URLs that sitemaps list."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawls.test_sitemaps import SITES, robots, urlset, xml
+from tests.servers.handle import Answer, Site, redirect
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_end_of_the_log_and_stats_tell_the_coverage(loop: Loop) -> None:
+    paths = ("/a", "/a", "/b", "/moved", "/gone", "/private/1", "/private/2")
+    with Site() as site:
+        site.change(
+            {
+                "/robots.txt": robots(site.url("/map.xml"), disallow=["/private"]),
+                "/map.xml": xml(urlset(*(site.url(path) for path in paths))),
+                "/moved": redirect("/target"),
+                "/gone": Answer(status=404),
+            }
+        )
+        settings = {**ADDON, "LOG_LEVEL": "INFO"}
+        result = crawl(SITES, loop=loop, settings=settings, sites=site.url(""))
+        gone, private = site.url("/gone"), site.url("/private/")
+    found = {name[13:]: of for name, of in result.stats.items() if name.startswith("rep/coverage/")}
+    told = {"listed": 6, "allowed": 4, "fetched": 3, "failed": 1, "disallowed": 2}
+    assert found == {**told, "never_reached": 0}
+    assert "Sitemaps list 6 URLs; 4 of these were allowed:\n  3 fetched. For" in result.log
+    assert f"  1 failed. For example {gone}\n" in result.log
+    assert f"  2 disallowed. For example {private}" in result.log
+
+
+def test_limit_leaves_urls_that_were_never_reached() -> None:
+    with Site() as site:
+        urls = [site.url(f"/{number}") for number in range(40)]
+        site.change({"/robots.txt": robots(site.url("/map.xml")), "/map.xml": xml(urlset(*urls))})
+        settings = {**ADDON, "LOG_LEVEL": "INFO", "CLOSESPIDER_PAGECOUNT": 5}
+        result = crawl(SITES, settings=settings, sites=site.url(""))
+    stats = result.stats
+    missed = stats["rep/coverage/never_reached"]
+    assert 0 < missed < 40
+    assert stats["rep/coverage/allowed"] + missed == stats["rep/coverage/listed"] == 40
+    assert f"  {missed:,} never reached (a limit, or the end). For example http" in result.log
+
+
+def test_crawl_without_sitemaps_has_no_coverage() -> None:
+    with Site() as site:
+        result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/a")])
+    assert not [name for name in result.stats if name.startswith("rep/coverage/")]
