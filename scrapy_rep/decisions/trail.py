@@ -307,6 +307,11 @@ class Trail:
         held = {"url": self._url(url), "price": terms.price or None, "licence": licence}
         self._unnumbered(records.PAYMENT, held)
 
+    def covered(self, what: str, count: int, example: str) -> None:
+        """Write how many URLs of sitemaps came to one end, and one of them if it is known."""
+        held = {"what": what, "count": count, "url": self._url(example) if example else None}
+        self._unnumbered(records.COVERAGE, held)
+
     # Writing
 
     def _ready(self) -> tuple[float, int | None]:

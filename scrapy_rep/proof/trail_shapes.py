@@ -116,6 +116,7 @@ SHAPES: dict[str, Shape] = {
     records.CLOCK: Shape("at step_seconds"),
     records.PROBE: Shape("at origin"),
     records.PAYMENT: Shape("at url"),
+    records.COVERAGE: Shape("at what count"),
     records.GAP: Shape("from_n to_n error", allowed=_is_count),
     records.MARK: Shape("lines sha256"),
     records.END: Shape(allowed=_is_count),

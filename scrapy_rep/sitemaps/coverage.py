@@ -41,7 +41,9 @@ class Coverage:
         connect(self._was_refused, request_disallowed)
         connect(self._was_sent, request_reached_downloader)
         connect(self._was_answered, response_received)
-        crawl.part(Decisions).log.more_lines.append(self._lines)
+        decisions = crawl.part(Decisions)
+        self._trail = decisions.trail
+        decisions.log.more_lines.append(self._lines)
 
     def listed(self, url: str) -> None:
         """Note a URL that a sitemap lists and the spider wants."""
@@ -80,33 +82,39 @@ class Coverage:
             self._examples.setdefault(state, url)
 
     def _lines(self) -> Iterator[str]:
-        """Set the stats, and yield the lines of the log; none without a listed URL."""
+        """Write the counts, and yield the lines of the log; none without a listed URL."""
         if not self._states:
             return
         counts = Counter(self._states.values())
         left = (*self._first, *self._last)
         missed = next((url for url in left if self._states[_key(url)] == _LISTED), "")
         rows = (
-            (stats.COVERAGE_FETCHED, "fetched", counts[_FETCHED], self._examples.get(_FETCHED)),
+            (stats.COVERAGE_FETCHED, "fetched", counts[_FETCHED], self._examples.get(_FETCHED, "")),
             (stats.COVERAGE_FAILED, "failed", counts[_SENT], next(iter(self._sent.values()), "")),
             (
                 *(stats.COVERAGE_DISALLOWED, "disallowed", counts[_DISALLOWED]),
-                self._examples.get(_DISALLOWED),
+                self._examples.get(_DISALLOWED, ""),
             ),
             (stats.COVERAGE_MISSED, "never reached (a limit, or the end)", counts[_LISTED], missed),
         )
         allowed = counts[_FETCHED] + counts[_SENT]
-        self._stats.set_value(stats.COVERAGE_LISTED, len(self._states))
-        self._stats.set_value(stats.COVERAGE_ALLOWED, allowed)
+        self._count(stats.COVERAGE_LISTED, len(self._states), self._first[0])
+        self._count(stats.COVERAGE_ALLOWED, allowed, rows[0][3] or rows[1][3])
         yield f"Sitemaps list {len(self._states):,} URLs; {allowed:,} of these were allowed:"
         for name, words, count, example in rows:
-            self._stats.set_value(name, count)
+            self._count(name, count, example)
             if count:
                 such = f". For example {masked(bare(example))}" if example else ""
                 yield f"  {count:,} {words}{such}"
         if self._beyond_count:
-            self._stats.set_value(stats.COVERAGE_BEYOND, self._beyond_count)
+            self._count(stats.COVERAGE_BEYOND, self._beyond_count, "")
             yield f"  {self._beyond_count:,} more entries were not followed, to bound memory"
+
+    def _count(self, stat: str, count: int, example: str) -> None:
+        """Write a count as a stat and, under the last part of its name, to the audit trail."""
+        self._stats.set_value(stat, count)
+        if self._trail is not None:
+            self._trail.covered(stat.rpartition("/")[2], count, example)
 
 
 def _key(url: str) -> int:

@@ -2,8 +2,16 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
+
 import pytest
 
+from scrapy_rep.decisions.report.report_making import report_of
+from scrapy_rep.decisions.report.report_page import page
+from scrapy_rep.proof.trail_reading import run_at
+from tests.audit.crawled import of_kind
+from tests.commands.calling import rep
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.crawls.test_sitemaps import SITES, robots, urlset, xml
@@ -46,7 +54,39 @@ def test_limit_leaves_urls_that_were_never_reached() -> None:
     assert f"  {missed:,} never reached (a limit, or the end). For example http" in result.log
 
 
-def test_crawl_without_sitemaps_has_no_coverage() -> None:
+def test_crawl_without_sitemaps_has_no_coverage(tmp_path: Path) -> None:
     with Site() as site:
-        result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/a")])
+        settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
     assert not [name for name in result.stats if name.startswith("rep/coverage/")]
+    pytest.importorskip("jinja2", reason="needs Jinja")
+    assert "URLs of sitemaps" not in page(report_of([run_at(tmp_path / "latest")]))
+
+
+def test_report_shows_the_coverage(tmp_path: Path) -> None:
+    pytest.importorskip("jinja2", reason="needs Jinja")
+    with Site() as site:
+        urls = [site.url(path) for path in ("/a?token=s3cret", "/gone?token=s3cret", "/private/1")]
+        robots_txt = robots(site.url("/map.xml"), disallow=["/private"])
+        files = {"/robots.txt": robots_txt, "/map.xml": xml(urlset(*urls))}
+        site.change({**files, "/gone?token=s3cret": Answer(status=404)})
+        audit, html = tmp_path / "audit", tmp_path / "report.html"
+        wanted = {"REP_AUDIT_DIR": str(audit), "REP_REPORT": str(html), "REP_AUDIT_QUERY": "hash"}
+        result = crawl(SITES, settings={**ADDON, **wanted}, sites=site.url(""))
+    assert result.exit_code == 0, result.log
+    latest, redacted = audit / "latest", tmp_path / "redacted"
+    assert "s3cret" not in json.dumps(of_kind(run_at(latest), "coverage"))
+    assert rep("audit", "redact", latest, "--query", "drop", "-o", redacted).status == 0
+    assert "hmac" not in json.dumps(of_kind(run_at(redacted), "coverage"))
+    for folder in (latest, redacted):
+        assert rep("audit", "verify", folder).status == 0
+        rows = json.loads(rep("report", folder, "--json").out)["coverage"]["rows"]
+        ends = {"fetched": 1, "failed": 1, "disallowed": 1, "never_reached": 0}
+        assert {row["what"]: row["count"] for row in rows} == {"listed": 3, "allowed": 2, **ends}
+        assert [row["url"] for row in rows if row["what"] == "disallowed"] == [urls[2]]
+    assert "2 confirmed; 2 redacted" in rep("audit", "replay", latest).out
+    assert rep("audit", "export", latest).status == 0
+    text = html.read_text(encoding="utf-8")
+    assert "URLs of sitemaps" in text
+    assert "never reached" in text
+    assert "s3cret" not in text

@@ -51,6 +51,7 @@ def made_of_all(root: Path, *others: Run, every: int = 1) -> CrawlReport:
         made.exempt(url)
         made.withhold(url, f"noai by {url}")
         made.put("payment", at=made.now, url=url, price=HOSTILE, licence=url)
+        made.put("coverage", at=made.now, what=HOSTILE, count=1, url=url)
         for turn in range(3):
             at = made.now - BEGAN + turn * (0.4 + number)
             made.send(origin, at, at, 0.5)

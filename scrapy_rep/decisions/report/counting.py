@@ -19,6 +19,7 @@ from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
     Chain,
+    Covered,
     CrawlTotals,
     Delay,
     Exemption,
@@ -109,6 +110,7 @@ class Counting:
         self.withheld = Tally(Withheld)
         self.rests = Tally(OriginRests)
         self.payments = Tally(Priced)
+        self.coverage = Tally(Covered)
         self.gaps: list[Lost] = []
         self.gap_count = 0
 
@@ -263,6 +265,11 @@ class Counting:
     def _hear_payment(self, _: RunCounts, record: Record) -> None:
         url, licence = self._url(record["url"]), self._url(record.get("licence", ""))
         self.payments.of(origin_of(url), _text(record.get("price", "")), licence).add(url)
+
+    def _hear_coverage(self, _: RunCounts, record: Record) -> None:
+        row = self.coverage.of(_text(record["what"]))
+        row.count += record["count"]
+        row.url = row.url or self._url(record.get("url", ""))
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:

@@ -392,6 +392,15 @@ class Priced(Sampled):
 
 
 @dataclass
+class Covered(Counted):
+    """URLs of sitemaps that came to one end; `url` is one of them, or empty."""
+
+    what: str
+    count: int = 0
+    url: str = ""
+
+
+@dataclass
 class Withheld(Sampled):
     """Requests or items of pages that one statement withheld; `page` is one of the pages."""
 
@@ -433,6 +442,7 @@ class CrawlReport:
     paces: Rows[Paced]
     rests: Rows[OriginRests]
     payments: Rows[Priced]
+    coverage: Rows[Covered]
     withheld: Rows[Withheld]
     gaps: Rows[Lost]
     limits: tuple[str, ...]
