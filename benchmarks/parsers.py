@@ -1,7 +1,8 @@
 """The parser of scrapy-rep and each other robots.txt parser that can be imported, on real files.
 
 Run ``python benchmarks/parsers.py``; it installs nothing; with ``--readme`` it writes the README's
-table. The columns are:
+table. With ``--robotparser FILE``, it also compares the robotparser of a newer CPython, which reads
+RFC 9309. The columns are:
 
 * *parse*: from the octets to a policy. Our parser is lazy, so this column says little about it;
 * *parse + first*: the same and the verdict on one URL for one crawler;
@@ -36,6 +37,7 @@ import base64
 import gc
 import gzip
 import importlib
+import importlib.util
 import json
 import os
 import platform
@@ -114,7 +116,7 @@ def ours() -> Parser:
         OURS,
         document.parse,
         ask,
-        lambda policy: policy.asked(AGENT),
+        lambda policy: policy.site_pace(AGENT),
         lambda policy: policy.sitemaps,
     )
 
@@ -135,7 +137,20 @@ def protego() -> Parser:
 
 
 def standard_library() -> Parser:
-    make = importlib.import_module("urllib.robotparser").RobotFileParser
+    return robotparser("urllib.robotparser", importlib.import_module("urllib.robotparser"))
+
+
+def newer_library(path: str) -> Parser:
+    spec = importlib.util.spec_from_file_location("newer_robotparser", path)
+    if spec is None or spec.loader is None:
+        raise SystemExit(f"{path} is no Python module")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return robotparser("urllib.robotparser of RFC 9309", module)
+
+
+def robotparser(name: str, module: Any) -> Parser:
+    make = module.RobotFileParser
 
     def parse(source: Any) -> Any:
         policy = make()
@@ -147,7 +162,7 @@ def standard_library() -> Parser:
             policy.can_fetch(AGENT, url)
 
     return Parser(
-        "urllib.robotparser",
+        name,
         parse,
         ask,
         lambda policy: policy.crawl_delay(AGENT),
@@ -372,6 +387,9 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Compare robots.txt parsers over real files.")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--parsers", nargs="*", default=[], help="parts of names; default: all")
+    options.add_argument(
+        "--robotparser", metavar="FILE", help="the robotparser.py of a newer CPython, too"
+    )
     options.add_argument("--readme", action="store_true", help="write the README's table")
     given = options.parse_args()
 
@@ -385,6 +403,8 @@ def main() -> None:
         "crawl": [(file.body, file.crawl_urls) for file in files],
     }
     compared = parsers(given.parsers)
+    if given.robotparser:
+        compared.append(newer_library(given.robotparser))
     measured = {parser.name: Figures() for parser in compared}
     bare = {parser.name: (parser, Figures()) for parser in (floor(), decoding())}
 
@@ -436,7 +456,7 @@ def write_readme(
         row.append(f"{figures.kept / 1000:.1f} kB" if figures.kept is not None else "")
         rows.append(row)
     lines = ["| " + " | ".join(row) + " |" for row in rows]
-    peers = (name.split()[0] for name in measured if name not in (OURS, "urllib.robotparser"))
+    peers = (name.split()[0] for name in measured if name != OURS and "urllib" not in name)
     versions = ", ".join(f"{peer} {version(peer)}" for peer in peers)
     lines.append(
         f"\nCPython {platform.python_version()} and its urllib.robotparser, {versions}. "
