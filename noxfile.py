@@ -45,7 +45,6 @@ _DEPENDENT = [
     "tests/crawls/test_concurrency.py",
     "tests/crawls/test_meddling.py",
     "tests/crawls/test_pace.py",
-    "tests/crawls/test_pace_everywhere.py",
     "tests/crawls/test_parsers.py",
     "tests/crawls/test_resume.py",
     "tests/crawls/test_settings.py",

@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from collections.abc import Sequence
@@ -13,6 +14,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from tests.crawling import REPOSITORY, Loop
+
+_FAULT = re.compile("Traceback|never awaited|Unhandled|was destroyed")
 
 
 @dataclass(frozen=True)
@@ -36,6 +39,7 @@ def crawl_together(jobs: Sequence[Job], loop: Loop = "asyncio") -> list[dict[str
         check=False,
     )
     assert done.returncode == 0, done.stderr
+    assert not _FAULT.search(done.stderr), done.stderr
     results: list[dict[str, Any]] = json.loads(done.stdout.splitlines()[-1])
     return results
 

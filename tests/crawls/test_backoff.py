@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import itertools
-import json
 import signal
-import subprocess
-import sys
 import time
 from collections import Counter
 from concurrent.futures import ThreadPoolExecutor
@@ -17,10 +14,11 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.servers.handle import Answer, Seen, Site
+from tests.together import Job, crawl_together
 
 ROBOTS: dict[str, Any] = {"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}
 HANDLED = {"handle_httpstatus_list": [429]}
@@ -238,22 +236,17 @@ def test_behind_a_proxy(loop: Loop) -> None:
 def test_two_crawls_of_one_process(loop: Loop) -> None:
     """The answer to one crawl has both wait, and one of them sends one request first."""
     with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
-        job = {
-            "loop": loop,
-            "settings": ADDON,
-            "spider": URLS_SPIDER,
-            "urls": [[site.url(f"/{crawl}/{page}") for page in range(6)] for crawl in range(2)],
-        }
-        command = [sys.executable, "-m", "tests.crawls.two_crawls", json.dumps(job)]
-        done = subprocess.run(
-            command, cwd=REPOSITORY, capture_output=True, timeout=60, check=True, text=True
-        )
+        jobs = [
+            Job(URLS_SPIDER, ADDON, {"urls": [site.url(f"/{number}/{page}") for page in range(6)]})
+            for number in range(2)
+        ]
+        results = crawl_together(jobs, loop)
         first, *later = rounds(site.requests())
         paths = {seen.path for seen in pages(site.requests())}
-    assert len(paths) == 12, done.stderr
+    assert [len(result["items"]) for result in results] == [6, 6]
+    assert len(paths) == 12
     assert later[0][0] - first[0] >= 2
     assert len([at for one in later for at in one]) <= 12 + 1
-    assert_clean(done.stderr)
 
 
 @pytest.mark.parametrize("spider", ["HeadSpider", "CallbackSpider"])
