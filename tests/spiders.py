@@ -26,6 +26,17 @@ ALL_ASKED_FOR = "All URLs are asked for"
 """What its log says once its `start` is done, which a crawl that is resumed does not go on with."""
 
 
+class OfCrawler:
+    """A base for middlewares and extensions that need their crawler."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+
 class OneWhenIdle(Spider):
     """A base that gives one of its start requests at a time to the engine, when it is idle."""
 

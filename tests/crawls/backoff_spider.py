@@ -6,14 +6,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any
 
 from scrapy import Request
-from scrapy.crawler import Crawler
 from scrapy.http import Response
-from scrapy.pipelines.files import FilesPipeline
 from twisted.python.failure import Failure
-from typing_extensions import Self
 
 from tests.faults.blind import Blind
-from tests.spiders import UrlsSpider
+from tests.spiders import OfCrawler, UrlsSpider
 
 
 class StatusSpider(UrlsSpider):
@@ -73,10 +70,6 @@ class FilesSpider(UrlsSpider):
         return {"url": asked, "file_urls": self.urls[1:]}
 
 
-class Files(FilesPipeline):
-    """Scrapy's."""
-
-
 class Slots:
     """Gives requests a slot by their number."""
 
@@ -86,20 +79,12 @@ class Slots:
             request.meta["download_slot"] = "odd" if int(request.url[-1]) % 2 else "even"
 
 
-class Hears:
+class Hears(OfCrawler):
     """A downloader middleware that counts exceptions, as rotators of proxies do."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build from a crawler."""
-        return cls(crawler)
 
     def process_exception(self, request: Request, exception: Exception) -> None:
         """Count it by its name."""
-        self._crawler.stats.inc_value(f"test/heard/{type(exception).__name__}")
+        self.crawler.stats.inc_value(f"test/heard/{type(exception).__name__}")
 
 
 class Following(Blind):

@@ -16,6 +16,7 @@ from typing_extensions import Self
 
 from scrapy_rep.engine.loops import sleep
 from tests.faults.blind import Blind
+from tests.spiders import OfCrawler
 
 
 class StopsItself(Blind):
@@ -104,7 +105,7 @@ class LogsInWithOurMeta:
         return request.replace(url=login.decode()) if login else response
 
 
-class TakesThePlace:
+class TakesThePlace(OfCrawler):
     """A downloader middleware that sets download handlers up when it is first asked.
 
     Theirs go past the entrance that is there, or are other objects.
@@ -113,10 +114,6 @@ class TakesThePlace:
     def __init__(self, crawler: Crawler) -> None:
         self.crawler = crawler
         self.is_set_up = False
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         if self.is_set_up:
@@ -131,15 +128,11 @@ class TakesThePlace:
         handlers.download_request_async = lambda request: past_all(handlers, request)
 
 
-class WritesTimeout:
+class WritesTimeout(OfCrawler):
     """A downloader middleware that writes a time limit into the meta, or removes it."""
 
     def __init__(self, crawler: Crawler) -> None:
         self.seconds = crawler.settings["MEDDLING_TIMEOUT"]
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         if self.seconds == "none there":
@@ -163,15 +156,11 @@ class RaisingParser:
         return True
 
 
-class Rotates:
+class Rotates(OfCrawler):
     """A downloader middleware that gives requests the User-Agents of `ROTATES` in turn."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._headers = itertools.cycle(crawler.settings.getlist("ROTATES"))
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         if not request.url.endswith("/robots.txt"):

@@ -14,7 +14,7 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep.engine.loops import sleep
-from tests.spiders import UrlsSpider
+from tests.spiders import OfCrawler, UrlsSpider
 
 _ALL = -1e9  # seconds: a slot is collected whenever it was seen last
 
@@ -30,7 +30,7 @@ class ForgetfulSpider(UrlsSpider):
         return {**super().parse(response, asked), "left": left}
 
 
-class OtherSlots:
+class OtherSlots(OfCrawler):
     """A downloader middleware behind ours that chooses slots in turn, as rotators of proxies do.
 
     `TEST_SLOTS` is how many; that of robots.txt stays its host's.
@@ -39,11 +39,6 @@ class OtherSlots:
     def __init__(self, crawler: Crawler) -> None:
         self._count = crawler.settings.getint("TEST_SLOTS")
         self._number = 0
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> OtherSlots:
-        """Build from a crawler."""
-        return cls(crawler)
 
     def process_request(self, request: Request) -> None:
         """Choose the next slot."""
@@ -110,22 +105,14 @@ class HiddenMiddlewares(OtherDownloader):
         del self.middleware
 
 
-class LogsIn:
+class LogsIn(OfCrawler):
     """A downloader middleware behind ours that logs in at the site before a page goes there."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> LogsIn:
-        """Build from a crawler."""
-        return cls(crawler)
 
     async def process_request(self, request: Request) -> None:
         """Wait for the answer of the login page."""
         if request.url.endswith("/0"):
-            assert self._crawler.engine is not None
-            await self._crawler.engine.download_async(Request(request.url[:-1] + "login"))
+            assert self.crawler.engine is not None
+            await self.crawler.engine.download_async(Request(request.url[:-1] + "login"))
 
 
 class Fetches:

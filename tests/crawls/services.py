@@ -8,18 +8,15 @@ from urllib.parse import quote
 from scrapy import Request
 from scrapy.crawler import Crawler
 
+from tests.spiders import OfCrawler
 
-class Service:
+
+class Service(OfCrawler):
     """Returns a new request to the service; the page's URL is in its query or in its body."""
 
     def __init__(self, crawler: Crawler) -> None:
         self._url = crawler.settings["SERVICE_URL"]
         self._has_body = crawler.settings.getbool("SERVICE_BODY")
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Service:
-        """Build from a crawler."""
-        return cls(crawler)
 
     def process_request(self, request: Request) -> Request | None:
         """Replace a request for a page."""

@@ -142,17 +142,6 @@ def test_odd_retry_after_is_ignored() -> None:
     assert result.log.count("(REP_BACKOFF_MAX_SECONDS)") == 1
 
 
-def test_rest_until_a_date() -> None:
-    with Site(ROBOTS) as site:
-        until = time.time() + 4
-        field = formatdate(until, usegmt=True)
-        site.change({"/*": [busy(503, 0, field), Answer(body="page")]})
-        result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/1")])
-        first, second = (seen.at for seen in pages(site.requests()))
-    assert 1.5 < second - first < 5, "dates have whole seconds"
-    assert_all_came(result, [site.url("/1")])
-
-
 def test_503_without_a_time_of_one_page_is_retried_by_scrapy() -> None:
     """At once: it may be a broken page."""
     with Site({**ROBOTS, "/*": [busy(503), busy(503), Answer(body="page")]}) as site:
@@ -269,7 +258,7 @@ def test_files_of_a_media_pipeline(tmp_path: Path) -> None:
         urls = [other.url("/"), *(site.url(f"/f{number}") for number in range(30))]
         settings = {
             **ADDON,
-            "ITEM_PIPELINES": {"tests.crawls.backoff_spider.Files": 1},
+            "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
             "FILES_STORE": str(tmp_path),
         }
         spider = "tests.crawls.backoff_spider:FilesSpider"
@@ -390,28 +379,6 @@ def spread_seconds(seen: list[Seen]) -> float:
     """The time from the first request to the last."""
     times = [one.at for one in seen]
     return max(times) - min(times)
-
-
-@pytest.mark.parametrize("places", [8, 1])
-@pytest.mark.parametrize(("status", "after"), [(503, "1"), (429, "1"), (429, None)])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_url_that_is_always_refused(
-    loop: Loop, status: int, after: str | None, places: int
-) -> None:
-    """All others come, and the spider gets the refusal in the end."""
-    bad = busy(status, 0, *([after] if after else []))
-    settings = {
-        **ADDON,
-        "REP_BACKOFF_GIVE_UP_SECONDS": 5,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": places,
-        "CLOSESPIDER_TIMEOUT": 30,
-    }
-    with Site({**ROBOTS, "/bad": bad}) as site:
-        good = [site.url(f"/{number}") for number in range(40)]
-        urls = [*good[:-3], site.url("/bad"), *good[-3:]]
-        result = crawl(LINKED_SPIDER, loop=loop, settings=settings, urls=urls)
-        assert_only_these_failed(result, good, {site.url("/bad"): status})
-        assert site.paths().count("/bad") <= MOST_TIMES
 
 
 @pytest.mark.timed

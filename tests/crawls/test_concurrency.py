@@ -162,12 +162,3 @@ def test_a_request_that_is_returned_holds_one_place(loop: Loop) -> None:
         )
     assert result.finish_reason == "finished"
     assert len(result.items) == QUICK_COUNT + 8
-
-
-def test_second_crawl_of_the_harness_finds_the_leak_of_scrapys_own() -> None:
-    """The test above can fail: without us, the same crawl downloads disallowed pages."""
-    with Site({"/robots.txt": SLOW}) as site:
-        urls = [site.url(path) for path in PRIVATE[:12]]
-        crawl(URLS_SPIDER, loop="asyncio", settings={"ROBOTSTXT_OBEY": True}, urls=urls)
-        leaked = [path for path in site.paths() if path.startswith("/private")]
-    assert leaked

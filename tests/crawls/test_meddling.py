@@ -168,20 +168,6 @@ def test_urls_with_blanks_are_judged(loop: Loop, shape: str) -> None:
         assert [path for path in site.paths() if path != "/robots.txt"] == []
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_an_ftp_server_that_never_speaks(loop: Loop) -> None:
-    with Site() as site:  # which waits for the client to speak, as the client does for it
-        result = crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings={**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 1},
-            urls=[f"ftp://127.0.0.1:{site.port}/x"],
-            timeout_seconds=30,
-        )
-    assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"], result.log
-    assert result.stats["rep/event/timeout"] == 1
-
-
 def test_redirect_to_an_impossible_host_permits_nothing() -> None:
     with Site({"/robots.txt": redirect(f"http://{'a' * 70}.example/robots.txt")}) as site:
         settings = {**ADDON, "REP_REDIRECT_GUARD": "public"}

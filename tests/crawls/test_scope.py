@@ -52,22 +52,6 @@ def test_a_start_url_outside_of_allowed_domains_is_judged(loop: Loop) -> None:
         assert sorted(site.paths()) == ["/b", "/robots.txt"], result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_pages_are_judged_again_at_each_redirect(loop: Loop) -> None:
-    with Site({"/robots.txt": rules("/private")}) as other:
-        routes: dict[str, Any] = {
-            "/robots.txt": rules("/secret"),
-            "/to-secret": redirect("/secret"),
-            "/to-other": redirect(other.url("/private")),
-            "/to-public": redirect(other.url("/public")),
-        }
-        with Site(routes) as site:
-            urls = [site.url(path) for path in ("/to-secret", "/to-other", "/to-public")]
-            crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
-            assert "/secret" not in site.paths()
-        assert sorted(other.paths()) == ["/public", "/robots.txt"]
-
-
 def test_an_exemption_is_for_the_request_that_carries_it() -> None:
     routes: dict[str, Any] = {
         "/robots.txt": Answer(body=DISALLOW_ALL),
@@ -144,15 +128,3 @@ def test_token_that_is_sent_is_matched() -> None:
             asked = next(one for one in seen if one.path == "/robots.txt")
             assert "foobot" in asked.headers["user-agent"].lower()
             assert "obeyed as 'FooBot'" in result.log or "'foobot'" in result.log.lower()
-
-
-def test_only_fetch_meta_reaches_the_fetch() -> None:
-    with Site(default=rules("/a")) as proxy, Site() as site:
-        result = crawl(
-            URLS_SPIDER,
-            loop="asyncio",
-            settings={**ADDON, "REP_FETCH_META": {"proxy": proxy.url("")}},
-            urls=[site.url("/a"), site.url("/b")],
-        )
-        assert proxy.paths() == [site.url("/robots.txt")], result.log
-        assert site.paths() == ["/b"]

@@ -33,22 +33,6 @@ def assert_ended(result: Crawl) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_refresh_in_the_only_place_of_a_slot(loop: Loop) -> None:
-    """With one request at a time, as `scrapy startproject` writes it."""
-    with Site({"/robots.txt": EXPIRES}) as site:
-        allowed, disallowed = (urls_of(site, path, 20) for path in ("/", "/private"))
-        urls = [url for pair in zip(allowed, disallowed, strict=True) for url in pair]
-        result = crawl(URLS_SPIDER, loop=loop, settings={**ENDS, **ONE_AT_A_TIME}, urls=urls)
-        assert_ended(result)
-        assert site.paths().count("/robots.txt") > 1
-    errors = {item["url"]: item.get("error") for item in result.items}
-    assert errors == {
-        **dict.fromkeys(allowed),
-        **dict.fromkeys(disallowed, "RobotsTxtDisallowed"),
-    }
-
-
-@pytest.mark.parametrize("loop", LOOPS)
 def test_spider_that_continues_when_idle_gets_all_pages(loop: Loop) -> None:
     """A refresh that only delays the end is stopped; the next request fetches the file."""
     robots = Answer(body=RULES, headers=[("Cache-Control", "max-age=2")])
@@ -86,7 +70,7 @@ def test_downloads_past_the_queue_may_fill_a_slot(
     settings = {
         **ENDS,
         "CONCURRENT_REQUESTS_PER_DOMAIN": places,
-        "ITEM_PIPELINES": {"tests.crawls.backoff_spider.Files": 1},
+        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
         "FILES_STORE": str(tmp_path),
     }
     with Site({"/robots.txt": Answer(), "/f*": file}) as site:

@@ -9,8 +9,10 @@ from scrapy.http import Request, Response
 from scrapy.settings.default_settings import DOWNLOAD_HANDLERS_BASE
 from scrapy.utils.misc import build_from_crawler, load_object
 
+from tests.spiders import OfCrawler
 
-class Blind:
+
+class Blind(OfCrawler):
     """Hands everything on; the flag that Twisted's handler gives is lost on the way."""
 
     lazy = False
@@ -20,10 +22,6 @@ class Blind:
         if not crawler.settings.getbool("TWISTED_REACTOR_ENABLED"):
             path = crawler.settings["DOWNLOAD_HANDLERS_BASE"]["http"]
         self._handler: Any = build_from_crawler(load_object(path), crawler)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Blind:
-        return cls(crawler)
 
     async def download_request(self, request: Request) -> Response:
         response: Response = await self._handler.download_request(request)

@@ -11,6 +11,8 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from twisted.internet.defer import CancelledError
 
+from tests.spiders import OfCrawler
+
 
 class AskAgain:
     """Answers the first answer to a robots.txt with a fresh request for the same."""
@@ -72,7 +74,7 @@ class CancelInTwisted:
             raise CancelledError
 
 
-class Rebind:
+class Rebind(OfCrawler):
     """Has the name `rebound.test` lead to a public address once, and then to this machine.
 
     Once is what a guard that looks names up asks.
@@ -84,10 +86,6 @@ class Rebind:
         self._gethostbyname = socket.gethostbyname
         socket.getaddrinfo = self._address_info
         socket.gethostbyname = self._address
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Rebind:
-        return cls(crawler)
 
     def _address_info(self, host: Any, port: Any, *arguments: Any, **more: Any) -> Any:
         name = host.decode() if isinstance(host, bytes) else host

@@ -216,16 +216,6 @@ def test_floods_are_cut_off(loop: Loop) -> None:
     assert result.exit_code == 0, result.error
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_slow_headers_end_at_the_timeout(loop: Loop) -> None:
-    plans = {"slow": ends("slow_headers")}
-    result, paths, called = run(plans, loop, REP_FETCH_TIMEOUT_SECONDS=1.5)
-    assert paths == {"slow": ["/robots.txt"]}
-    assert called == {"slow": "timeout"}
-    assert result.stats["elapsed_time_seconds"] < 8
-
-
 def test_slow_headers_end_whatever_a_handler_thinks_of_timeouts() -> None:
     """That of httpx counts each read anew."""
     skip_without("_httpx.HttpxDownloadHandler")

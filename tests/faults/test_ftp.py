@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.faults.ftp import SLOW_PIECE, Ftp, Manner
 from tests.servers.handle import Site
@@ -98,11 +98,21 @@ def test_reactorless_scrapy_has_none_and_says_so() -> None:
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_pages_go_their_usual_way(loop: Loop) -> None:
-    if loop == "reactorless":
-        pytest.skip("Scrapy has no FTP there")
-    with Ftp({**_FILES, "robots.txt": "", "a": "x" * 1_000_000}) as server:
+@pytest.mark.parametrize("loop", _WITH_FTP)
+@pytest.mark.parametrize(
+    ("robots", "fetched"),
+    [
+        ({"robots.txt": "User-agent: *\nDisallow: /b\n"}, ["a"]),
+        ({"robots.txt": ""}, ["a", "b"]),
+        ({}, ["a", "b"]),
+    ],
+    ids=["rules", "an empty file", "550"],
+)
+def test_pages_are_fetched_by_the_rules(
+    robots: dict[str, str], fetched: list[str], loop: Loop
+) -> None:
+    with Ftp({"a": "x" * 1_000_000, "b": "b", **robots}) as server:
         result = pages(server, loop)
-        assert sorted(server.asked()) == ["a", "b", "robots.txt"]
-    assert [item["status"] for item in result.items] == [200, 200], result.log
+        assert server.asked()[0] == "robots.txt"
+        assert sorted(server.asked()[1:]) == fetched
+    assert len([item for item in result.items if item.get("status") == 200]) == len(fetched)

@@ -10,8 +10,7 @@ import pytest
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
-from tests.faults.ftp import Ftp
-from tests.servers.handle import Answer, Sequence, Site, redirect
+from tests.servers.handle import Answer, Site, redirect
 from tests.together import Job, crawl_together
 
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
@@ -61,21 +60,6 @@ def test_a_middleware_that_cancels_a_robots_txt(name: str, loop: Loop) -> None:
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/local"] == 1
     assert "robots.txt is unreachable (local, failures in a row: 1)" in result.log
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_robots_txt_through_a_proxy_of_its_own(loop: Loop) -> None:
-    routes = {"http://h.example/robots.txt": _RULES}
-    with Site(routes) as one, Site(routes) as other:
-        crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings={**ADDON, "REP_FETCH_META": {"proxy": one.url("")}},
-            urls=["http://h.example/a", "http://h.example/private"],
-            meta={"proxy": other.url("")},
-        )
-        assert one.paths() == ["http://h.example/robots.txt"]
-        assert other.paths() == ["http://h.example/a"]
 
 
 @pytest.mark.parametrize("loop", LOOPS)
@@ -197,24 +181,6 @@ def test_cookies(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_job_that_is_resumed_judges_what_it_has_left(loop: Loop, tmp_path: Path) -> None:
-    settings = {"JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1, "CLOSESPIDER_PAGECOUNT": 2}
-    paths = [f"/{number}" for number in range(6)]
-    with Site({"/robots.txt": [Answer(), Answer(body=DISALLOW_ALL)]}) as site:
-        first = run(site, loop, *paths, **settings)
-        before = len(site.paths())
-        assert first.finish_reason == "closespider_pagecount"
-        second = crawl(
-            "tests.faults.spiders:ResumedSpider",
-            loop=loop,
-            settings={**ADDON, "JOBDIR": str(tmp_path)},
-        )
-        assert site.paths()[before:] == ["/robots.txt"], second.log
-    assert second.exit_code == 0, second.error
-    assert second.stats["robotstxt/forbidden"] >= 1
-
-
-@pytest.mark.parametrize("loop", LOOPS)
 def test_robots_txt_files_count_as_pages_for_the_page_count(loop: Loop) -> None:
     """As with Scrapy's own middleware: the engine tells extensions of every answer."""
     with Site() as one, Site() as two:
@@ -265,32 +231,6 @@ def test_a_middleware_that_fails_permits_nothing(loop: Loop, middleware: str, ev
     assert result.stats[f"rep/event/{event}"] == 1
 
 
-_PAGE = {"a.txt": "page", "private.txt": "page"}
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
-    ("files", "expected"),
-    [
-        ({**_PAGE, "robots.txt": "User-agent: *\nDisallow: /private\n"}, ["a.txt"]),
-        (_PAGE, ["a.txt", "private.txt"]),
-    ],
-    ids=["a file", "550"],
-)
-def test_ftp(loop: Loop, files: dict[str, str], expected: list[str]) -> None:
-    with Ftp(files) as server:
-        urls = [server.url(name) for name in ("a.txt", "private.txt")]
-        settings = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 5, "RETRY_ENABLED": False}
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-        asked = server.asked()
-    if loop == "reactorless":  # where Scrapy has no FTP
-        assert asked == []
-        assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"] * 2
-    else:
-        assert asked[0] == "robots.txt"
-        assert sorted(asked[1:]) == expected, result.log
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 def test_data_and_files_pass(loop: Loop, tmp_path: Path) -> None:
     (tmp_path / "page.html").write_text("page")
@@ -299,10 +239,3 @@ def test_data_and_files_pass(loop: Loop, tmp_path: Path) -> None:
     assert [item["status"] for item in result.items] == [200, 200]
     assert result.stats["rep/not_judged"] == 2
     assert "robotstxt/request_count" not in result.stats
-
-
-def test_a_flapping_site_is_asked_once_per_lifetime() -> None:
-    with Site({"/robots.txt": Sequence([_RULES, Answer(status=503)], cycle=True)}) as site:
-        run(site, "asyncio", *[f"/{number}" for number in range(20)], "/private")
-        assert Counter(site.paths())["/robots.txt"] == 1
-        assert "/private" not in site.paths()

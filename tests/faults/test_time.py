@@ -217,21 +217,6 @@ class TestFreshness:
 class TestNegative:
     """1: "negative results have lifetimes of their own, so that no host is asked per URL"."""
 
-    @pytest.mark.parametrize(
-        "answer",
-        [
-            Answer(status=404),
-            Answer(status=403),
-            _DOWN,
-            Answer(status=429),
-            redirect("/robots.txt"),
-        ],
-    )
-    def test_a_file_that_is_not_there_is_asked_for_once(self, answer: Answer) -> None:
-        with Site({"/robots.txt": answer}) as site:
-            crawl(PACED_SPIDER, settings=ADDON, urls=pages(site, 5))
-            assert len(robots(site)) == 1
-
     def test_and_in_the_next_crawl_neither(self, tmp_path: Path) -> None:
         settings = stored(tmp_path)
         with Site({"/robots.txt": Answer(status=404)}) as site:
