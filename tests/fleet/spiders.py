@@ -17,6 +17,7 @@ from scrapy.http import Response
 from scrapy_redis.spiders import RedisSpider
 
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
+from tests.spiders import OfCrawler
 
 
 class TreeSpider(Spider):
@@ -68,20 +69,6 @@ class SlowTreeSpider(TreeSpider):
         for one in super().parse(response):
             await sleep(0.01)
             yield one
-
-
-class DeployedTreeSpider(TreeSpider):
-    """The next release of the same spider: half of the pages have a callback of their own."""
-
-    name = "tree"
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        for one in super().parse(response):
-            is_even = isinstance(one, Request) and one.url[-1] in "02468"
-            yield one.replace(callback=self.parse_even) if is_even else one
-
-    def parse_even(self, response: Response) -> Iterator[Any]:
-        yield from self.parse(response)
 
 
 class FlatSpider(Spider):
@@ -182,7 +169,7 @@ class DeadlySpider(TreeSpider):
         yield from super().parse(response)
 
 
-class LoopWatch:
+class LoopWatch(OfCrawler):
     """Measures how long the event loop stood still at most, by what its own process did."""
 
     def __init__(self, crawler: Crawler) -> None:
@@ -190,10 +177,6 @@ class LoopWatch:
         self._task: asyncio.Task[None] | None = None
         crawler.signals.connect(self._opened, signal=signals.spider_opened)
         crawler.signals.connect(self._closed, signal=signals.spider_closed)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> LoopWatch:
-        return cls(crawler)
 
     def _opened(self) -> None:
         self._task = asyncio.get_running_loop().create_task(self._watch())

@@ -151,21 +151,6 @@ class TestOneCrawl:
         assert_nothing_left(redis_server)
 
     @pytest.mark.slow
-    def test_requests_are_resumed(self, site: Site, redis_server: RedisServer) -> None:
-        """SCHEDULER_PERSIST: a second run fetches only the pages that the first left."""
-        settings = {"SCHEDULER_PERSIST": True, "CLOSESPIDER_PAGECOUNT": 8}
-        for _ in range(2):
-            with Crew(
-                redis_server.url, TREE, 1, settings=settings, roots=roots(site, 1), pages=20
-            ) as crew:
-                crew.wait()
-                assert crew.errors == ""
-            settings["CLOSESPIDER_PAGECOUNT"] = 0
-        seen = assert_tree(site, 1, 20)
-        twice = {path for (_, path), count in seen.items() if count > 1}
-        assert twice <= {"/0", "/robots.txt"}, "the start request, and robots.txt in each process"
-
-    @pytest.mark.slow
     def test_without_redis(self) -> None:
         url = f"redis://127.0.0.1:{free_port()}/0"
         result = crawl(TREE, settings={**SETTINGS, "REP_REDIS_URL": url}, roots=[])

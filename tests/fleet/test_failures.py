@@ -222,10 +222,6 @@ def restart(server: RedisServer) -> None:
     server.start()
 
 
-def flush(server: RedisServer) -> None:
-    server.flush()
-
-
 class TestRedis:
     """Nothing new is sent while Redis is out, nothing is lost, and the crawl goes on by itself."""
 
@@ -250,15 +246,19 @@ class TestRedis:
                 assert log.count("it is tried again until it does") == 1
                 assert log.count("answers again") == 1
                 assert "Traceback" not in log
-            assert max(item["stall"] for n in range(2) for item in stalls(crew, n)) < 1
+            stalls = [crew.result(n)["stats"].get("test/stall_seconds", 0.0) for n in range(2)]
+            assert max(stalls) < 1
             # The lease ended while Redis was frozen.
             assert_whole(site, 2 * PLACES)
 
-    def test_emptied(self, site: Site) -> None:
+    @pytest.mark.parametrize("happens", [RedisServer.flush, restart], ids=["flush", "restart"])
+    def test_redis_has_lost_all_keys(
+        self, site: Site, happens: Callable[[RedisServer], None]
+    ) -> None:
         """Requests that only Redis had are lost; those of workers are not."""
         with RedisServer() as server, crew_of(server.url, 2, site) as crew:
             until(site, 60)
-            flush(server)
+            happens(server)
             crew.wait(90)
             assert crew.errors == ""
             assert crew.stat("rep/fleet/emptied") == 2
@@ -290,15 +290,6 @@ class TestRedis:
             assert "Traceback" not in logs
             assert client.lrange(f"{prefix}odd:lines", 0, -1) == [b"somebody else's"]
         assert_whole(site, 0)
-
-    def test_killed_without_persistence(self, site: Site) -> None:
-        with RedisServer() as server, crew_of(server.url, 2, site) as crew:
-            until(site, 60)
-            restart(server)
-            crew.wait(90)
-            assert crew.errors == ""
-            assert crew.stat("rep/fleet/emptied") == 2
-        assert "/7" not in {path for _, path in requests_by_path(site)}
 
     def test_slow(self, site: Site, redis_server: RedisServer) -> None:
         """100 ms for each reply."""
@@ -336,8 +327,3 @@ class TestRedis:
             crew.wait(90)
             assert crew.errors == ""
         assert_whole(site, 2 * PLACES)
-
-
-def stalls(crew: Crew, number: int) -> list[dict[str, Any]]:
-    """How long the event loop of a worker stood still at most."""
-    return [{"stall": crew.result(number)["stats"].get("test/stall_seconds", 0.0)}]

@@ -660,37 +660,6 @@ class TestEpoch:
         fleet.now += 1.1
         assert urls(two.talk(9)) == ["b"]
 
-    def test_an_older_snapshot(self, fleet: Fleet, one: Worker, two: Worker) -> None:
-        (first,) = one.take("a", "b", "c", "d", count=1)
-        two.talk()
-        snapshot = {key: fleet.client.dump(key) for key in fleet.client.keys("*")}
-        one.finish(first)
-        (second,) = one.talk(1)
-        (third,) = two.talk(1)
-        fleet.client.flushall()
-        for key, value in snapshot.items():
-            fleet.client.restore(key, 0, value)
-        one.talk()
-        assert one.reply.word == "epoch"
-        two.talk()
-        assert two.reply.word == "epoch"
-        one.talk(), two.talk()
-        assert (one.reply.word, two.reply.word) == ("ok", "ok")
-        one.finish(second)
-        two.finish(third)
-        one.talk(), two.talk()
-        left: list[HeldRequest] = []
-        for _ in range(5):
-            got = one.talk(9, lanes=9)
-            for lane, _ in one.reply.to_check:
-                one.settle(lane)
-            left += got
-            one.finish(*got)
-        assert {"d"} <= set(urls(left)) <= {"a", "b", "c", "d"}
-        assert (one.reply.queued, one.reply.flying) == (0, 0)
-        ids = [first.id, second.id, third.id, *(held.id for held in left)]
-        assert fleet.client.zcard(fleet.key("w")) == 2, ids
-
     def test_restarted_without_scripts(self, fleet: Fleet, one: Worker) -> None:
         one.push("a")
         one.talk()

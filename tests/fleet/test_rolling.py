@@ -16,7 +16,7 @@ from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Answer, Site
 
 pytestmark = [needs_redis, pytest.mark.slow, pytest.mark.timed]
-DEPLOYED = "tests.fleet.spiders:DeployedTreeSpider"
+DEPLOYED = "tests.fleet.spiders:NewTreeSpider"
 WORKERS, HOSTS = 3, 2
 DELAY_SECONDS = 0.5
 _PLACES = 8  # of a worker

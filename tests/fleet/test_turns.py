@@ -241,40 +241,20 @@ class TestCrawls:
             assert paths.count("/robots.txt") >= 4
             assert_paced(times_of(site), 0.5)
 
-    def test_requests_that_were_not_queued(self, redis_server: RedisServer) -> None:
-        """A callback downloads more of the site by itself, as media pipelines do."""
+    @pytest.mark.parametrize(("spider", "requests"), [("MediaSpider", 13), ("CuriousSpider", 8)])
+    def test_requests_that_were_not_queued_are_paced(
+        self, redis_server: RedisServer, spider: str, requests: int
+    ) -> None:
+        """A callback downloads by itself, as media pipelines do, or requests robots.txt."""
         robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
+        name = f"tests.fleet.spiders:{spider}"
         with (
             Site({"/robots.txt": robots}) as site,
             Crew(
-                redis_server.url,
-                "tests.fleet.spiders:MediaSpider",
-                2,
-                settings=_STORES,
-                roots=[site.url("/")],
-                pages=6,
+                redis_server.url, name, 2, settings=_STORES, roots=[site.url("/")], pages=6
             ) as crew,
         ):
             crew.wait()
             assert crew.errors == ""
-            assert len(crew.scraped) == 6
-            assert len(times_of(site)) == 13
-            assert_paced(times_of(site), 0.5)
-
-    def test_robots_txt_that_a_spider_requests(self, redis_server: RedisServer) -> None:
-        robots = Answer(body="User-agent: *\nCrawl-delay: 0.5\n")
-        with (
-            Site({"/robots.txt": robots}) as site,
-            Crew(
-                redis_server.url,
-                "tests.fleet.spiders:CuriousSpider",
-                2,
-                settings=_STORES,
-                roots=[site.url("/")],
-                pages=6,
-            ) as crew,
-        ):
-            crew.wait()
-            assert crew.errors == ""
-            assert len(times_of(site)) == 8
+            assert len(times_of(site)) == requests
             assert_paced(times_of(site), 0.5)
