@@ -1,4 +1,4 @@
-"""A download handler that nobody knows: the built-in one behind another object."""
+"""An unknown download handler: the built-in one behind another object."""
 
 from __future__ import annotations
 

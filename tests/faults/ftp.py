@@ -1,4 +1,4 @@
-"""A small FTP server in a process of its own: as much of RFC 959 as Scrapy asks for.
+"""A small FTP server in a process of its own: the part of RFC 959 that Scrapy uses.
 
 with Ftp({"robots.txt": "User-agent: *"}) as ftp:
     ... ftp.url("a.txt") ... ftp.asked() ... ftp.sent_octets() ...
@@ -42,12 +42,12 @@ class Ftp(ServerProcess):
         return f"ftp://127.0.0.1:{self.port}/{name}"
 
     def asked(self) -> list[str]:
-        """The names of the files that were asked for, in order."""
+        """The names of the requested files, in order."""
         names: list[str] = self.ask("asked")
         return names
 
     def login(self) -> list[str]:
-        """As whom the last client logged in: its name, and the password."""
+        """The user name and the password of the last client."""
         login: list[str] = self.ask("login")
         return login
 

@@ -17,12 +17,12 @@ from typing_extensions import Self
 from scrapy_rep.decisions import notices
 from scrapy_rep.signals import request_disallowed
 
-# Nobody holds on to a wait that nobody ends, and what waits is collected then, and ends.
+# A wait without a reference would be collected, and end.
 _kept: list[Deferred[Any]] = []
 
 
 async def forever() -> Any:
-    """Wait; until cancelled, as all that waits is."""
+    """Wait until cancelled."""
     waiter: Deferred[Any] = Deferred()
     _kept.append(waiter)
     return await maybe_deferred_to_future(waiter)
@@ -31,7 +31,7 @@ async def forever() -> Any:
 async def stubbornly() -> Any:
     """Wait, and mind no cancelling.
 
-    But without a reactor Scrapy cancels at the end what is left, and waits for that.
+    But without a reactor, Scrapy cancels the remaining tasks at the end, and waits for them.
     """
     while is_reactor_installed():
         with suppress(asyncio.CancelledError, CancelledError):
@@ -74,7 +74,7 @@ class OnTheWayBack:
 
 
 class Listener:
-    """An extension whose handlers of signals never end."""
+    """An extension with signal handlers that never end."""
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:

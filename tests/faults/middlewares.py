@@ -39,7 +39,7 @@ class LogIn:
 
 
 class Refuse:
-    """Lets no robots.txt be asked for."""
+    """Refuses each request for a robots.txt."""
 
     def process_request(self, request: Request) -> None:
         from scrapy.exceptions import IgnoreRequest
@@ -49,7 +49,7 @@ class Refuse:
 
 
 class Break:
-    """Fails on every robots.txt in a way that nobody thought of."""
+    """Fails on every robots.txt in an unexpected way."""
 
     def process_response(self, request: Request, response: Response) -> Response:
         if request.url.endswith("/robots.txt"):
@@ -58,7 +58,7 @@ class Break:
 
 
 class Cancel:
-    """Cancels what is not its own: every download of a robots.txt."""
+    """Cancels every download of a robots.txt."""
 
     async def process_response(self, request: Request, response: Response) -> Response:
         if request.url.endswith("/robots.txt"):

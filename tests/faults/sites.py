@@ -30,17 +30,17 @@ _PAGE = Answer(body="page")
 
 @dataclass(frozen=True)
 class Plan:
-    """What a site answers.
+    """The answers of a site.
 
     Attributes:
         routes: path to answer; ``{name}`` in a Location header is the address of another site,
             ``{name with credentials}`` likewise.
         scheme: of its URLs.
-        is_open: whether anybody listens.
+        is_open: whether it accepts connections.
         host: what its URLs say; another than 127.0.0.1 or localhost is never found.
         greets: octets sent to every client before all else, as a server of no HTTP does.
         hangs_up: how it ends every connection before it says or reads anything, if it does.
-        tls: whether it speaks TLS, with a certificate that nobody vouches for.
+        tls: whether it speaks TLS, with a certificate of its own.
     """
 
     routes: Mapping[str, Scripted] = field(default_factory=dict)
@@ -78,7 +78,7 @@ class Sites(ServerProcess):
         return f"{'https' if plan.tls else plan.scheme}://{host}:{self.ports[name]}{path}"
 
     def forget(self) -> None:
-        """Begin anew: every sequence at its first answer, and with no requests seen."""
+        """Go back to the first answer of every sequence, and forget all requests."""
         self.ask("forget")
 
     def paths(self) -> dict[str, list[str]]:
@@ -87,7 +87,7 @@ class Sites(ServerProcess):
         return paths
 
     def asked(self) -> dict[str, dict[str, int]]:
-        """How often every site was asked for its robots.txt, by its name and its address."""
+        """The number of requests for each robots.txt, by the name and the address of its site."""
         asked: dict[str, dict[str, int]] = self.ask("asked")
         return asked
 
@@ -101,7 +101,7 @@ async def _greet(greeting: str, reader: asyncio.StreamReader, writer: asyncio.St
 
 
 class _Everywhere:
-    """The sites by name and by the address that they are asked at."""
+    """The sites by name and by the address of the request."""
 
     def __init__(self, script: Mapping[str, Any], ports: Mapping[str, int]) -> None:
         self._routes = {name: from_json(plan["routes"]) for name, plan in script.items()}
@@ -109,11 +109,11 @@ class _Everywhere:
         self.forget()
 
     def forget(self) -> None:
-        """Begin anew."""
+        """Forget all requests and sequences."""
         self.sites: dict[str, dict[str, ScriptedSite]] = {name: {} for name in self._routes}
 
     def site(self, name: str, address: str) -> ScriptedSite:
-        """A site; made when it is first asked for."""
+        """A site, which is made at its first use."""
         if address not in self.sites[name]:
             addresses = {one: f"http://{address}:{port}" for one, port in self._ports.items()}
             addresses |= {
@@ -127,7 +127,7 @@ class _Everywhere:
         return self.sites[name][address]
 
     def reply(self, question: str) -> Any:
-        """What the owner asks for."""
+        """The answer to a question of the owner."""
         if question == "paths":
             return {
                 name: [request.path for site in sites.values() for request in site._requests]
@@ -174,7 +174,7 @@ async def main() -> None:
                     partial(serve, name), sock=listener, backlog=256, ssl=tls(plan["certificate"])
                 )
             )
-        else:  # bound, so that nobody else gets the port, and refused since nobody listens
+        else:  # bound, so that the port stays free of other servers
             refusing.append(listener)
     everywhere = _Everywhere(plans, ports)
     say(ports)

@@ -17,7 +17,7 @@ from tests.spiders import UrlsSpider
 
 
 class PacedSpider(UrlsSpider):
-    """Asks for its URLs one after another, with pauses between them."""
+    """Requests its URLs one after another, with pauses between them."""
 
     def __init__(self, urls: Sequence[str], pause_seconds: float = 0.1, **arguments: Any) -> None:
         super().__init__(urls, **arguments)
@@ -32,7 +32,7 @@ class PacedSpider(UrlsSpider):
 
 
 class RestingSpider(UrlsSpider):
-    """Asks for its first URL, rests, and asks for all others at once."""
+    """Requests its first URL, rests, and requests all others at once."""
 
     def __init__(self, urls: Sequence[str], rest_seconds: float, **arguments: Any) -> None:
         super().__init__(urls, **arguments)
@@ -55,7 +55,7 @@ class ClosingSpider(UrlsSpider):
 
 
 class ExemptFirstSpider(PacedSpider):
-    """Asks for its first URL whatever robots.txt says."""
+    """Requests its first URL whatever robots.txt says."""
 
     def _request(self, url: str) -> Request:
         request = super()._request(url)
@@ -71,7 +71,7 @@ class ResumedSpider(UrlsSpider):
 
 
 class EnoughSpider(UrlsSpider):
-    """Ends the crawl once so many answers came, and tells in a stat how long the end took."""
+    """Ends the crawl after a number of answers; a stat has the seconds that the end took."""
 
     def __init__(self, urls: Sequence[str], enough: int, **arguments: Any) -> None:
         super().__init__(urls, **arguments)
@@ -98,7 +98,7 @@ class EnoughSpider(UrlsSpider):
 
 
 class LastIsExemptSpider(EnoughSpider):
-    """Asks for its last URL whatever robots.txt says, a while after the others; then it ends."""
+    """Requests its last URL whatever robots.txt says, a while after the others; then it ends."""
 
     def __init__(self, urls: Sequence[str]) -> None:
         super().__init__(urls, 1)

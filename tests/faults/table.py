@@ -1,7 +1,7 @@
 """The table of faults, written out by hand: what goes wrong, and what then holds.
 
 There are three pages, and four outcomes that differ: the file that is served disallows `/new`, the
-copy that is kept disallows `/old`, and nobody disallows `/free`.
+copy that is kept disallows `/old`, and no file disallows `/free`.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
 STATES = ("never fetched", "fresh copy", "stale copy")
 
 # Kind of fault -> what holds with a file never fetched, and with a stale copy; by preset. A fresh
-# copy is used, and nobody asks.
+# copy is used without a fetch.
 EXPECTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     #            rfc9309     google      strict      lenient   scrapy
     "file": (
@@ -72,7 +72,7 @@ EXPECTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
 
 @dataclass(frozen=True)
 class Fault:
-    """What goes wrong with a robots.txt: its kind, and the sites that do it.
+    """A fault of a robots.txt: its kind, and the sites that have it.
 
     Attributes:
         kind: a row of EXPECTED.
@@ -86,7 +86,7 @@ class Fault:
 
 
 def answers(kind: str, answer: Answer | Sequence) -> Fault:
-    """A site whose robots.txt is so."""
+    """A site with such a robots.txt."""
     return Fault(kind, lambda _: Plan({"/robots.txt": answer}))
 
 
@@ -96,7 +96,7 @@ def over_tls(kind: str, answer: Answer | Sequence) -> Fault:
 
 
 def leads(kind: str, location: str, other: Plan) -> Fault:
-    """A site whose robots.txt is elsewhere."""
+    """A site with a robots.txt that is elsewhere."""
     return Fault(
         kind,
         lambda name: Plan({"/robots.txt": redirect(_located(location, name))}),
@@ -325,6 +325,6 @@ def expected(fault: str, state: str, preset: str) -> str:
 
 
 def is_failure(fault: str, state: str) -> bool:
-    """Whether the robots.txt is asked for, and is unreachable."""
+    """Whether the robots.txt is fetched and is unreachable."""
     kinds = {"never fetched": ("down", "unasked"), "fresh copy": (), "stale copy": ("down",)}
     return FAULTS[fault].kind in kinds[state]

@@ -1,4 +1,4 @@
-"""A crawl that is to end does, though a robots.txt hangs; and asks for nothing more."""
+"""A crawl ends although a robots.txt hangs, and sends no more requests."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ def wait_for(site: Site, path: str) -> None:
 
 
 def wait_for_all(folder: Path) -> None:
-    """Return once the spider has asked for all of its URLs."""
+    """Return once the spider has yielded all of its requests."""
     patience = time.monotonic() + 30
     while ALL_ASKED_FOR not in log_of(folder):
         assert time.monotonic() < patience
@@ -88,7 +88,9 @@ def assert_clean(log: str) -> None:
 
 
 @pytest.mark.parametrize(("loop", "store"), _LOOPS_AND_STORES)
-def test_sigterm_while_a_robots_txt_hangs(loop: Loop, store: str, tmp_path: Path) -> None:
+def test_sigterm_ends_a_crawl_while_a_robots_txt_hangs(
+    loop: Loop, store: str, tmp_path: Path
+) -> None:
     settings = {**SETTINGS, "REP_STORE": store, "REP_STORE_PATH": str(tmp_path / "a.sqlite")}
     settings["REP_QUICK_RETRY_SECONDS"] = [1, 4]
     with (
@@ -108,7 +110,7 @@ def test_sigterm_while_a_robots_txt_hangs(loop: Loop, store: str, tmp_path: Path
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_close_spider_while_a_robots_txt_hangs(loop: Loop) -> None:
+def test_close_spider_ends_a_crawl_while_a_robots_txt_hangs(loop: Loop) -> None:
     with Site({"/robots.txt": HANG}) as hanging, Site() as good:
         began = time.monotonic()
         result = crawl(
@@ -127,7 +129,7 @@ def test_close_spider_while_a_robots_txt_hangs(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_close_spider_during_the_pause_before_a_quick_retry(queue: dict[str, Any]) -> None:
+def test_close_spider_ends_a_crawl_before_a_quick_retry(queue: dict[str, Any]) -> None:
     with Site({"/robots.txt": Answer(status=503)}) as down, Site() as good:
         began = time.monotonic()
         result = crawl(
@@ -144,7 +146,7 @@ def test_close_spider_during_the_pause_before_a_quick_retry(queue: dict[str, Any
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_close_spider_while_another_process_holds_the_lease(
+def test_close_spider_ends_a_crawl_that_waits_for_another_process(
     loop: Loop, queue: dict[str, Any], tmp_path: Path
 ) -> None:
     """In Scrapy's own queue, a request is under way while the file waits."""
@@ -180,8 +182,8 @@ def test_close_spider_while_another_process_holds_the_lease(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("loop", "store"), _LOOPS_AND_STORES)
-def test_the_end_of_a_crawl_during_a_refresh(loop: Loop, store: str, tmp_path: Path) -> None:
-    """All pages are done while a robots.txt is asked for in the background."""
+def test_crawl_ends_during_a_refresh(loop: Loop, store: str, tmp_path: Path) -> None:
+    """All pages are done while a robots.txt is fetched in the background."""
     path = tmp_path / "robots.sqlite"
     first = Answer(headers=[("Cache-Control", "max-age=1")])
     with Site({"/robots.txt": Sequence([first, HANG])}) as site:
@@ -208,7 +210,7 @@ def test_the_end_of_a_crawl_during_a_refresh(loop: Loop, store: str, tmp_path: P
 @pytest.mark.slow
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs signals as on POSIX")
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_second_sigterm_ends_it_at_once(loop: Loop, tmp_path: Path) -> None:
+def test_second_sigterm_ends_a_crawl_at_once(loop: Loop, tmp_path: Path) -> None:
     settings = {**SETTINGS, "REP_FETCH_TIMEOUT_SECONDS": 50}
     with (
         Site({"/robots.txt": HANG}) as site,
@@ -224,7 +226,7 @@ def test_a_second_sigterm_ends_it_at_once(loop: Loop, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("ending", ["CloseSpider", "SIGTERM"])
-def test_while_start_waits_for_a_policy(loop: Loop, ending: str, tmp_path: Path) -> None:
+def test_crawl_ends_while_start_waits_for_a_policy(loop: Loop, ending: str, tmp_path: Path) -> None:
     spider = "tests.faults.spiders:PolicyFirstSpider"
     slow = Answer(delay_seconds=0.7)
     with Site({"/robots.txt": HANG}) as site, Site({"/a": slow}) as good:

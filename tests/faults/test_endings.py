@@ -1,4 +1,4 @@
-"""How bodies end: what a broken connection leaves of a file is no file."""
+"""How bodies end: the part of a file that comes over a broken connection is no file."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def ends(fault: Fault, body: str = "", *, tls: bool = False, **answer: Any) -> P
 def run(
     plans: dict[str, Plan], loop: Loop, **settings: Any
 ) -> tuple[Crawl, dict[str, list[str]], dict[str, str | None]]:
-    """One crawl of the pages of all sites: what was asked of each, and what it is called."""
+    """A crawl of the pages of all sites, the paths requested of each, and its event."""
     settings = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 5, "RETRY_ENABLED": False, **settings}
     with Sites(plans) as sites:
         urls = [sites.url(name, page) for name in plans for page in _PAGES]
@@ -94,7 +94,7 @@ UNREAD = {
 
 
 def is_httpx(loop: Loop) -> bool:
-    """Whether the loop's own handler is that over httpx, of whose connections nobody tells."""
+    """Whether the loop uses httpx, which reports no ends of connections."""
     return loop == "reactorless" and version_info < (2, 19)
 
 
@@ -102,7 +102,7 @@ TOLD_LOOPS = [loop for loop in LOOPS if not is_httpx(loop)]
 
 
 @pytest.mark.parametrize("loop", TOLD_LOOPS)
-def test_every_ending_is_told(loop: Loop) -> None:
+def test_every_broken_ending_is_noticed(loop: Loop) -> None:
     whole = dict(WHOLE)
     if loop == "reactorless" and sys.version_info < (3, 11):
         del whole["TLS closed"]  # of which asyncio does not tell there: it takes a second answer
@@ -120,8 +120,8 @@ def test_every_ending_is_told(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", TOLD_LOOPS)
 @pytest.mark.parametrize("name", ["reset amid the file", "TLS cut amid the file"])
-def test_over_a_connection_that_a_page_kept_open(name: str, loop: Loop) -> None:
-    """Nobody watched it before."""
+def test_broken_ending_of_a_reused_connection_is_noticed(name: str, loop: Loop) -> None:
+    """It was not watched before."""
     settings = {**ADDON, "RETRY_ENABLED": False, "DOWNLOAD_VERIFY_CERTIFICATES": False}
     with Sites({name: BROKEN[name]}) as sites:
         urls = [sites.url(name, page) for page in ("/first", *_PAGES)]
@@ -132,7 +132,7 @@ def test_over_a_connection_that_a_page_kept_open(name: str, loop: Loop) -> None:
         assert sites.paths() == {name: ["/first", "/robots.txt"]}
 
 
-def test_httpx_tells_of_resets_and_else_a_second_answer_does() -> None:
+def test_second_answer_confirms_the_first_with_httpx() -> None:
     """With a handler that Scrapy has in each release, and up to 2.18 in the reactorless loop."""
     skip_without("_httpx.HttpxDownloadHandler")
     handler = "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler"
@@ -152,7 +152,7 @@ def test_httpx_tells_of_resets_and_else_a_second_answer_does() -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_what_is_a_part_by_its_own_word_is_no_file(loop: Loop) -> None:
+def test_partial_content_is_no_file(loop: Loop) -> None:
     plans = {name: Plan({"/robots.txt": answer}) for name, answer in RANGES.items()}
     _, paths, called = run(plans, loop)
     assert paths == {name: ["/robots.txt"] for name in RANGES}
@@ -182,7 +182,7 @@ CONFIRMED: dict[str, tuple[list[Answer], list[str]]] = {
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_where_nobody_tells_a_second_answer_does(loop: Loop) -> None:
+def test_second_answer_confirms_the_first_with_an_unknown_handler(loop: Loop) -> None:
     plans = {
         name: Plan({"/robots.txt": Sequence(answers)}) for name, (answers, _) in CONFIRMED.items()
     }
@@ -191,7 +191,7 @@ def test_where_nobody_tells_a_second_answer_does(loop: Loop) -> None:
     assert result.stats["rep/asked_twice"] == len(CONFIRMED) - 2
 
 
-def test_the_second_is_asked_for_at_the_pace_of_the_slot() -> None:
+def test_second_request_keeps_the_pace_of_the_slot() -> None:
     pace = {"DOWNLOAD_DELAY": 1.0, "RANDOMIZE_DOWNLOAD_DELAY": False, "DOWNLOAD_DELAY_JITTER": 0}
     with Site({"/robots.txt": _OPEN}) as site:
         crawl(URLS_SPIDER, settings={**ADDON, **_BLIND, **pace}, urls=[site.url("/b")])
@@ -216,8 +216,8 @@ def test_floods_are_cut_off(loop: Loop) -> None:
     assert result.exit_code == 0, result.error
 
 
-def test_slow_headers_end_whatever_a_handler_thinks_of_timeouts() -> None:
-    """That of httpx counts each read anew."""
+def test_slow_headers_end_at_the_timeout_with_httpx() -> None:
+    """With httpx, the timeout begins again with each read."""
     skip_without("_httpx.HttpxDownloadHandler")
     handler = "scrapy.core.downloader.handlers._httpx.HttpxDownloadHandler"
     result, _, called = run(
@@ -233,7 +233,7 @@ def test_slow_headers_end_whatever_a_handler_thinks_of_timeouts() -> None:
 
 @pytest.mark.parametrize("loop", TOLD_LOOPS)  # httpx refuses such heads itself
 def test_pages_may_have_heads_of_any_size(loop: Loop) -> None:
-    """What is watched is our own; elsewhere Scrapy's and its libraries' own bounds hold."""
+    """We limit robots.txt files only. For pages, the limits of Scrapy and its libraries hold."""
     fields = [(f"X-Field-{number}", "x" * 8000) for number in range(60)]
     with Site({"/robots.txt": Answer(), "/a": Answer(headers=fields)}) as site:
         result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[site.url("/a")])

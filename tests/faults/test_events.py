@@ -1,4 +1,4 @@
-"""What goes wrong is called the same in every event loop and by every download handler."""
+"""A fault has the same event in every event loop and with every download handler."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ PLANS: dict[str, tuple[Plan, str]] = {
         "undecodable",
     ),
     "no TLS": (Plan(scheme="https", greets="HTTP/1.1 400 Bad Request\r\n\r\n"), "tls"),
-    "a certificate that nobody vouches for": (Plan(tls=True), "tls"),
+    "an unknown certificate": (Plan(tls=True), "tls"),
     "TLS refused": (Plan(scheme="https", is_open=False), "refused"),
     "closed before the handshake": (Plan(scheme="https", hangs_up="close"), "reset"),
     "reset before the handshake": (Plan(scheme="https", hangs_up="reset"), "reset"),
@@ -127,7 +127,7 @@ def events(result: Crawl) -> dict[str, str]:
 
 
 def said(result: Crawl, url: str) -> list[str]:
-    """What the log says of a URL that could not be had."""
+    """The lines of the log about a URL that was not fetched."""
     return re.findall(rf"No robots.txt from {re.escape(url)} .*", result.log)
 
 
@@ -144,7 +144,7 @@ def skip_without(handler: str) -> None:
 
 
 @pytest.mark.parametrize(("loop", "handler"), RUNS)
-def test_of_http(loop: Loop, handler: str) -> None:
+def test_events_of_http(loop: Loop, handler: str) -> None:
     skip_without(handler)
     chosen = handlers(handler) if handler else {}
     with Sites({name: plan for name, (plan, _) in PLANS.items()}) as sites:
@@ -182,9 +182,9 @@ HTTP2 = {
     "no end": "timeout",
     "endless headers": "network",
 }
-if version_info < (2, 18):  # whose handlers of HTTP/2 tell nobody that a body has begun
+if version_info < (2, 18):  # its HTTP/2 handlers do not report that a body begins
     HTTP2["a reset amid the body"] = "reset"
-if sys.version_info < (3, 11):  # where the loss of the connection is named besides
+if sys.version_info < (3, 11):  # it reports the loss of the connection, too
     HTTP2["endless headers"] = "reset"
 
 
@@ -195,7 +195,7 @@ def needs_http2() -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_a_rest_over_http2(loop: Loop) -> None:
+def test_retry_after_counts_over_http2(loop: Loop) -> None:
     """Retry-After of a page counts as over HTTP/1.1."""
     needs_http2()
     with Http2Sites(["busy at first"]) as sites:
@@ -213,7 +213,7 @@ def test_a_rest_over_http2(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_of_http2(loop: Loop) -> None:
+def test_events_of_http2(loop: Loop) -> None:
     needs_http2()
     with Http2Sites([*HTTP2, "a file"]) as sites:
         urls = {kind: sites.url(kind, "/robots.txt") for kind in HTTP2}
@@ -240,16 +240,16 @@ def test_of_http2(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_of_ftp(loop: Loop) -> None:
+def test_events_of_ftp(loop: Loop) -> None:
     url = f"ftp://127.0.0.1:{free_port()}/a"
     result = crawl(URLS_SPIDER, loop=loop, settings=_SETTINGS, urls=[url])
     assert result.stats["rep/event/refused"] == 1, result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_override_acts_on_what_it_names(loop: Loop) -> None:
-    """A refused connection may be allowed; a bad certificate is none."""
-    plans = {name: PLANS[name][0] for name in ("refused", "a certificate that nobody vouches for")}
+def test_override_acts_on_its_event_only(loop: Loop) -> None:
+    """A bad certificate is not a refused connection."""
+    plans = {name: PLANS[name][0] for name in ("refused", "an unknown certificate")}
     with Sites(plans) as sites:
         result = crawl(
             URLS_SPIDER,

@@ -51,7 +51,7 @@ SETTINGS: dict[str, Any] = {
     "CONCURRENT_REQUESTS_PER_DOMAIN": 64,
     "RETRY_ENABLED": False,
     "REP_RETRY_FIRST_SECONDS": 600,  # no retry is due before the crawl ends, however late it is
-    "REP_MEMORY_OCTETS": 1 << 26,  # what is counted below is not to depend on what is evicted
+    "REP_MEMORY_OCTETS": 1 << 26,  # no policy is evicted: the counts below depend on that
 }
 
 SILENT = {"refused", "no such host", "TLS with a server of plain HTTP"}
@@ -63,7 +63,7 @@ def site_of(fault: str, state: str) -> str:
 
 
 class Cell(NamedTuple):
-    """What came of one fault in one state."""
+    """The result of one fault in one state."""
 
     let_through: set[str]
     reached: list[str]
@@ -159,7 +159,7 @@ def done(
     return preset, run(sites, tmp_path_factory.mktemp("store"), preset, loop)
 
 
-def test_every_cell(done: tuple[str, Run], record_property: Any) -> None:
+def test_every_cell_of_the_table(done: tuple[str, Run], record_property: Any) -> None:
     preset, (cells, _) = done
     wrong = []
     forbidden_count = 0
@@ -175,7 +175,7 @@ def test_every_cell(done: tuple[str, Run], record_property: Any) -> None:
     assert forbidden_count == 0
 
 
-def test_every_file_is_asked_for_once_and_with_a_fresh_copy_never(done: tuple[str, Run]) -> None:
+def test_every_file_is_fetched_once_unless_its_copy_is_fresh(done: tuple[str, Run]) -> None:
     _, (cells, result) = done
     wrong = []
     for (fault, state), cell in cells.items():
@@ -189,7 +189,7 @@ def test_every_file_is_asked_for_once_and_with_a_fresh_copy_never(done: tuple[st
     assert result.stats["robotstxt/request_count"] == len(FAULTS) * 2
 
 
-def test_failures_are_said_to_be_such(done: tuple[str, Run]) -> None:
+def test_failures_are_reported_as_unreachable(done: tuple[str, Run]) -> None:
     preset, (cells, result) = done
     wrong = []
     for (fault, state), cell in cells.items():

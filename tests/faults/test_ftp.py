@@ -1,4 +1,4 @@
-"""robots.txt over FTP: no more than is read, no longer than it may take, and then it is over."""
+"""robots.txt over FTP, with limits of octets and of time."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def pages(server: Ftp, loop: Loop) -> Crawl:
 
 
 @pytest.mark.parametrize("loop", _WITH_FTP)
-def test_an_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
+def test_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
     with Ftp(_FILES, "endless") as server:
         result = pages(server, loop)
         assert server.asked() == ["robots.txt", "a"], result.log
@@ -48,7 +48,7 @@ def test_an_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
         ("talkative", "network"),
     ],
 )
-def test_what_fails_ends(manner: Manner, event: str, loop: Loop) -> None:
+def test_faulty_server_is_disconnected(manner: Manner, event: str, loop: Loop) -> None:
     """The transfer itself, not only the wait for it: the server sees the connections go."""
     with Ftp(_FILES, manner) as server:
         result = pages(server, loop)
@@ -62,7 +62,7 @@ def test_what_fails_ends(manner: Manner, event: str, loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", _WITH_FTP)
-def test_as_whom_it_logs_in(loop: Loop) -> None:
+def test_login_is_that_of_the_request_and_the_settings(loop: Loop) -> None:
     with Ftp({"robots.txt": DISALLOW_ALL}) as server:
         settings = {**ADDON, "FTP_PASSWORD": "secret"}
         meta = {"ftp_user": "me"}
@@ -87,7 +87,7 @@ def test_the_timeout_ends_the_transfer(loop: Loop) -> None:
     assert pieces < 10, "one each 0.2 seconds, for one second of four"
 
 
-def test_reactorless_scrapy_has_none_and_says_so() -> None:
+def test_log_says_that_reactorless_scrapy_has_no_ftp() -> None:
     with Ftp(_FILES) as server, Ftp(_FILES) as other:
         settings = {**ADDON, "RETRY_ENABLED": False}
         urls = [server.url("a"), server.url("b"), other.url("a")]

@@ -19,7 +19,7 @@ _REBIND: dict[str, Any] = {
 
 
 def _led_to(location: str, loop: Loop, guard: str, **settings: Any) -> tuple[list[str], Crawl]:
-    """What is asked of a site besides its robots.txt, which redirects to a location of its own."""
+    """The paths requested of a site whose robots.txt redirects to a location, and the crawl."""
     with Site({"/elsewhere": _ALLOW}) as site:
         target = location.format(port=site.port)
         site.change({"/robots.txt": redirect(target), "/*": _ALLOW})
@@ -31,7 +31,7 @@ def _led_to(location: str, loop: Loop, guard: str, **settings: Any) -> tuple[lis
 
 @pytest.mark.parametrize("guard", _GUARDS)
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_backslash_does_not_hide_the_host_that_is_asked(loop: Loop, guard: str) -> None:
+def test_backslash_does_not_hide_the_requested_host(loop: Loop, guard: str) -> None:
     """The text before it is the host for Scrapy, the text behind it for Python."""
     asked, result = _led_to("http://127.0.0.1:{port}\\@93.184.216.34/", loop, guard)
     assert asked == [], result.log
@@ -51,15 +51,15 @@ def test_a_backslash_does_not_hide_the_host_that_is_asked(loop: Loop, guard: str
         "http://localhost\u200b:{port}/elsewhere",
     ],
 )
-def test_an_authority_that_clients_read_differently_is_refused(location: str, guard: str) -> None:
+def test_ambiguous_authority_is_refused(location: str, guard: str) -> None:
     asked, result = _led_to(location, "asyncio", guard)
     assert asked == [], result.log
     assert result.stats["rep/event/guard"] == 1
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_name_that_leads_to_us_once_it_was_looked_up(loop: Loop) -> None:
-    """What came from there is not read: the address counts that was connected to."""
+def test_name_that_changes_its_address_after_the_check_is_refused(loop: Loop) -> None:
+    """Its answer is not read: the address of the connection counts."""
     target = "http://rebound.test:{port}/elsewhere"
     asked, result = _led_to(target, loop, "public", **_REBIND)
     assert "/page" not in asked, result.log
@@ -70,7 +70,7 @@ def test_a_name_that_leads_to_us_once_it_was_looked_up(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_a_proxy_may_be_anywhere(loop: Loop) -> None:
-    """What is asked through a proxy is connected to the proxy, which is ours."""
+    """The connection leads to the proxy, which is ours."""
     with Site({"http://h.test/robots.txt": redirect("http://93.184.216.34/robots.txt")}) as proxy:
         proxy.change(
             {"http://93.184.216.34/robots.txt": Answer(body="User-agent: *\nDisallow: /x")}

@@ -1,4 +1,4 @@
-"""What never answers holds nobody up for ever: neither its own origin nor the end of the crawl."""
+"""A component that never answers delays no origin and no end of a crawl for ever."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _CASES = [(part, queue, loop) for part in _PARTS for queue in _QUEUES for loop i
 _cases = pytest.mark.parametrize(
     ("part", "queue", "loop"),
     [
-        # Of each part one at least, and of each loop.
+        # At least one case for each part and each loop.
         case
         if case[1] == "ours" and (case[0] == "handler" or case[2] == "asyncio")
         else pytest.param(*case, marks=pytest.mark.slow)
@@ -40,7 +40,7 @@ _signal = pytest.mark.skipif(
 def crawl_with(
     part: str, queue: str, loop: Loop, site: Site, spider: str = URLS_SPIDER, **settings: Any
 ) -> Crawl:
-    """A crawl of three pages whose robots.txt hangs."""
+    """A crawl of three pages; their robots.txt hangs."""
     base = site.url("/")
     if part == "handler":
         base = base.replace("http:", "https:")
@@ -55,7 +55,7 @@ def crawl_with(
 
 @pytest.mark.slow
 @_cases
-def test_an_exchange_that_never_ends_is_ended(part: str, queue: str, loop: Loop) -> None:
+def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop) -> None:
     """After the time that the settings name, with whichever queue; nothing is permitted by it."""
     with Site({"/robots.txt": Answer(body="")}) as site:
         result = crawl_with(
@@ -80,8 +80,8 @@ def test_an_exchange_that_never_ends_is_ended(part: str, queue: str, loop: Loop)
 
 
 @_loops
-def test_a_place_of_the_slot_is_free_again(loop: Loop) -> None:
-    """It has one: whoever is asked next would never be."""
+def test_hanging_fetch_gives_its_place_back(loop: Loop) -> None:
+    """It has one place, and other requests need it."""
     with Site() as site:
         base = site.url("/").replace("http:", "https:")
         result = crawl(
@@ -101,7 +101,7 @@ def test_a_place_of_the_slot_is_free_again(loop: Loop) -> None:
 
 
 @_cases
-def test_the_crawl_can_be_closed(part: str, queue: str, loop: Loop) -> None:
+def test_crawl_can_be_closed_while_a_fetch_hangs(part: str, queue: str, loop: Loop) -> None:
     """At once, but for a handler that a request waits for: that has its time."""
     with Site({"/robots.txt": Answer(body="")}) as hanging, Site() as good:
         base = hanging.url("/", "localhost")
@@ -129,7 +129,7 @@ def test_the_crawl_can_be_closed(part: str, queue: str, loop: Loop) -> None:
 @_loops
 @_queues
 @pytest.mark.parametrize("listener", ["Listener", "AskingListener"])
-def test_handlers_of_robots_parsed_have_their_time(listener: str, queue: str, loop: Loop) -> None:
+def test_handlers_of_robots_parsed_have_a_time_limit(listener: str, queue: str, loop: Loop) -> None:
     """And then requests are judged by the file, which is there."""
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
         result = crawl(

@@ -1,4 +1,4 @@
-"""8: with everything else that Scrapy and its users put between a crawl and a site."""
+"""With other components of Scrapy and of users between a crawl and a site."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def run(site: Site, loop: Loop, *paths: str, **settings: Any) -> Crawl:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_http_cache_freezes_no_policy(loop: Loop, tmp_path: Path) -> None:
+def test_http_cache_keeps_no_robots_txt(loop: Loop, tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(tmp_path),
@@ -38,7 +38,7 @@ def test_http_cache_freezes_no_policy(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_an_http_cache_that_asks_for_no_page_has_robots_txt_asked_for(
+def test_robots_txt_is_fetched_although_the_http_cache_fetches_no_page(
     loop: Loop, tmp_path: Path
 ) -> None:
     cache: dict[str, Any] = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
@@ -52,7 +52,7 @@ def test_an_http_cache_that_asks_for_no_page_has_robots_txt_asked_for(
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("name", ["Cancel", "CancelInTwisted"])
-def test_a_middleware_that_cancels_a_robots_txt(name: str, loop: Loop) -> None:
+def test_robots_txt_cancelled_by_a_middleware_permits_nothing(name: str, loop: Loop) -> None:
     """A failure of our own, as another exception would be; not a site that is shut in silence."""
     with Site({"/robots.txt": _RULES}) as site:
         result = run(site, loop, "/a", DOWNLOADER_MIDDLEWARES={f"{_MINE}.{name}": 850})
@@ -63,7 +63,7 @@ def test_a_middleware_that_cancels_a_robots_txt(name: str, loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_the_crawls_of_one_process(loop: Loop) -> None:
+def test_crawls_of_one_process_have_policies_of_their_own(loop: Loop) -> None:
     """Each is judged by its own name, and has policies, stats and an end of its own."""
     rules = "User-agent: one\nDisallow: /1\n\nUser-agent: two\nDisallow: /2\n"
     names = ("one", "two")
@@ -94,7 +94,7 @@ def test_the_crawls_of_one_process(loop: Loop) -> None:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_crawl_that_ends_leaves_the_others_their_store(loop: Loop, tmp_path: Path) -> None:
+def test_end_of_a_crawl_does_not_close_the_store_of_another(loop: Loop, tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     with Site({"/robots.txt": _RULES}) as site:
         slow = Answer(delay_seconds=1.0)
@@ -117,7 +117,7 @@ def test_a_crawl_that_ends_leaves_the_others_their_store(loop: Loop, tmp_path: P
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_http_proxy(loop: Loop) -> None:
+def test_http_proxy_of_the_environment_fetches_robots_txt(loop: Loop) -> None:
     routes = {"http://h.example/robots.txt": _RULES}
     with Site(routes) as proxy:
         result = crawl(
@@ -131,7 +131,7 @@ def test_http_proxy(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_offsite(loop: Loop) -> None:
+def test_redirect_of_robots_txt_may_leave_the_allowed_domains(loop: Loop) -> None:
     """A redirect of robots.txt may leave the allowed domains."""
     with Site({"/robots.txt": _RULES}) as elsewhere:
         there = elsewhere.url("/robots.txt", "localhost")
@@ -162,7 +162,7 @@ def test_retry_is_for_pages(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_cookies(loop: Loop) -> None:
-    """What robots.txt sets is not kept, and what pages set is not sent for it."""
+    """Cookies of robots.txt are not kept, and those of pages are not sent for it."""
     routes = {
         "/robots.txt": Answer(headers=[("Set-Cookie", "robots=1"), ("Cache-Control", "max-age=1")]),
         "/*": Answer(headers=[("Set-Cookie", "page=1")]),
@@ -199,7 +199,7 @@ def test_robots_txt_files_count_as_pages_for_the_page_count(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("middleware", ["AskAgain", "LogIn"])
-def test_a_middleware_that_answers_with_a_request_stops_nothing(
+def test_crawl_ends_if_a_middleware_replaces_a_robots_txt_request(
     loop: Loop, middleware: str
 ) -> None:
     """The new request is judged, so it waits for the file that waits for it: all waits end."""
@@ -222,7 +222,7 @@ def test_a_middleware_that_answers_with_a_request_stops_nothing(
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(("middleware", "event"), [("Refuse", "local"), ("Break", "network")])
-def test_a_middleware_that_fails_permits_nothing(loop: Loop, middleware: str, event: str) -> None:
+def test_failing_middleware_permits_nothing(loop: Loop, middleware: str, event: str) -> None:
     with Site() as site:
         settings = {"DOWNLOADER_MIDDLEWARES": {f"{_MINE}.{middleware}": 950}}
         result = run(site, loop, "/a", "/b", **settings)

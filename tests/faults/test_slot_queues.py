@@ -1,4 +1,4 @@
-"""Fetches that wait in the queue of a slot hold up nobody else, and not the end of the crawl."""
+"""Fetches that wait in the queue of a slot delay neither other origins nor the end of a crawl."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.timed
 _ENOUGH = "tests.faults.spiders:EnoughSpider"
 _SLOW_HOST = "slow.example"
 _ORDINARY = [f"http://o{host}.example/{page}" for host in range(50) for page in range(3)]
-# More than REP_CONCURRENT_FETCHES of them, so that there is no place left for anybody else.
+# More than REP_CONCURRENT_FETCHES of them, so that they take all places.
 _PILES = {
     "hosts that redirect to one page of one host": [
         f"http://p{number}.example/" for number in range(100)
@@ -54,7 +54,7 @@ def crawl_behind(pile: list[str], loop: Loop, delay_seconds: float, **settings: 
 
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("pile", list(_PILES.values()), ids=list(_PILES))
-def test_a_pile_in_one_slot_stops_nobody_else(loop: Loop, pile: list[str]) -> None:
+def test_many_fetches_in_one_slot_delay_no_other_origin(loop: Loop, pile: list[str]) -> None:
     result = crawl_behind(pile, loop, 10)
     came = {item["url"] for item in result.items if item.get("status") == 200}
     assert len(came & set(_ORDINARY)) == len(_ORDINARY)
@@ -96,7 +96,7 @@ def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> No
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_a_queued_refresh_does_not_keep_the_crawl_from_its_end(loop: Loop) -> None:
+def test_queued_refresh_does_not_delay_the_end(loop: Loop) -> None:
     """The page is sent first; the refresh that it brings about would be next, in a minute."""
     first = Answer(headers=[("Cache-Control", "max-age=1")])
     with Site({"/robots.txt": first}) as site:
@@ -122,7 +122,7 @@ def test_a_queued_refresh_does_not_keep_the_crawl_from_its_end(loop: Loop) -> No
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_closing_ends_a_queued_fetch_that_a_request_waits_for(loop: Loop) -> None:
+def test_queued_fetch_ends_when_the_crawl_closes(loop: Loop) -> None:
     """The pages themselves go through slots of their own: Scrapy would wait for those."""
     slots = {"last": {"concurrency": 1, "delay": 60, **STEADY}}
     settings = {"DOWNLOAD_SLOTS": slots, "REP_FETCH_META": {"download_slot": "last"}}

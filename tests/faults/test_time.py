@@ -1,4 +1,4 @@
-"""Crawls that last: revalidation, retries, and who waits for how long."""
+"""Long crawls: revalidation, retries, and how long requests wait."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class TestRevalidation:
     """1: "revalidated in the background while it is still usable, without holding requests"."""
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_pages_flow_while_a_304_is_on_its_way(self, loop: Loop) -> None:
+    def test_pages_do_not_wait_for_a_304(self, loop: Loop) -> None:
         first = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=2")])
         slow = Answer(body=_RULES, etag='"1"', delay_seconds=0.7)
         with Site({"/robots.txt": Sequence([first, slow])}) as site:
@@ -66,11 +66,11 @@ class TestRevalidation:
         assert result.stats["rep/cache/refreshed"] >= 1
         assert result.stats["rep/event/304"] >= 1
         assert "rep/access/unreachable" not in result.stats
-        assert "rep/cache/miss" not in result.stats  # the queue had asked; nobody waited again
+        assert "rep/cache/miss" not in result.stats  # the queue fetched it before
         assert result.exit_code == 0, result.error
 
     @pytest.mark.parametrize("retries", [[], [0.1, 0.1]])
-    def test_a_304_is_an_answer_and_not_asked_for_again(self, retries: list[float]) -> None:
+    def test_304_is_not_retried(self, retries: list[float]) -> None:
         answer = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=1")])
         kept = Answer(body=_RULES, etag='"1"', headers=[("Cache-Control", "max-age=3600")])
         with Site({"/robots.txt": Sequence([answer, kept])}) as site:
@@ -86,10 +86,10 @@ class TestRevalidation:
 
     @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize("status", [304, 503])
-    def test_the_delay_passes_after_it_was_asked_for(
+    def test_first_page_waits_for_the_delay_after_a_revalidation(
         self, loop: Loop, status: int, tmp_path: Path
     ) -> None:
-        """The store has had the file for two days; a new crawl asks for it, and keeps it."""
+        """The store has had the file for two days; a new crawl fetches it."""
         body = b"User-agent: *\nCrawl-delay: 1\n"
         with Site({"/robots.txt": Answer(status=status)}) as site:
             origin = Origin.of(site.url("/"))
@@ -110,7 +110,7 @@ class TestRevalidation:
         assert result.stats[f"rep/event/{status}"] == 1
         assert page.at - asked.at >= 1
 
-    def test_a_file_in_use_is_asked_for_before_it_runs_out(self) -> None:
+    def test_file_in_use_is_fetched_again_before_it_expires(self) -> None:
         """After two of its four seconds: that leaves the answer time enough."""
         answer = Answer(body=_RULES, headers=[("Cache-Control", "max-age=4")])
         with Site({"/robots.txt": answer}) as site:
@@ -119,7 +119,7 @@ class TestRevalidation:
             first, second = (seen.at for seen in robots(site)[:2])
         assert 1.5 < second - first < 3.7
 
-    def test_new_rules_hold_once_they_are_there(self) -> None:
+    def test_new_rules_are_obeyed_after_a_refresh(self) -> None:
         old = Answer(body="", headers=[("Cache-Control", "max-age=1")])
         with Site({"/robots.txt": [old, Answer(body=DISALLOW_ALL)]}) as site:
             settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
@@ -128,7 +128,7 @@ class TestRevalidation:
         assert 5 <= fetched <= 35
         assert result.stats["robotstxt/forbidden"] == 40 - fetched
 
-    def test_a_failure_in_the_background_leaves_the_copy_in_use(self) -> None:
+    def test_copy_stays_in_use_after_a_failed_refresh(self) -> None:
         good = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
         with Site({"/robots.txt": Sequence([good, _DOWN])}) as site:
             settings = {**ADDON, "REP_CACHE_MIN_SECONDS": 0.2}
@@ -145,7 +145,7 @@ class TestFreshness:
 
     @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_after_a_rest_the_file_is_asked_for_first(
+    def test_expired_file_is_fetched_before_the_next_page(
         self, loop: Loop, queue: dict[str, Any]
     ) -> None:
         old = Answer(body="", headers=[("Cache-Control", "max-age=1")])
@@ -158,7 +158,7 @@ class TestFreshness:
         assert result.stats["robotstxt/forbidden"] == 10
 
     @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
-    def test_and_if_that_fails_the_stale_copy_is_obeyed(self, queue: dict[str, Any]) -> None:
+    def test_stale_copy_is_obeyed_if_the_fetch_fails(self, queue: dict[str, Any]) -> None:
         old = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
         with Site({"/robots.txt": Sequence([old, _DOWN])}) as site:
             settings = {**queue, "REP_CACHE_MIN_SECONDS": 0.2}
@@ -168,7 +168,9 @@ class TestFreshness:
         assert result.stats["rep/stale"] == 1
 
     @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
-    def test_what_holds_for_no_time_holds_for_those_who_waited(self, queue: dict[str, Any]) -> None:
+    def test_file_without_a_lifetime_holds_for_waiting_requests(
+        self, queue: dict[str, Any]
+    ) -> None:
         fleeting = Answer(body=_RULES, headers=[("Cache-Control", "no-store")])
         with Site({"/robots.txt": fleeting}) as site:
             settings = {**queue, "REP_CACHE_MIN_SECONDS": 0}
@@ -178,8 +180,8 @@ class TestFreshness:
             assert len(robots(site)) <= 3
         assert result.stats["robotstxt/forbidden"] == 1
 
-    def test_an_old_outage_is_no_reason_to_go_by_an_older_copy(self, tmp_path: Path) -> None:
-        """What a crawl of last week found unreachable is asked for, before any page is."""
+    def test_old_outage_does_not_bring_an_older_copy_back(self, tmp_path: Path) -> None:
+        """The file was unreachable last week: it is fetched before any page."""
         with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
             origin = Origin.of(site.url("/"))
             assert origin is not None
@@ -199,7 +201,7 @@ class TestFreshness:
             assert site.paths() == ["/robots.txt"]
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_a_304_of_another_version_is_asked_again_without_conditions(self, loop: Loop) -> None:
+    def test_304_of_another_version_is_followed_by_a_plain_request(self, loop: Loop) -> None:
         old = Answer(body="", etag='"1"', headers=[("Cache-Control", "max-age=1")])
         wrong = Answer(status=304, headers=[("ETag", '"2"')])
         new = Answer(body=DISALLOW_ALL, etag='"2"')
@@ -217,7 +219,7 @@ class TestFreshness:
 class TestNegative:
     """1: "negative results have lifetimes of their own, so that no host is asked per URL"."""
 
-    def test_and_in_the_next_crawl_neither(self, tmp_path: Path) -> None:
+    def test_next_crawl_uses_a_stored_404(self, tmp_path: Path) -> None:
         settings = stored(tmp_path)
         with Site({"/robots.txt": Answer(status=404)}) as site:
             for _ in range(2):
@@ -235,8 +237,8 @@ class TestEarlierRuns:
     """6: "asked again at once by a new run, unless a Retry-After still holds"."""
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_what_was_unreachable_is_asked_for_at_once(self, loop: Loop, tmp_path: Path) -> None:
-        """The site is up again, and no page waits for what is left of the pause."""
+    def test_next_run_fetches_an_unreachable_file_at_once(self, loop: Loop, tmp_path: Path) -> None:
+        """The site is up again, and no page waits for the rest of the pause."""
         settings = stored(tmp_path, REP_UNREACHABLE_HOLD_SECONDS=60, REP_RETRY_FIRST_SECONDS=20)
         with Site({"/robots.txt": _DOWN}) as site:
             urls = [*pages(site, 2), site.url("/private")]
@@ -254,8 +256,10 @@ class TestEarlierRuns:
         assert result.stats["elapsed_time_seconds"] < 10
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_what_is_unreachable_still_permits_nothing(self, loop: Loop, tmp_path: Path) -> None:
-        """And is asked for once by each run, however many requests there are."""
+    def test_unreachable_file_permits_nothing_in_the_next_run(
+        self, loop: Loop, tmp_path: Path
+    ) -> None:
+        """Each run fetches it once, for any number of requests."""
         with Site({"/robots.txt": _DOWN}) as site:
             for count in (1, 2):
                 result = crawl(
@@ -265,7 +269,7 @@ class TestEarlierRuns:
         assert "unreachable (503, failures in a row: 2)" in result.log
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_a_retry_after_holds(self, loop: Loop, tmp_path: Path) -> None:
+    def test_retry_after_holds_in_the_next_run(self, loop: Loop, tmp_path: Path) -> None:
         later = Answer(status=503, headers=[("Retry-After", "3600")])
         with Site({"/robots.txt": later}) as site:
             for _ in range(2):
@@ -275,7 +279,7 @@ class TestEarlierRuns:
             assert site.paths() == ["/robots.txt"], result.log
         assert result.stats["rep/store/hit"] == 1
 
-    def test_a_retry_after_that_has_ended_does_not(self, tmp_path: Path) -> None:
+    def test_expired_retry_after_does_not_hold(self, tmp_path: Path) -> None:
         """Though the pause of the run that got it was longer."""
         later = Answer(status=503, headers=[("Retry-After", "1")])
         with Site({"/robots.txt": Sequence([later, Answer(body=_RULES)])}) as site:
@@ -285,7 +289,7 @@ class TestEarlierRuns:
             assert site.paths() == ["/robots.txt", "/robots.txt", "/0"]
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_the_copy_from_before_is_obeyed_if_it_is_down_still(
+    def test_stored_copy_is_obeyed_while_the_file_is_unreachable(
         self, loop: Loop, tmp_path: Path
     ) -> None:
         good = Answer(body=_RULES, headers=[("Cache-Control", "max-age=1")])
@@ -299,13 +303,13 @@ class TestEarlierRuns:
                     urls=[site.url("/private"), *pages(site, 1)],
                 )
                 time.sleep(1)
-            # The third crawl need not wait for its fetch: the stale copy is obeyed meanwhile.
+            # The third crawl need not wait for its fetch: the stale copy is obeyed.
             assert site.paths()[:4] == ["/robots.txt", "/0"] * 2, result.log
             assert [path for path in site.paths() if path != "/robots.txt"] == ["/0"] * 3
         assert result.stats["rep/stale"] >= 1
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_the_age_of_what_the_store_had_is_told_once(self, loop: Loop, tmp_path: Path) -> None:
+    def test_log_tells_the_age_of_a_stored_file_once(self, loop: Loop, tmp_path: Path) -> None:
         path, then = tmp_path / "store.sqlite", time.time() - 3 * 3600
         with Site() as site:
             origin = Origin.of(site.url())
@@ -345,7 +349,7 @@ class TestRetries:
         assert result.stats["rep/access/unreachable"] == 1
 
     @pytest.mark.slow
-    def test_the_backoff_doubles(self) -> None:
+    def test_pauses_between_retries_double(self) -> None:
         with Site({"/robots.txt": _DOWN}) as site:
             settings = {**ADDON, "REP_RETRY_FIRST_SECONDS": 0.3}
             crawl(PACED_SPIDER, settings=settings, urls=pages(site, 40))
@@ -375,7 +379,7 @@ class TestWaiting:
     """2: requests wait for a bounded time."""
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_in_time(self, loop: Loop) -> None:
+    def test_requests_are_dropped_after_their_longest_wait(self, loop: Loop) -> None:
         with Site({"/robots.txt": Answer(fault="hang")}) as site:
             settings = {
                 **WITH_SCRAPYS_QUEUE,
@@ -388,7 +392,7 @@ class TestWaiting:
         assert result.stats["rep/cache/gave_up"] == 5
         assert result.stats["robotstxt/forbidden"] == 5
 
-    def test_a_user_s_own_policy_needs_no_wait(self) -> None:
+    def test_override_needs_no_wait(self) -> None:
         with Site({"/robots.txt": Answer(fault="hang")}) as site:
             settings = {
                 **ADDON,
@@ -407,7 +411,7 @@ class TestTargets:
         ("location", "asked"),
         [("/robots.txt", 1), ("/robots.txt?a", 2), ("//robots.txt", 2)],
     )
-    def test_filled(self, location: str, asked: int) -> None:
+    def test_redirect_fills_the_entry_of_its_target(self, location: str, asked: int) -> None:
         with Site({"/robots.txt*": Answer(body=_RULES), "//robots.txt": Answer()}) as target:
             with Site({"/robots.txt": redirect(target.url(location))}) as site:
                 settings = {**WITH_SCRAPYS_QUEUE, **_IN_ORDER}
@@ -416,7 +420,7 @@ class TestTargets:
             assert sum("robots.txt" in path for path in target.paths()) == asked
         assert result.stats.get("rep/store/hit", 0) == 2 - asked
 
-    def test_what_one_hop_too_many_means_is_not_the_target_s(self) -> None:
+    def test_redirect_limit_is_not_kept_for_the_target(self) -> None:
         """From there it is one hop less, and leads to a file."""
         hops = {f"/{number}": redirect(f"/{number + 1}") for number in range(1, 5)}
         routes = {"/robots.txt": redirect("/1"), **hops, "/5": Answer(body=DISALLOW_ALL)}
@@ -428,7 +432,7 @@ class TestTargets:
             assert "/5" in target.paths()
             assert "/a" not in target.paths()
 
-    def test_read(self) -> None:
+    def test_redirect_uses_the_entry_of_its_target(self) -> None:
         with Site({"/robots.txt": Answer(body=_RULES)}) as target:
             with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
                 settings = {**WITH_SCRAPYS_QUEUE, **_IN_ORDER}
@@ -437,7 +441,7 @@ class TestTargets:
                 assert site.paths() == ["/robots.txt", "/a"]
             assert target.paths() == ["/robots.txt", "/a"]
 
-    def test_what_has_run_out_is_not_read(self, tmp_path: Path) -> None:
+    def test_expired_entry_of_a_target_is_not_used(self, tmp_path: Path) -> None:
         path, then = tmp_path / "robots.sqlite", time.time() - 30 * 3600
         with Site({"/robots.txt": Answer(body=_RULES)}) as target:
             with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
@@ -452,7 +456,7 @@ class TestTargets:
                 assert site.paths() == ["/robots.txt"]
             assert target.paths() == ["/robots.txt"]
 
-    def test_what_is_read_does_not_grow_younger(self, tmp_path: Path) -> None:
+    def test_entry_of_a_target_keeps_its_age(self, tmp_path: Path) -> None:
         """RFC 9309, 2.4: 24 hours from when it was fetched, by however many origins it is used."""
         path, now = tmp_path / "robots.sqlite", time.time()
         with Site() as target, Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
@@ -477,7 +481,7 @@ class TestTargets:
         assert ours.known.copy.fresh_until <= then + 86_400
 
 
-def test_a_host_that_is_down_holds_no_other_up() -> None:
+def test_host_that_is_down_delays_no_other() -> None:
     with Site({"/robots.txt": Answer(fault="hang")}) as down, Site() as up:
         settings: dict[str, Any] = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 4}
         began = time.monotonic()
