@@ -47,7 +47,7 @@ class Notices:
         await self._until_done(sending, min(limit_seconds, _HANDLERS_SECONDS))
 
     async def finish(self) -> None:
-        """Return when all handlers are done; those that take too long are cancelled."""
+        """Return when all handlers are done. Slow handlers are cancelled."""
         if self._tasks:
             await self._until_done(self._all(), _HANDLERS_SECONDS)
             for task in list(self._tasks):

@@ -353,8 +353,7 @@ class FileFetch(FetchState):
         keeper, key = self._context.keeper, self._key
         sent_key = self._context.requester.key_as_sent(key, answer)
         if sent_key != key:
-            # The lease and the copy are for another User-Agent than the one that was sent, or for
-            # unsigned requests.
+            # The lease and the copy are for another User-Agent, or for unsigned requests.
             await keeper.release(held)
             if not answer.is_confirmation:
                 known = keeper.peek(sent_key)

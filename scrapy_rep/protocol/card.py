@@ -124,7 +124,7 @@ def key_set_problems(keys: object) -> list[str]:
 
 
 def _keys(keys: object) -> list[tuple[Any, str]]:
-    """Each key of a JWK Set, and its thumbprint; empty text for what is not a key."""
+    """Each member of a JWK Set, and its thumbprint; empty text if it is not a key."""
     listed = keys.get("keys") if isinstance(keys, dict) else None
     return [(key, _thumbprint(key)) for key in listed] if isinstance(listed, list) else []
 
