@@ -8,7 +8,6 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
-from functools import partial
 from itertools import chain
 from typing import Any
 
@@ -126,7 +125,7 @@ def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
         governed = _governed(urls, call)
         first = next(governed, None)
         if first is not None:
-            JudgedStream(first, governed, call, partial(_judge, call, since), tell).run()
+            JudgedStream(first, governed, call, since, tell).run()
         return
     judges: dict[Origin, Judge] = {}
     with project_store(call.settings) as stored:

@@ -374,13 +374,13 @@ class JudgedStream:
         first: str,
         urls: Iterator[str],
         call: Call,
-        judge_of: Callable[[Origin, Policy], Judge],
+        since: float,
         tell: Callable[[str, Judge], None],
     ) -> None:
-        """Take the URLs, a factory for judges, and the function that gets each result."""
+        """Take the URLs, the time of the call, and the function that gets each result."""
         self._first = origin_of(first).robots_txt_uri
         self._call = call
-        self._judge_of = judge_of
+        self._since = since
         self._tell = tell
         self._read: queue.Queue[str | Exception | None] = queue.Queue(_AHEAD)
         self._is_over = False
@@ -444,7 +444,8 @@ class JudgedStream:
     async def _fetch(self, origin: Origin, crawler: Crawler) -> None:
         try:
             policy = await policy_for(crawler, origin.robots_txt_uri)
-            self._judges[origin] = self._judge_of(origin, policy)
+            body = _body_as_sent(origin, crawler)
+            self._judges[origin] = Judge.of_policy(origin, policy, self._call, self._since, body)
         except Exception as error:  # noqa: BLE001 - raised again by the judging code
             self._judges[origin] = error
 
@@ -462,3 +463,14 @@ class JudgedStream:
             if all(origin != oldest for _, origin in self._waiting):
                 del self._judges[oldest]
         return True
+
+
+def _body_as_sent(origin: Origin, crawler: Crawler) -> bytes | None:
+    """The file that a policy of this crawl was read from, for other parsers; None if unknown.
+
+    The crawl's own store has it at once. In the file, it may come a moment later.
+    """
+    fetching = policies_of(crawler, "this command").fetching
+    key = fetching.requester.key_by(fetching.keeper.peek, fetching.requester.key(origin))
+    known = fetching.keeper.peek(key)
+    return None if known.copy is None or known.outage is not None else known.copy.body

@@ -278,7 +278,7 @@ class TestOutages:
         assert one.renew(lease, seconds=15.0).result() is not None
         entry = fresh_entry()
         assert one.commit(entry, lease).result() is True
-        assert two.peek(ORIGIN) == entry
+        until(lambda: two.peek(ORIGIN) == entry)
         assert claim(two) == Found(entry)
         own.start()
         third = made(own.url)

@@ -286,7 +286,7 @@ def test_third_signal_ends_at_once(loop: str, tmp_path: Path) -> None:
 
 @pytest.mark.slow
 @pytest.mark.long
-def test_killed_run_repeats_only_open_fetches(tmp_path: Path) -> None:
+def test_killed_run_repeats_only_open_and_last_fetches(tmp_path: Path) -> None:
     file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
     with Site({"/robots.txt": file}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
@@ -299,4 +299,4 @@ def test_killed_run_repeats_only_open_fetches(tmp_path: Path) -> None:
         assert done.status == 0, done.err
         asked = [seen.headers["host"] for seen in site.requests()]
     assert len({*asked}) == 300
-    assert len(asked) <= 300 + 8
+    assert len(asked) <= 300 + 8 + 32  # answers that the store had not written yet

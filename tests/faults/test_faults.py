@@ -34,7 +34,7 @@ from tests.faults.table import (
     is_failure,
 )
 
-pytestmark = pytest.mark.long
+pytestmark = [pytest.mark.long, pytest.mark.timed]
 
 _DAY = 86_400.0
 _AGES = {"fresh copy": 60.0, "stale copy": 2 * _DAY}

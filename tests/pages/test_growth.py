@@ -160,6 +160,7 @@ def test_work_is_linear(name: str) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timed
 @pytest.mark.parametrize("name", _HOSTILE)
 def test_time_is_not_quadratic(name: str) -> None:
     """No call takes quadratic time: four times the parts would take 16 times as long."""
