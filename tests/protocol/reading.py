@@ -6,7 +6,7 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol import paths
 from scrapy_rep.protocol.document import RobotsTxt, parse
-from scrapy_rep.protocol.lines import Kind, clean, line_number, records
+from scrapy_rep.protocol.lines import clean, line_number, records
 from scrapy_rep.protocol.tokens import ProductTokens
 
 TOKEN = "ExampleBot"
@@ -27,11 +27,6 @@ def allows(body: str | bytes, url: str, tokens: ProductTokens = TOKEN) -> bool:
     return read(body).verdict(url, tokens).allowed
 
 
-def obeys(body: str | bytes, tokens: ProductTokens) -> bool:
-    """Whether the crawler obeys some rule of the file that forbids ``/x``."""
-    return not allows(body, "/x", tokens)
-
-
 def matches(pattern: str | bytes, url: str) -> bool:
     """Whether a rule matches, as a disallow that stands alone."""
     octets = pattern.encode() if isinstance(pattern, str) else pattern
@@ -42,20 +37,6 @@ def rules(body: str | bytes, tokens: ProductTokens = TOKEN) -> list[str] | None:
     """The crawler's rules as text, in file order; None if no group is for it."""
     group = read(body).group(tokens)
     return None if group is None else [str(rule) for rule in group.rules]
-
-
-def kinds(body: str | bytes) -> list[Kind]:
-    """The kinds of the file's records."""
-    octets, _, _ = clean(body.encode() if isinstance(body, str) else body)
-    return [kind for _, kind, _, _ in records(octets)]
-
-
-def record(line: str | bytes) -> tuple[Kind, bytes, bytes] | None:
-    """The one record of a one-line file, if it is one."""
-    octets, _, _ = clean(line.encode() if isinstance(line, str) else line)
-    found = [(kind, key, value) for _, kind, key, value in records(octets)]
-    assert len(found) < 2
-    return found[0] if found else None
 
 
 def lines(body: str | bytes) -> list[int]:

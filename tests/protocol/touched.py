@@ -24,8 +24,8 @@ _left: set[tuple[str, tuple[str, ...]]] = {
 
 
 def _wanted_of(item: pytest.Item) -> dict[str, tuple[str, ...]]:
-    kind = getattr(item, "cls", None)
-    name = f"{item.path.name}::{kind.__name__ if kind else ''}"
+    kind, rows = getattr(item, "cls", None), getattr(item, "callspec", None)
+    name = f"{item.path.name}::{kind.__name__ if kind else rows.id if rows else ''}"
     return {module: classes for module, classes in _left if name in classes}
 
 

@@ -5,6 +5,9 @@ One class per clause; its docstring is the clause in short. See docs/conformance
 
 from __future__ import annotations
 
+from typing import ClassVar
+from urllib.parse import urljoin
+
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code
@@ -52,59 +55,36 @@ class TestSitemaps:
             assert not read(body).verdict("/x", "a").allowed
 
     @pytest.mark.parametrize(
-        ("value", "uri"),
-        [
-            ("/a.xml", "https://example.com/a.xml"),
-            ("a.xml?b", "https://example.com/a.xml?b"),
-            ("//cdn.example/a.xml", "https://cdn.example/a.xml"),
-            ("HTTP://Example.com/A.xml", "HTTP://Example.com/A.xml"),
-            ("index.php/a.xml", "https://example.com/index.php/a.xml"),
-            ("v1.0/a.xml", "https://example.com/v1.0/a.xml"),
-            ("a.xml.gz", "https://example.com/a.xml.gz"),
-            ("a/www.example.org", "https://example.com/a/www.example.org"),
-        ],
-    )
-    def test_resolved(self, value: str, uri: str) -> None:
-        (found,) = read(f"Sitemap: {value}").sitemaps
-        assert found.replace("http://", "HTTP://") == uri.replace("http://", "HTTP://")
-        odd = [(Code.SITEMAP_RELATIVE, 1)] if not value.startswith("HTTP") else []
-        assert codes(f"Sitemap: {value}") == odd
-
-    @pytest.mark.parametrize(
         "value",
         [
-            *["", "ftp://a/b", "file:///a", "http://", "http://[a/", "data:,", "http:///a"],
-            *[
-                "www.example.org/a.xml",
-                "www.example.org",
-                "example.org/a.xml",
-                "www.a:81/b",
-                "b:8/a",
-            ],
-            *['"www.example.org/a.xml"', "my.example.com/a.xml", "xn--a.xn--p1ai/a.xml"],
-            *[
-                "https:/a/s.xml",
-                "https//a/s.xml",
-                "https;//a/s.xml",
-                "https: //a/s.xml",
-                "https:s.xml",
-            ],
-            *["http://https://a/s.xml", "HTTP://http:/a/s.xml", "(https://a/s.xml)", "'https:/a'"],
-            *["https://", "https:///www.example.org/s.xml", "://a/s.xml", "https://https//a/s.xml"],
-            *["https//example.com.example.org/s.xml", "(https//example.com/s.xml)"],
-            *["/a.xml /b.xml", "a.xml, b.xml", "coming soon", "see https://example.com/s.xml"],
-            *["https://example.com/s.xml (main)", "https://example.com/s.xml /t.xml"],
-            *["example.com/s.xml main", "https//example.com/s.xml main"],
-            *["https://example.com /s.xml", "https://example.com/a b"],
-            *["<loc>https://a/s.xml</loc>", "{{ url }}/s.xml", "https://a/{lang}/s.xml"],
-            *['"https://example.com/s.xml', "https://example.com/s.xml”", "https://a/s.xml>"],
-            *["http://a:99999/b", "http://a:x/b", "http://a b/c", "http://a/\x01", "http://a\\b/"],
+            *["/a.xml", "a.xml?b", "index.php/a.xml", "v1.0/a.xml", "a.xml.gz"],
+            *["a/www.example.org", "//cdn.example/a.xml"],
         ],
     )
-    def test_left_out(self, value: str) -> None:
-        assert read(f"Sitemap: {value}").sitemaps == ()
-        assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_LEFT_OUT, 1)]
-        assert read(f"Sitemap: {value}").invalid_sitemaps == ((value,) if value else ())
+    def test_relative(self, value: str) -> None:
+        assert read(f"Sitemap: {value}").sitemaps == (urljoin(URI, value),)
+        assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_RELATIVE, 1)]
+
+    LEFT_OUT = """
+        ftp://a/b|file:///a|http://|http://[a/|data:,|http:///a|www.example.org/a.xml
+        www.example.org|example.org/a.xml|www.a:81/b|b:8/a|"www.example.org/a.xml"
+        my.example.com/a.xml|xn--a.xn--p1ai/a.xml|https:/a/s.xml|https//a/s.xml|https;//a/s.xml
+        https: //a/s.xml|https:s.xml|http://https://a/s.xml|HTTP://http:/a/s.xml|(https://a/s.xml)
+        'https:/a'|https://|https:///www.example.org/s.xml|://a/s.xml|https://https//a/s.xml
+        https//example.com.example.org/s.xml|(https//example.com/s.xml)|/a.xml /b.xml|a.xml, b.xml
+        coming soon|see https://example.com/s.xml|https://example.com/s.xml (main)
+        https://example.com/s.xml /t.xml|example.com/s.xml main|https//example.com/s.xml main
+        https://example.com /s.xml|https://example.com/a b|<loc>https://a/s.xml</loc>
+        {{ url }}/s.xml|https://a/{lang}/s.xml|"https://example.com/s.xml|https://a/s.xml>
+        https://example.com/s.xml”|http://a:99999/b|http://a:x/b|http://a b/c|http://a\\b/
+    """
+
+    def test_left_out(self) -> None:
+        values = [one.strip() for line in self.LEFT_OUT.split("\n") for one in line.split("|")]
+        for value in (*values, "http://a/\x01"):
+            assert read(f"Sitemap: {value}").sitemaps == (), value
+            assert codes(f"Sitemap: {value}") == [(Code.SITEMAP_LEFT_OUT, 1)], value
+            assert read(f"Sitemap: {value}").invalid_sitemaps == ((value,) if value else ())
 
     @pytest.mark.parametrize(
         "value",
@@ -200,109 +180,47 @@ class TestSitemaps:
         assert read("Sitemap: http://a/\xe0".encode()).sitemaps == ("http://a/\xe0",)
 
 
-class TestCrawlDelay:
-    """4: Decimal seconds >= 0, with a decimal comma if need be; the first valid one of the merged
-    group, which is the crawler's own or ``*``, never both.
+class TestValues:
+    """4: Crawl-delay in decimal seconds >= 0; Request-rate ``n/m[s|m|h|d] [hhmm-hhmm]``;
+    Visit-time ``hhmm-hhmm``, UTC. What cannot be read is a finding.
     """
 
-    @pytest.mark.parametrize(
-        ("value", "seconds"),
-        [("0", 0), ("1", 1), ("2.5", 2.5), (".5", 0.5), ("3.", 3), ("007", 7), ("2,5", 2.5)],
-    )
-    def test_values(self, value: str, seconds: float) -> None:
-        assert read(f"User-agent: *\nCrawl-delay: {value}").crawl_delay(TOKEN) == seconds
+    READ: ClassVar[dict[str, dict[str, object]]] = {
+        "Crawl-delay": {"0": 0, "2.5": 2.5, ".5": 0.5, "3.": 3, "007": 7, "2,5": 2.5},
+        "Request-rate": {
+            "1/5": RequestRate(1, 5),
+            "10 / 60s": RequestRate(10, 60),
+            "1/2M": RequestRate(1, 120),
+            "30/1h": RequestRate(30, 3600),
+            "5/1 d": RequestRate(5, 86_400),
+            "1/10m 0600-0845": RequestRate(1, 600, VisitTime(360, 525)),
+        },
+        "Visit-time": {
+            "0600-0845": VisitTime(360, 525),
+            "0000-2400": VisitTime(0, 1440),
+            "2200 - 0200": VisitTime(1320, 120),
+        },
+    }
+    UNREAD: ClassVar[dict[str, list[str]]] = {
+        "Crawl-delay": [
+            *["", "-1", "+1", "1s", "1 2", "inf", "nan", "1e3", "0x1", ".", "1.2.3", "٣", "9" * 400]
+        ],
+        "Request-rate": ["", "1", "1/", "0/1", "1/0", "-1/2", "1/1w", "1/1 9-17", "1.5/2"],
+        "Visit-time": ["", "0600", "6-8", "0660-0700", "2401-0100", "0600-0800-", "0200 0630"],
+    }
 
-    @pytest.mark.parametrize(
-        "value",
-        ["", "-1", "+1", "1s", "1 2", "inf", "nan", "1e3", "0x1", ".", "1.2.3", "٣", "9" * 400],
-    )
-    def test_no_values(self, value: str) -> None:
-        body = f"User-agent: *\nCrawl-delay: {value}"
-        assert read(body).crawl_delay(TOKEN) is None
-        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
+    @pytest.mark.parametrize("key", READ)
+    def test_read(self, key: str) -> None:
+        for value, expected in self.READ[key].items():
+            file = read(f"User-agent: *\n{key}: x\n{key}: {value}\nUser-agent: *\n{key}: 0")
+            assert getattr(file, key.lower().replace("-", "_"))(TOKEN) == expected, value
 
-    def test_comma_is_a_finding(self) -> None:
+    @pytest.mark.parametrize("key", UNREAD)
+    def test_unread(self, key: str) -> None:
+        for value in self.UNREAD[key]:
+            body = f"User-agent: *\n{key}: {value}"
+            assert getattr(read(body), key.lower().replace("-", "_"))(TOKEN) is None
+            assert codes(body) == [(Code.VALUE_UNREADABLE, 2)], value
+
+    def test_decimal_comma_is_a_finding(self) -> None:
         assert codes("User-agent: *\nCrawl-delay: 1,5") == [(Code.CRAWL_DELAY_COMMA, 2)]
-
-    def test_first_valid(self) -> None:
-        body = (
-            "User-agent: a\nCrawl-delay: x\nCrawl-delay: 3\nAllow: /\nUser-agent: a\nCrawl-delay: 1"
-        )
-        assert read(body).crawl_delay("a") == 3
-
-
-class TestRequestRate:
-    """4: ``n/m[s|m|h|d] [hhmm-hhmm]``."""
-
-    @pytest.mark.parametrize(
-        ("value", "rate"),
-        [
-            ("1/5", RequestRate(1, 5)),
-            ("10 / 60s", RequestRate(10, 60)),
-            ("1/2M", RequestRate(1, 120)),
-            ("30/1h", RequestRate(30, 3600)),
-            ("5/1 d", RequestRate(5, 86_400)),
-            ("1/10m 0600-0845", RequestRate(1, 600, VisitTime(360, 525))),
-        ],
-    )
-    def test_values(self, value: str, rate: RequestRate) -> None:
-        assert read(f"User-agent: *\nRequest-rate: {value}").request_rate(TOKEN) == rate
-
-    @pytest.mark.parametrize(
-        "value", ["", "1", "1/", "0/1", "1/0", "-1/2", "1/1w", "1/1 9-17", "1.5/2"]
-    )
-    def test_no_values(self, value: str) -> None:
-        body = f"User-agent: *\nRequest-rate: {value}"
-        assert read(body).request_rate(TOKEN) is None
-        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
-
-
-class TestVisitTime:
-    """4: ``hhmm-hhmm``, UTC."""
-
-    @pytest.mark.parametrize(
-        ("value", "window"),
-        [
-            ("0600-0845", VisitTime(360, 525)),
-            ("0000-2400", VisitTime(0, 1440)),
-            ("2200 - 0200", VisitTime(1320, 120)),
-            ("0059-2359", VisitTime(59, 1439)),
-        ],
-    )
-    def test_values(self, value: str, window: VisitTime) -> None:
-        assert read(f"User-agent: *\nVisit-time: {value}").visit_time(TOKEN) == window
-
-    @pytest.mark.parametrize(
-        "value", ["", "0600", "6-8", "0660-0700", "2401-0100", "0600-0800-", "0200 0630"]
-    )
-    def test_no_values(self, value: str) -> None:
-        body = f"User-agent: *\nVisit-time: {value}"
-        assert read(body).visit_time(TOKEN) is None
-        assert codes(body) == [(Code.VALUE_UNREADABLE, 2)]
-
-
-class TestHostAndCleanParam:
-    """4: Kept as they stand, per group and per file."""
-
-    body = "Host: a.example\nUser-agent: a\nClean-param: p&q /x\nAllow: /\nUser-agent: b\nHost: c\n"
-
-    def test_per_file(self) -> None:
-        found = [(r.key, r.value, r.line) for r in read(self.body).other_records]
-        assert found == [
-            (b"Host", b"a.example", 1),
-            (b"Clean-param", b"p&q /x", 3),
-            (b"Host", b"c", 6),
-        ]
-
-    @pytest.mark.parametrize("before", ["\n", "\n\n", "# x\n", "\r\n", "\ufeff\n"])
-    def test_lines_before_are_counted(self, before: str) -> None:
-        found = [r.line for r in read((before + self.body).encode()).other_records]
-        count = before.count("\n")
-        assert found == [1 + count, 3 + count, 6 + count]
-
-    def test_per_group(self) -> None:
-        group = read(self.body).group("a")
-        assert group is not None
-        assert [(r.key, r.value, r.line) for r in group.other_records] == [
-            (b"Clean-param", b"p&q /x", 3)
-        ]
