@@ -70,23 +70,27 @@ class Forked:
         self.send_signal(signal.SIGKILL)
 
 
-def start_crawl(folder: Path, environment: Mapping[str, str] | None = None) -> Forked:
-    """Run the ``job.json`` in a folder, as `tests.crawl_runner` does.
+def start_crawl(
+    folder: Path, environment: Mapping[str, str] | None = None, module: str = "tests.crawl_runner"
+) -> Forked:
+    """Run the ``job.json`` in a folder, as the module does.
 
     Args:
         folder: where the job is, and its streams and its result will be.
         environment: all of its variables; those of this process, without proxies, if None.
+        module: its `main` is called with the folder.
     """
-    return Forked(_crawl, folder, dict(without_proxies() if environment is None else environment))
+    variables = dict(without_proxies() if environment is None else environment)
+    return Forked(_crawl, folder, variables, module)
 
 
-def _crawl(folder: Path, environment: dict[str, str]) -> None:
+def _crawl(folder: Path, environment: dict[str, str], module: str) -> None:
     _move(REPOSITORY, environment)
     # Streams go to a file: a pipe that nobody reads would stop the crawl when it is full.
     with (folder / "streams").open("wb") as streams:
         for descriptor in (1, 2):
             os.dup2(streams.fileno(), descriptor)
-    sys.exit(import_module("tests.crawl_runner").main(folder))
+    sys.exit(import_module(module).main(folder))
 
 
 class Scrapy:

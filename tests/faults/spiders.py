@@ -32,17 +32,20 @@ class PacedSpider(UrlsSpider):
 
 
 class RestingSpider(UrlsSpider):
-    """Requests its first URL, rests, and requests all others at once."""
+    """Requests its first URLs, rests, and requests all others at once."""
 
-    def __init__(self, urls: Sequence[str], rest_seconds: float, **arguments: Any) -> None:
+    def __init__(
+        self, urls: Sequence[str], rest_seconds: float, first_count: int = 1, **arguments: Any
+    ) -> None:
         super().__init__(urls, **arguments)
         self.rest_seconds = rest_seconds
+        self.first_count = first_count
 
     async def start(self) -> AsyncIterator[Any]:
-        """One request, and after a rest the others."""
-        yield self._request(self.urls[0])
-        await sleep(self.rest_seconds)
-        for url in self.urls[1:]:
+        """Some requests, and after a rest the others."""
+        for number, url in enumerate(self.urls):
+            if number == self.first_count:
+                await sleep(self.rest_seconds)
             yield self._request(url)
 
 

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import gzip
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from tests.faults.sites import Plan
-from tests.servers.answers import Answer, Sequence, redirect
+from tests.servers.answers import Answer, ContentEncoding, Sequence, redirect
 
 PAGES = ("/new", "/old", "/free")
 SERVED = "User-agent: *\nDisallow: /new\n"
@@ -24,49 +24,22 @@ OUTCOMES = {
     "allow": {"/new", "/old", "/free"},
     "disallow": set[str](),
 }
-PRESETS = ("rfc9309", "google", "strict", "lenient", "scrapy")
-STATES = ("never fetched", "fresh copy", "stale copy")
+PRESETS = ("rfc9309", "google", "strict")
+"""What the others make of an event is in `tests/protocol/test_access.py`."""
+STATES = ("never fetched", "stale copy")
 
-# Kind of fault -> what holds with a file never fetched, and with a stale copy; by preset. A fresh
-# copy is used without a fetch.
+# Kind of fault -> what holds with a file never fetched, and with a stale copy; by preset.
 EXPECTED: dict[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
-    #            rfc9309     google      strict      lenient   scrapy
-    "file": (
-        ("served", "served", "served", "served", "served"),
-        ("served", "served", "served", "served", "served"),
-    ),
-    "same": (
-        ("served", "served", "served", "served", "served"),
-        ("kept", "kept", "kept", "kept", "kept"),
-    ),
-    "unasked": (
-        ("disallow", "disallow", "disallow", "allow", "allow"),
-        ("kept", "kept", "kept", "kept", "kept"),
-    ),
-    "empty": (
-        ("allow", "allow", "allow", "allow", "allow"),
-        ("allow", "allow", "allow", "allow", "allow"),
-    ),
-    "page": (
-        ("allow", "allow", "disallow", "allow", "allow"),
-        ("allow", "allow", "disallow", "allow", "allow"),
-    ),
-    "page with rules": (
-        ("served", "served", "disallow", "served", "served"),
-        ("served", "served", "disallow", "served", "served"),
-    ),
-    "gone": (
-        ("allow", "allow", "allow", "allow", "allow"),
-        ("allow", "allow", "allow", "allow", "allow"),
-    ),
-    "guarded": (
-        ("allow", "allow", "disallow", "allow", "allow"),
-        ("allow", "allow", "disallow", "allow", "allow"),
-    ),
-    "down": (
-        ("disallow", "disallow", "disallow", "allow", "allow"),
-        ("kept", "disallow", "disallow", "kept", "kept"),
-    ),
+    #         rfc9309     google      strict
+    "file": (("served", "served", "served"), ("served", "served", "served")),
+    "same": (("served", "served", "served"), ("kept", "kept", "kept")),
+    "unasked": (("disallow", "disallow", "disallow"), ("kept", "kept", "kept")),
+    "empty": (("allow", "allow", "allow"), ("allow", "allow", "allow")),
+    "page": (("allow", "allow", "disallow"), ("allow", "allow", "disallow")),
+    "page with rules": (("served", "served", "disallow"), ("served", "served", "disallow")),
+    "gone": (("allow", "allow", "allow"), ("allow", "allow", "allow")),
+    "guarded": (("allow", "allow", "disallow"), ("allow", "allow", "disallow")),
+    "down": (("disallow", "disallow", "disallow"), ("kept", "disallow", "disallow")),
 }
 
 
@@ -121,28 +94,63 @@ _FILE = Answer(body=SERVED)
 _LENIENT_FILE = "User-agent: *\nAllow: /\n"
 _LONG = _LENIENT_FILE + "# padding\n" * 200
 _BOMB_OCTETS = 20_000_000
+_CODINGS: tuple[ContentEncoding, ...] = ("gzip", "deflate", "br", "zstd")
 _GZIPPED = gzip.compress(_LENIENT_FILE.encode() * 200)
+
+_RESET = Answer(body=_LENIENT_FILE, fault="reset_open")
+_CLOSED = Answer(fault="close_open")
+_CUT = Answer(body=_LENIENT_FILE, fault="cut_open")
+_LIKE_CHUNKS = [("Transfer-Encoding", "xchunked")]
+_RANGE = "Content-Range"
+
+# A body without a length that does not end in order, or is empty.
+_BROKEN = {
+    "reset after nothing": replace(_RESET, body=""),
+    "reset amid the file": _RESET,
+    "reset after the file": replace(_RESET, body=SERVED),
+    "reset in HTTP/1.0": replace(_RESET, version="1.0"),
+    "reset in HTTP/2.0 that is HTTP/1": replace(_RESET, version="2.0"),
+    "reset in a coding like chunks": replace(_RESET, headers=_LIKE_CHUNKS),
+    "reset in a coding behind an odd blank": replace(
+        _RESET, headers=[("Transfer-Encoding", "\x0bchunked")]
+    ),
+    "closed after nothing": _CLOSED,
+    "closed after nothing in a coding like chunks": replace(_CLOSED, headers=_LIKE_CHUNKS),
+}
+_BROKEN_TLS = {
+    "TLS cut after nothing": replace(_CUT, body=""),
+    "TLS cut amid the file": _CUT,
+    "TLS cut after the file": replace(_CUT, body=SERVED),
+    "TLS cut in HTTP/1.0": replace(_CUT, version="1.0"),
+    "TLS cut in HTTP/2.0 that is HTTP/1": replace(_CUT, version="2.0"),
+    "TLS reset amid the file": _RESET,
+    "TLS closed after nothing": _CLOSED,
+}
+BROKEN = (*_BROKEN, *_BROKEN_TLS)
+_PARTS = {
+    "a part": Answer(headers=[(_RANGE, "bytes 0-21/40")], body=_LENIENT_FILE),
+    "a part of who knows": Answer(headers=[(_RANGE, "bytes 0-21/*")], body=_LENIENT_FILE),
+    "the end": Answer(headers=[(_RANGE, "bytes 22-39/40")], body="low: /\n"),
+    "an odd range": Answer(headers=[(_RANGE, "lines 1-2/3")], body=_LENIENT_FILE),
+    "parts": Answer(
+        headers=[("Content-Type", "Multipart/ByteRanges; boundary=x")], body=_LENIENT_FILE
+    ),
+}
 
 FAULTS: dict[str, Fault] = {
     "none": answers("file", _FILE),
     "none: slow, but in time": answers("file", Answer(body=SERVED, drip=(10, 0.05))),
-    "none: gzip": answers("file", Answer(body=SERVED, content_encoding="gzip")),
-    "none: deflate": answers("file", Answer(body=SERVED, content_encoding="deflate")),
-    "none: br": answers("file", Answer(body=SERVED, content_encoding="br")),
-    "none: zstd": answers("file", Answer(body=SERVED, content_encoding="zstd")),
+    **{
+        f"none: {coding}": answers("file", Answer(body=SERVED, content_encoding=coding))
+        for coding in _CODINGS
+    },
     "none: 206": answers("file", Answer(body=SERVED, status=206)),
-    "bomb: gzip": answers(
-        "file", Answer(body=SERVED, content_encoding="gzip", bomb_octets=_BOMB_OCTETS)
-    ),
-    "bomb: deflate": answers(
-        "file", Answer(body=SERVED, content_encoding="deflate", bomb_octets=_BOMB_OCTETS)
-    ),
-    "bomb: br": answers(
-        "file", Answer(body=SERVED, content_encoding="br", bomb_octets=_BOMB_OCTETS)
-    ),
-    "bomb: zstd": answers(
-        "file", Answer(body=SERVED, content_encoding="zstd", bomb_octets=_BOMB_OCTETS)
-    ),
+    **{
+        f"bomb: {coding}": answers(
+            "file", Answer(body=SERVED, content_encoding=coding, bomb_octets=_BOMB_OCTETS)
+        )
+        for coding in _CODINGS
+    },
     "endless": answers("file", Answer(body=SERVED, fault="endless")),
     "none: closed in order, without a length": answers(
         "file", Answer(body=SERVED, fault="close_open")
@@ -151,15 +159,17 @@ FAULTS: dict[str, Fault] = {
     "none: TLS closed in order, without a length": over_tls(
         "file", Answer(body=SERVED, fault="close_open")
     ),
-    "none: a charset for an encoding": answers(
-        "file", Answer(body=SERVED, headers=[("Content-Encoding", "utf-8")])
-    ),
-    "none: no coding for an encoding": answers(
-        "file", Answer(body=SERVED, headers=[("Content-Encoding", "aws-chunked")])
-    ),
-    "none: an unknown encoding of text": answers(
-        "file", Answer(body=SERVED, headers=[("Content-Encoding", "rot13")])
-    ),
+    **{
+        f"none: {name} for an encoding": answers(
+            "file", Answer(body=SERVED, headers=[("Content-Encoding", value)])
+        )
+        for name, value in {
+            "a charset": "utf-8",
+            "a charset with its name": "charset=utf-8",
+            "no coding": "aws-chunked",
+            "an unknown name": "rot13",
+        }.items()
+    },
     "none: no coding beside gzip": answers(
         "file",
         Answer(
@@ -217,6 +227,7 @@ FAULTS: dict[str, Fault] = {
     ),
     "nothing but markup": answers("page", Answer(body="<html><p>No such page</p></html>")),
     "404": answers("gone", Answer(status=404)),
+    "404, reset": answers("gone", Answer(status=404, body="no", fault="reset_open")),
     "404 whose body disallows": answers(
         "gone", Answer(status=404, body="User-agent: *\nDisallow: /")
     ),
@@ -249,20 +260,9 @@ FAULTS: dict[str, Fault] = {
     "reset before the answer": answers("down", Answer(fault="reset_before_answer")),
     "reset in the headers": answers("down", Answer(fault="reset_in_headers")),
     "reset in the body": answers("down", Answer(body=_LONG, fault="reset_in_body")),
-    "reset without a length, after nothing": answers("down", Answer(fault="reset_open")),
-    "reset without a length, amid the file": answers(
-        "down", Answer(body=_LENIENT_FILE, fault="reset_open")
-    ),
-    "reset without a length, after the file": answers(
-        "down", Answer(body=SERVED, fault="reset_open")
-    ),
-    "reset in HTTP/1.0": answers(
-        "down", Answer(body=_LENIENT_FILE, fault="reset_open", version="1.0")
-    ),
-    "closed at once, without a length": answers("down", Answer(fault="close_open")),
-    "TLS cut off": over_tls("down", Answer(body=_LENIENT_FILE, fault="cut_open")),
-    "TLS cut off after nothing": over_tls("down", Answer(fault="cut_open")),
-    "TLS reset": over_tls("down", Answer(body=_LENIENT_FILE, fault="reset_open")),
+    **{name: answers("down", answer) for name, answer in _BROKEN.items()},
+    **{name: over_tls("down", answer) for name, answer in _BROKEN_TLS.items()},
+    **{name: answers("down", replace(answer, status=206)) for name, answer in _PARTS.items()},
     "endless headers": answers("down", Answer(body=_LENIENT_FILE, fault="header_flood")),
     "endless interim answers": answers("down", Answer(fault="informational_flood")),
     "endless chunk extensions": answers(
@@ -312,19 +312,14 @@ FAULTS: dict[str, Fault] = {
     ),
 }
 
-CELLS = len(FAULTS) * len(STATES) * len(PRESETS)
-"""The size of the table: fault x state x preset."""
-
 
 def expected(fault: str, state: str, preset: str) -> str:
     """The outcome of a cell."""
-    if state == "fresh copy":
-        return "kept"
     never_fetched, stale = EXPECTED[FAULTS[fault].kind]
     return (never_fetched if state == "never fetched" else stale)[PRESETS.index(preset)]
 
 
 def is_failure(fault: str, state: str) -> bool:
-    """Whether the robots.txt is fetched and is unreachable."""
-    kinds = {"never fetched": ("down", "unasked"), "fresh copy": (), "stale copy": ("down",)}
-    return FAULTS[fault].kind in kinds[state]
+    """Whether the robots.txt is unreachable."""
+    kind = FAULTS[fault].kind
+    return kind == "down" or (kind == "unasked" and state == "never fetched")

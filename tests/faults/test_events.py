@@ -6,7 +6,6 @@ import gzip
 import importlib.util
 import re
 import sys
-from dataclasses import replace
 from importlib.metadata import version
 from typing import Any
 
@@ -16,7 +15,7 @@ from scrapy import version_info
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.sites import Plan, Sites
-from tests.servers.answers import Answer, Fault, redirect
+from tests.servers.answers import Answer, Fault
 from tests.servers.h2site import Http2Sites
 from tests.servers.handle import free_port
 
@@ -87,38 +86,6 @@ def handlers(name: str) -> dict[str, Any]:
 RUNS: list[tuple[Loop, str]] = [(loop, "") for loop in LOOPS]
 RUNS += [("asyncio", "_httpx.HttpxDownloadHandler"), ("reactorless", "_httpx.HttpxDownloadHandler")]
 RUNS += [("asyncio", "_aiohttp.AiohttpDownloadHandler")]
-
-
-_FILE = f"User-agent: ExampleArchiver\nDisallow: /a\n\n{_ALLOW}"
-_RULES = Answer(body=_FILE)
-ODD = {
-    "no coding": {"/robots.txt": replace(_RULES, headers=[("Content-Encoding", "aws-chunked")])},
-    "a charset": {"/robots.txt": replace(_RULES, headers=[("Content-Encoding", "charset=utf-8")])},
-    "no coding beside gzip": {
-        "/robots.txt": Answer(
-            body=gzip.compress(_FILE.encode()),
-            headers=[("Content-Encoding", "aws-chunked, gzip;q=1.0")],
-        )
-    },
-    "a wrong length of gzip": {
-        "/robots.txt": replace(_RULES, content_encoding="gzip", fault="truncated_length")
-    },
-    "300": {"/robots.txt": redirect("/rules", 300), "/rules": _RULES},
-}
-
-
-@pytest.mark.parametrize(("loop", "handler"), RUNS)
-def test_odd_answers_that_are_read(loop: Loop, handler: str) -> None:
-    """They name the crawler by the head of its User-Agent."""
-    skip_without(handler)
-    settings = {**_SETTINGS, **(handlers(handler) if handler else {})}
-    settings["USER_AGENT"] = "ExampleArchiver (compatible; heritrix/3.4.0; +http://h.example)"
-    with Sites({name: Plan(routes) for name, routes in ODD.items()}) as sites:
-        urls = [sites.url(name, page) for name in ODD for page in ("/a", "/b")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-    fetched = {item["url"] for item in result.items if "status" in item}
-    assert fetched == {url for url in urls if url.endswith("/b")}, result.log
-    assert result.stats["rep/verdict/disallowed"] == len(ODD)
 
 
 def events(result: Crawl) -> dict[str, str]:
@@ -194,17 +161,13 @@ def needs_http2() -> None:
         pytest.skip("this Twisted speaks no HTTP/2 with this pyOpenSSL")
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_retry_after_counts_over_http2(loop: Loop) -> None:
+def test_retry_after_counts_over_http2() -> None:
     """Retry-After of a page counts as over HTTP/1.1."""
     needs_http2()
     with Http2Sites(["busy at first"]) as sites:
         urls = [sites.url("busy at first", f"/{number}") for number in range(6)]
-        settings = {
-            **ADDON,
-            "DOWNLOAD_HANDLERS": {"https": f"{_HANDLERS}.http2.H2DownloadHandler"},
-        }
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        settings = {**ADDON, "DOWNLOAD_HANDLERS": {"https": f"{_HANDLERS}.http2.H2DownloadHandler"}}
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
     assert sorted(item["url"] for item in result.items) == urls
     assert {item["status"] for item in result.items} == {200}
     assert result.stats["rep/backoff/rests"] == 1
@@ -212,14 +175,12 @@ def test_retry_after_counts_over_http2(loop: Loop) -> None:
     assert "retry/count" not in result.stats
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_events_of_http2(loop: Loop) -> None:
+def test_events_of_http2() -> None:
     needs_http2()
     with Http2Sites([*HTTP2, "a file"]) as sites:
         urls = {kind: sites.url(kind, "/robots.txt") for kind in HTTP2}
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings={
                 **_SETTINGS,
                 "DOWNLOAD_VERIFY_CERTIFICATES": False,
@@ -239,24 +200,7 @@ def test_events_of_http2(loop: Loop) -> None:
     assert "rep/asked_twice" not in result.stats
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_events_of_ftp(loop: Loop) -> None:
+def test_events_of_ftp() -> None:
     url = f"ftp://127.0.0.1:{free_port()}/a"
-    result = crawl(URLS_SPIDER, loop=loop, settings=_SETTINGS, urls=[url])
+    result = crawl(URLS_SPIDER, settings=_SETTINGS, urls=[url])
     assert result.stats["rep/event/refused"] == 1, result.log
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_override_acts_on_its_event_only(loop: Loop) -> None:
-    """A bad certificate is not a refused connection."""
-    plans = {name: PLANS[name][0] for name in ("refused", "an unknown certificate")}
-    with Sites(plans) as sites:
-        result = crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings={**_SETTINGS, "REP_POLICY_OVERRIDES": {"refused": "allow"}},
-            urls=[sites.url(name, "/a") for name in plans],
-        )
-    errors = {item["url"].partition(":")[0]: item["error"] for item in result.items}
-    assert not errors["http"].startswith("RobotsTxt"), "the page itself is refused then"
-    assert errors["https"] == "RobotsTxtUnreachable"

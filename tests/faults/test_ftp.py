@@ -4,17 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from tests.crawling import Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.faults.ftp import SLOW_PIECE, Ftp, Manner
 from tests.servers.handle import Site
 
-_WITH_FTP: tuple[Loop, ...] = ("asyncio", "select")
 _FILES = {"robots.txt": "User-agent: *\nDisallow: /b\n", "a": "a", "b": "b"}
 _TIMEOUT_SECONDS = 1
 
 
-def pages(server: Ftp, loop: Loop) -> Crawl:
+def pages(server: Ftp) -> Crawl:
     settings = {
         **ADDON,
         "REP_FETCH_TIMEOUT_SECONDS": _TIMEOUT_SECONDS,
@@ -22,13 +21,12 @@ def pages(server: Ftp, loop: Loop) -> Crawl:
         "CLOSESPIDER_TIMEOUT": 30,
     }
     urls = [server.url("a"), server.url("b")]
-    return crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    return crawl(URLS_SPIDER, settings=settings, urls=urls)
 
 
-@pytest.mark.parametrize("loop", _WITH_FTP)
-def test_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
+def test_endless_file_is_read_up_to_the_limit() -> None:
     with Ftp(_FILES, "endless") as server:
-        result = pages(server, loop)
+        result = pages(server)
         assert server.asked() == ["robots.txt", "a"], result.log
         assert server.sent_octets() < 20_000_000, "what the buffers of both sides take"
         assert server.connections() == 0
@@ -37,7 +35,6 @@ def test_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
     assert result.stats["test/peak_octets"] < 130 << 20
 
 
-@pytest.mark.parametrize("loop", _WITH_FTP)
 @pytest.mark.parametrize(
     ("manner", "event"),
     [
@@ -48,10 +45,10 @@ def test_endless_file_is_read_up_to_the_limit(loop: Loop) -> None:
         ("talkative", "network"),
     ],
 )
-def test_faulty_server_is_disconnected(manner: Manner, event: str, loop: Loop) -> None:
+def test_faulty_server_is_disconnected(manner: Manner, event: str) -> None:
     """The transfer itself, not only the wait for it: the server sees the connections go."""
     with Ftp(_FILES, manner) as server:
-        result = pages(server, loop)
+        result = pages(server)
         assert set(server.asked()) <= {"robots.txt"}, result.log
         assert server.connections() == 0
         assert server.sent_octets() < 20_000_000
@@ -61,23 +58,20 @@ def test_faulty_server_is_disconnected(manner: Manner, event: str, loop: Loop) -
     assert result.exit_code == 0, result.error
 
 
-@pytest.mark.parametrize("loop", _WITH_FTP)
-def test_login_is_that_of_the_request_and_the_settings(loop: Loop) -> None:
+def test_login_is_that_of_the_request_and_the_settings() -> None:
     with Ftp({"robots.txt": DISALLOW_ALL}) as server:
         settings = {**ADDON, "FTP_PASSWORD": "secret"}
         meta = {"ftp_user": "me"}
-        crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[server.url("a")], meta=meta)
+        crawl(URLS_SPIDER, settings=settings, urls=[server.url("a")], meta=meta)
         assert (server.asked(), server.login()) == (["robots.txt"], ["me", "secret"])
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", _WITH_FTP)
-def test_the_timeout_ends_the_transfer(loop: Loop) -> None:
+def test_the_timeout_ends_the_transfer() -> None:
     """Not only the wait for it, while the crawl goes on."""
     with Ftp(_FILES, "slow") as server, Site() as site:
         result = crawl(
             "tests.faults.spiders:PacedSpider",
-            loop=loop,
             settings={**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 1, "RETRY_ENABLED": False},
             urls=[server.url("a"), site.url("/a")],
             pause_seconds=4,
@@ -98,7 +92,6 @@ def test_log_says_that_reactorless_scrapy_has_no_ftp() -> None:
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
 
 
-@pytest.mark.parametrize("loop", _WITH_FTP)
 @pytest.mark.parametrize(
     ("robots", "fetched"),
     [
@@ -108,11 +101,9 @@ def test_log_says_that_reactorless_scrapy_has_no_ftp() -> None:
     ],
     ids=["rules", "an empty file", "550"],
 )
-def test_pages_are_fetched_by_the_rules(
-    robots: dict[str, str], fetched: list[str], loop: Loop
-) -> None:
+def test_pages_are_fetched_by_the_rules(robots: dict[str, str], fetched: list[str]) -> None:
     with Ftp({"a": "x" * 1_000_000, "b": "b", **robots}) as server:
-        result = pages(server, loop)
+        result = pages(server)
         assert server.asked()[0] == "robots.txt"
         assert sorted(server.asked()[1:]) == fetched
     assert len([item for item in result.items if item.get("status") == 200]) == len(fetched)

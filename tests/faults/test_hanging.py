@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site
 
@@ -19,17 +19,13 @@ _PARTS: dict[str, dict[str, Any]] = {
     "on the way there": {"DOWNLOADER_MIDDLEWARES": {f"{_HERE}.OnTheWayThere": 850}},
     "on the way back": {"DOWNLOADER_MIDDLEWARES": {f"{_HERE}.OnTheWayBack": 850}},
 }
-_loops = pytest.mark.parametrize("loop", LOOPS)
-_queues = pytest.mark.parametrize("queue", list(_QUEUES))
-_CASES = [(part, queue, loop) for part in _PARTS for queue in _QUEUES for loop in LOOPS]
 _cases = pytest.mark.parametrize(
     ("part", "queue", "loop"),
     [
-        # At least one case for each part and each loop.
-        case
-        if case[1] == "ours" and (case[0] == "handler" or case[2] == "asyncio")
-        else pytest.param(*case, marks=pytest.mark.slow)
-        for case in _CASES
+        ("handler", "ours", "asyncio"),
+        ("handler", "Scrapy's", "reactorless"),
+        ("on the way there", "Scrapy's", "select"),
+        ("on the way back", "ours", "reactorless"),
     ],
 )
 _signal = pytest.mark.skipif(
@@ -53,7 +49,6 @@ def crawl_with(
     )
 
 
-@pytest.mark.slow
 @_cases
 def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop) -> None:
     """After the time that the settings name, with whichever queue; nothing is permitted by it."""
@@ -79,14 +74,12 @@ def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop)
         assert "did not come in the 2 seconds of REP_UNREACHABLE_WAIT_SECONDS" in result.log
 
 
-@_loops
-def test_hanging_fetch_gives_its_place_back(loop: Loop) -> None:
+def test_hanging_fetch_gives_its_place_back() -> None:
     """It has one place, and other requests need it."""
     with Site() as site:
         base = site.url("/").replace("http:", "https:")
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings={
                 **ADDON,
                 **_HANDLER,
@@ -124,17 +117,15 @@ def test_crawl_can_be_closed_while_a_fetch_hangs(part: str, queue: str, loop: Lo
         assert result.stats["test/closing_seconds"] < 2
 
 
-@pytest.mark.slow
 @_signal
-@_loops
-@_queues
-@pytest.mark.parametrize("listener", ["Listener", "AskingListener"])
-def test_handlers_of_robots_parsed_have_a_time_limit(listener: str, queue: str, loop: Loop) -> None:
+@pytest.mark.parametrize(
+    ("listener", "queue"), [("Listener", "ours"), ("AskingListener", "Scrapy's")]
+)
+def test_handlers_of_robots_parsed_have_a_time_limit(listener: str, queue: str) -> None:
     """And then requests are judged by the file, which is there."""
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings={
                 **_QUEUES[queue],
                 "EXTENSIONS": {f"{_HERE}.{listener}": 0},

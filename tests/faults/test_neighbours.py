@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site, redirect
 from tests.together import Job, crawl_together
@@ -17,53 +17,47 @@ _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 _MINE = "tests.faults.middlewares"
 
 
-def run(site: Site, loop: Loop, *paths: str, **settings: Any) -> Crawl:
+def run(site: Site, *paths: str, **settings: Any) -> Crawl:
     urls = [site.url(path) for path in paths]
-    return crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **settings}, urls=urls)
+    return crawl(URLS_SPIDER, settings={**ADDON, **settings}, urls=urls)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_http_cache_keeps_no_robots_txt(loop: Loop, tmp_path: Path) -> None:
+def test_http_cache_keeps_no_robots_txt(tmp_path: Path) -> None:
     settings: dict[str, Any] = {
         "HTTPCACHE_ENABLED": True,
         "HTTPCACHE_DIR": str(tmp_path),
         "HTTPCACHE_POLICY": "scrapy.extensions.httpcache.DummyPolicy",
     }
     with Site({"/robots.txt": [Answer(), Answer(body=DISALLOW_ALL)]}) as site:
-        first = run(site, loop, "/a", **settings)
-        second = run(site, loop, "/a", **settings)
+        first = run(site, "/a", **settings)
+        second = run(site, "/a", **settings)
         assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}
     assert first.items[0]["status"] == 200
     assert second.items[0]["error"] == "RobotsTxtDisallowed", "though the page is in the cache"
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_robots_txt_is_fetched_although_the_http_cache_fetches_no_page(
-    loop: Loop, tmp_path: Path
-) -> None:
+def test_robots_txt_is_fetched_although_the_http_cache_fetches_no_page(tmp_path: Path) -> None:
     cache: dict[str, Any] = {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}
     with Site({"/robots.txt": _RULES}) as site:
-        run(site, loop, "/a", **cache)
-        result = run(site, loop, "/a", "/b", "/private", **cache, HTTPCACHE_IGNORE_MISSING=True)
+        run(site, "/a", **cache)
+        result = run(site, "/a", "/b", "/private", **cache, HTTPCACHE_IGNORE_MISSING=True)
         assert Counter(site.paths()) == {"/robots.txt": 2, "/a": 1}
     errors = sorted(item.get("error", "") for item in result.items)
     assert errors == ["", "IgnoreRequest", "RobotsTxtDisallowed"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("name", ["Cancel", "CancelInTwisted"])
-def test_robots_txt_cancelled_by_a_middleware_permits_nothing(name: str, loop: Loop) -> None:
+def test_robots_txt_cancelled_by_a_middleware_permits_nothing(name: str) -> None:
     """A failure of our own, as another exception would be; not a site that is shut in silence."""
     with Site({"/robots.txt": _RULES}) as site:
-        result = run(site, loop, "/a", DOWNLOADER_MIDDLEWARES={f"{_MINE}.{name}": 850})
+        result = run(site, "/a", DOWNLOADER_MIDDLEWARES={f"{_MINE}.{name}": 850})
         assert "/a" not in site.paths()
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"]
     assert result.stats["rep/event/local"] == 1
     assert "robots.txt is unreachable (local, failures in a row: 1)" in result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_crawls_of_one_process_have_policies_of_their_own(loop: Loop) -> None:
+def test_crawls_of_one_process_have_policies_of_their_own() -> None:
     """Each is judged by its own name, and has policies, stats and an end of its own."""
     rules = "User-agent: one\nDisallow: /1\n\nUser-agent: two\nDisallow: /2\n"
     names = ("one", "two")
@@ -73,8 +67,7 @@ def test_crawls_of_one_process_have_policies_of_their_own(loop: Loop) -> None:
             [
                 Job(URLS_SPIDER, {**ADDON, "USER_AGENT": f"{name}/1.0"}, {"urls": urls})
                 for name in names
-            ],
-            loop,
+            ]
         )
         asked_by = {
             name: Counter(
@@ -93,8 +86,7 @@ def test_crawls_of_one_process_have_policies_of_their_own(loop: Loop) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_end_of_a_crawl_does_not_close_the_store_of_another(loop: Loop, tmp_path: Path) -> None:
+def test_end_of_a_crawl_does_not_close_the_store_of_another(tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     with Site({"/robots.txt": _RULES}) as site:
         slow = Answer(delay_seconds=1.0)
@@ -107,8 +99,7 @@ def test_end_of_a_crawl_does_not_close_the_store_of_another(loop: Loop, tmp_path
                     {**ADDON, **store, "CONCURRENT_REQUESTS": 1},
                     {"urls": [site.url("/slow"), site.url("/private"), site.url("/b")]},
                 ),
-            ],
-            loop,
+            ]
         )
         assert Counter(site.paths()) == {"/robots.txt": 1, "/a": 1, "/slow": 1, "/b": 1}
     for result in (short, long):
@@ -116,13 +107,11 @@ def test_end_of_a_crawl_does_not_close_the_store_of_another(loop: Loop, tmp_path
     assert long["stats"]["robotstxt/forbidden"] == 1
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_http_proxy_of_the_environment_fetches_robots_txt(loop: Loop) -> None:
+def test_http_proxy_of_the_environment_fetches_robots_txt() -> None:
     routes = {"http://h.example/robots.txt": _RULES}
     with Site(routes) as proxy:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings=ADDON,
             environment={"http_proxy": proxy.url("")},
             urls=["http://h.example/a", "http://h.example/private"],
@@ -130,15 +119,13 @@ def test_http_proxy_of_the_environment_fetches_robots_txt(loop: Loop) -> None:
         assert proxy.paths() == ["http://h.example/robots.txt", "http://h.example/a"], result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_redirect_of_robots_txt_may_leave_the_allowed_domains(loop: Loop) -> None:
+def test_redirect_of_robots_txt_may_leave_the_allowed_domains() -> None:
     """A redirect of robots.txt may leave the allowed domains."""
     with Site({"/robots.txt": _RULES}) as elsewhere:
         there = elsewhere.url("/robots.txt", "localhost")
         with Site({"/robots.txt": redirect(there)}) as site:
             result = crawl(
                 URLS_SPIDER,
-                loop=loop,
                 settings=ADDON,
                 urls=[site.url("/a"), site.url("/private")],
                 allowed_domains=["127.0.0.1"],
@@ -147,46 +134,23 @@ def test_redirect_of_robots_txt_may_leave_the_allowed_domains(loop: Loop) -> Non
         assert elsewhere.paths() == ["/robots.txt"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_retry_is_for_pages(loop: Loop) -> None:
+def test_retry_is_for_pages() -> None:
     page = [Answer(status=500), Answer(status=500), Answer()]
     with Site({"/robots.txt": _RULES, "/a": page}) as site:
-        result = run(site, loop, "/a", "/private")
+        result = run(site, "/a", "/private")
         assert Counter(site.paths()) == {"/robots.txt": 1, "/a": 3}
     assert result.stats["retry/count"] == 2
     with Site({"/robots.txt": Answer(status=503)}) as site:
-        result = run(site, loop, "/a")
+        result = run(site, "/a")
         assert site.paths() == ["/robots.txt"], "with pauses of its own, not with Retry's"
     assert "retry/count" not in result.stats
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_cookies(loop: Loop) -> None:
-    """Cookies of robots.txt are not kept, and those of pages are not sent for it."""
-    routes = {
-        "/robots.txt": Answer(headers=[("Set-Cookie", "robots=1"), ("Cache-Control", "max-age=1")]),
-        "/*": Answer(headers=[("Set-Cookie", "page=1")]),
-    }
-    with Site(routes) as site:
-        crawl(
-            "tests.faults.spiders:PacedSpider",
-            loop=loop,
-            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 0.1},
-            urls=[site.url(f"/{number}") for number in range(25)],
-        )
-        cookies = {seen.path: seen.headers.get("cookie") for seen in site.requests()}
-        assert site.paths().count("/robots.txt") > 1
-    assert cookies.pop("/robots.txt") is None
-    assert set(cookies.values()) == {None, "page=1"}
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_robots_txt_files_count_as_pages_for_the_page_count(loop: Loop) -> None:
+def test_robots_txt_files_count_as_pages_for_the_page_count() -> None:
     """As with Scrapy's own middleware: the engine tells extensions of every answer."""
     with Site() as one, Site() as two:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings={**ADDON, "CLOSESPIDER_PAGECOUNT": 4, "CONCURRENT_REQUESTS": 1},
             urls=[site.url(f"/{number}") for number in range(8) for site in (one, two)],
         )
@@ -197,16 +161,12 @@ def test_robots_txt_files_count_as_pages_for_the_page_count(loop: Loop) -> None:
     assert result.stats["response_received_count"] == len(paths)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("middleware", ["AskAgain", "LogIn"])
-def test_crawl_ends_if_a_middleware_replaces_a_robots_txt_request(
-    loop: Loop, middleware: str
-) -> None:
+def test_crawl_ends_if_a_middleware_replaces_a_robots_txt_request(middleware: str) -> None:
     """The new request is judged, so it waits for the file that waits for it: all waits end."""
     with Site({"/robots.txt": _RULES}) as site:
         result = run(
             site,
-            loop,
             *["/a", "/private"],
             DOWNLOADER_MIDDLEWARES={f"{_MINE}.{middleware}": 50},
             REP_UNREACHABLE_WAIT_SECONDS=1.5,
@@ -220,22 +180,11 @@ def test_crawl_ends_if_a_middleware_replaces_a_robots_txt_request(
     assert result.exit_code == 0, result.error
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(("middleware", "event"), [("Refuse", "local"), ("Break", "network")])
-def test_failing_middleware_permits_nothing(loop: Loop, middleware: str, event: str) -> None:
+def test_failing_middleware_permits_nothing(middleware: str, event: str) -> None:
     with Site() as site:
         settings = {"DOWNLOADER_MIDDLEWARES": {f"{_MINE}.{middleware}": 950}}
-        result = run(site, loop, "/a", "/b", **settings)
+        result = run(site, "/a", "/b", **settings)
         assert set(site.paths()) <= {"/robots.txt"}
     assert [item["error"] for item in result.items] == ["RobotsTxtUnreachable"] * 2
     assert result.stats[f"rep/event/{event}"] == 1
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_data_and_files_pass(loop: Loop, tmp_path: Path) -> None:
-    (tmp_path / "page.html").write_text("page")
-    urls = ["data:,hello", (tmp_path / "page.html").as_uri()]
-    result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
-    assert [item["status"] for item in result.items] == [200, 200]
-    assert result.stats["rep/not_judged"] == 2
-    assert "robotstxt/request_count" not in result.stats

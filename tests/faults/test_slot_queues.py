@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy import version_info
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_pace import assert_paced
 from tests.servers.handle import Answer, Site, redirect
@@ -17,31 +17,31 @@ pytestmark = pytest.mark.timed
 
 _ENOUGH = "tests.faults.spiders:EnoughSpider"
 _SLOW_HOST = "slow.example"
-_ORDINARY = [f"http://o{host}.example/{page}" for host in range(50) for page in range(3)]
+_ORDINARY = [f"http://o{host}.example/{page}" for host in range(20) for page in range(2)]
 # More than REP_CONCURRENT_FETCHES of them, so that they take all places.
 _PILES = {
     "hosts that redirect to one page of one host": [
-        f"http://p{number}.example/" for number in range(100)
+        f"http://p{number}.example/" for number in range(24)
     ],
-    "ports of one host": [f"http://{_SLOW_HOST}:{8000 + number}/" for number in range(80)],
+    "ports of one host": [f"http://{_SLOW_HOST}:{8000 + number}/" for number in range(24)],
 }
 
 STEADY: dict[str, Any] = {"jitter": 0} if version_info >= (2, 19) else {"randomize_delay": False}
 
 
-def crawl_behind(pile: list[str], loop: Loop, delay_seconds: float, **settings: Any) -> Crawl:
-    """A crawl of 150 pages that comes upon a pile first, and ends when it has the pages."""
+def crawl_behind(pile: list[str], delay_seconds: float, **settings: Any) -> Crawl:
+    """A crawl of 40 pages that comes upon a pile first, and ends when it has the pages."""
     there = redirect(f"http://{_SLOW_HOST}/parked")
     routes = {url + "robots.txt": there for url in pile if _SLOW_HOST not in url}
     with Site({**routes, "http://o*": Answer(body="")}) as proxy:
         return crawl(
             _ENOUGH,
-            loop=loop,
             settings={
                 **ADDON,
                 "DOWNLOAD_SLOTS": {
                     _SLOW_HOST: {"concurrency": 1, "delay": delay_seconds, **STEADY}
                 },
+                "REP_CONCURRENT_FETCHES": 8,
                 "CLOSESPIDER_TIMEOUT": 25,
                 **settings,
             },
@@ -52,10 +52,9 @@ def crawl_behind(pile: list[str], loop: Loop, delay_seconds: float, **settings: 
         )
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("pile", list(_PILES.values()), ids=list(_PILES))
-def test_many_fetches_in_one_slot_delay_no_other_origin(loop: Loop, pile: list[str]) -> None:
-    result = crawl_behind(pile, loop, 10)
+def test_many_fetches_in_one_slot_delay_no_other_origin(pile: list[str]) -> None:
+    result = crawl_behind(pile, 10)
     came = {item["url"] for item in result.items if item.get("status") == 200}
     assert len(came & set(_ORDINARY)) == len(_ORDINARY)
     assert result.finish_reason == "enough"
@@ -64,24 +63,18 @@ def test_many_fetches_in_one_slot_delay_no_other_origin(loop: Loop, pile: list[s
     assert "Traceback" not in result.log
 
 
-def slow_host(delay_seconds: float, **settings: Any) -> dict[str, Any]:
-    """Settings under which the loopback host has a slot with a delay."""
-    slot = {"concurrency": 1, "delay": delay_seconds, **STEADY}
-    return {**ADDON, "DOWNLOAD_SLOTS": {"127.0.0.1": slot}, **settings}
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> None:
+def test_the_wait_in_a_slot_has_a_limit() -> None:
     """Three times that of a fetch and a delay: the first in the queue has a turn. None later."""
     with ExitStack() as stack:
         sites = [stack.enter_context(Site()) for _ in range(5)]
-        settings = {**queue, "REP_UNREACHABLE_WAIT_SECONDS": 0.5}
         result = crawl(
             "tests.spiders:UrlsSpider",
-            loop=loop,
-            settings=slow_host(2, **settings),
+            settings={
+                **ADDON,
+                "DOWNLOAD_SLOTS": {"127.0.0.1": {"concurrency": 1, "delay": 2, **STEADY}},
+                "REP_UNREACHABLE_WAIT_SECONDS": 0.5,
+            },
             urls=[site.url("/a") for site in sites],
         )
         asked = [site.paths() for site in sites]
@@ -95,14 +88,12 @@ def test_the_wait_in_a_slot_has_a_limit(queue: dict[str, Any], loop: Loop) -> No
     assert "given up in the queue of its slot: it was queued for 4 seconds" in result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_queued_refresh_does_not_delay_the_end(loop: Loop) -> None:
+def test_queued_refresh_does_not_delay_the_end() -> None:
     """The page is sent first; the refresh that it brings about would be next, in a minute."""
     first = Answer(headers=[("Cache-Control", "max-age=1")])
     with Site({"/robots.txt": first}) as site:
         result = crawl(
             "tests.faults.spiders:PacedSpider",
-            loop=loop,
             settings={
                 **ADDON,
                 "DOWNLOAD_SLOTS": {"last": {"concurrency": 1, "delay": 60, **STEADY}},
@@ -121,8 +112,7 @@ def test_queued_refresh_does_not_delay_the_end(loop: Loop) -> None:
     assert "Traceback" not in result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_queued_fetch_ends_when_the_crawl_closes(loop: Loop) -> None:
+def test_queued_fetch_ends_when_the_crawl_closes() -> None:
     """The pages themselves go through slots of their own: Scrapy would wait for those."""
     slots = {"last": {"concurrency": 1, "delay": 60, **STEADY}}
     settings = {"DOWNLOAD_SLOTS": slots, "REP_FETCH_META": {"download_slot": "last"}}
@@ -130,7 +120,6 @@ def test_queued_fetch_ends_when_the_crawl_closes(loop: Loop) -> None:
     with Site({"/robots.txt": shut}) as one, Site() as other, Site() as good:
         result = crawl(
             "tests.faults.spiders:LastIsExemptSpider",
-            loop=loop,
             settings={**WITH_SCRAPYS_QUEUE, **settings},
             urls=[one.url("/a"), other.url("/a"), good.url("/a", "localhost")],
             timeout_seconds=40,
@@ -143,8 +132,7 @@ def test_queued_fetch_ends_when_the_crawl_closes(loop: Loop) -> None:
     assert result.exit_code == 0
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_requests_in_a_slot_obey_a_robots_txt_that_is_refreshed(loop: Loop) -> None:
+def test_requests_in_a_slot_obey_a_robots_txt_that_is_refreshed() -> None:
     """With Scrapy's queue, they were judged by the file before it."""
     before = Answer(body="User-agent: *\n", headers=[("Cache-Control", "max-age=1")])
     after = Answer(body="User-agent: *\nDisallow: /x\nCrawl-delay: 0.5\n")
@@ -159,7 +147,7 @@ def test_requests_in_a_slot_obey_a_robots_txt_that_is_refreshed(loop: Loop) -> N
         paths = [f"/{number}" for number in range(12)]
         paths += [f"/{kind}{number}" for number in range(6) for kind in "xy"]
         urls = [site.url(path) for path in paths]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         seen = site.requests()
     assert len(result.items) == len(urls)
     _, refreshed_at = (one.at for one in seen if one.path == "/robots.txt")
