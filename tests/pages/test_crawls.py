@@ -93,9 +93,8 @@ def run(site: Site, loop: Loop = "asyncio", spider: str = _SPIDER, **values: Any
 class TestDefault:
     """With the default settings, no request and no item is dropped, and no page is read."""
 
-    @_loops
-    def test_nothing_is_dropped(self, site: Site, loop: Loop) -> None:
-        result = run(site, loop)
+    def test_nothing_is_dropped(self, site: Site) -> None:
+        result = run(site)
         assert kept(site, result) == fetched(site) == _ALL
         assert stats(result) == {}
 
@@ -119,16 +118,14 @@ class TestObeying:
             "rep/page/rule/noindex": 2,
         }
 
-    @_loops
-    def test_noindex(self, site: Site, loop: Loop) -> None:
-        result = run(site, loop, settings={"REP_PAGE_OBEY": ["noindex"]})
+    def test_noindex(self, site: Site) -> None:
+        result = run(site, settings={"REP_PAGE_OBEY": ["noindex"]})
         assert fetched(site) == _ALL
         assert kept(site, result) == _ALL - {"/noindex", "/field", "/plain"}
         assert result.stats["rep/page/dropped_items"] == 3
 
-    @_loops
-    def test_rel(self, site: Site, loop: Loop) -> None:
-        result = run(site, loop, settings={"REP_PAGE_OBEY": ["rel-nofollow"]})
+    def test_rel(self, site: Site) -> None:
+        result = run(site, settings={"REP_PAGE_OBEY": ["rel-nofollow"]})
         assert kept(site, result) == fetched(site) == _ALL - {"/by-rel"}
 
     def test_signal(self, site: Site) -> None:
@@ -196,10 +193,9 @@ class TestObeying:
         }
         assert kept(site, run(site, settings=settings)) == _ALL
 
-    @_loops
-    def test_without_obeying_robots_txt(self, site: Site, loop: Loop) -> None:
+    def test_without_obeying_robots_txt(self, site: Site) -> None:
         settings = {"ROBOTSTXT_OBEY": False, "REP_PAGE_OBEY": ["nofollow", "noindex"]}
-        run(site, loop, settings=settings)
+        run(site, settings=settings)
         assert "/robots.txt" not in site.paths()
         assert fetched(site) == _ALL - {"/hidden", "/hidden-too"}
 
@@ -207,7 +203,6 @@ class TestObeying:
 class TestUses:
     """Items of pages that say n to a declared use are dropped."""
 
-    @_loops
     @pytest.mark.parametrize(
         ("use", "dropped"),
         [
@@ -217,17 +212,16 @@ class TestUses:
             ("tdm", set()),
         ],
     )
-    def test_declared(self, site: Site, loop: Loop, use: str, dropped: set[str]) -> None:
-        result = run(site, loop, settings={"REP_USES": [use]})
+    def test_declared(self, site: Site, use: str, dropped: set[str]) -> None:
+        result = run(site, settings={"REP_USES": [use]})
         assert fetched(site) == _ALL
         assert kept(site, result) == _ALL - dropped
         assert result.stats.get("rep/usage/dropped_items", 0) == len(dropped)
         assert result.stats.get(f"rep/usage/{use}/n", 0) == len(dropped)
 
-    @_loops
-    def test_unknown(self, site: Site, loop: Loop) -> None:
+    def test_unknown(self, site: Site) -> None:
         settings = {"REP_USES": ["train-ai"], "REP_USES_UNKNOWN": "drop"}
-        result = run(site, loop, settings=settings)
+        result = run(site, settings=settings)
         assert kept(site, result) == {"/open/a"}
 
     def test_incomplete_is_unknown(self, site: Site) -> None:
@@ -283,9 +277,13 @@ class TestUses:
 class TestItems:
     """Items of each kind are dropped or marked; feeds too."""
 
-    @_loops
-    @pytest.mark.parametrize("kind", ["dict", "dataclass", "attrs", "item"])
-    @pytest.mark.parametrize("spider", ["PagesSpider", "AsyncSpider"])
+    @pytest.mark.parametrize(
+        ("kind", "spider", "loop"),
+        [
+            *[(kind, "PagesSpider", "asyncio") for kind in ("dataclass", "attrs", "item")],
+            *[("dict", "AsyncSpider", loop) for loop in LOOPS],
+        ],
+    )
     def test_kinds(self, site: Site, loop: Loop, kind: str, spider: str, tmp_path: Path) -> None:
         feed = tmp_path / "items.jl"
         result = run(

@@ -8,6 +8,9 @@ import pytest
 from scrapy.http import HtmlResponse, Response, TextResponse
 
 from scrapy_rep.pages.subresources import resources_of
+from tests.tables import rows_of
+
+ROWS = rows_of(__file__)
 
 URL = "https://h.example/d/page"
 
@@ -19,42 +22,9 @@ def found(body: str, content_type: str = "text/html") -> list[tuple[str, str]]:
     return [(one.kind, one.url) for one in resources_of(page)]
 
 
-@pytest.mark.parametrize(
-    ("element", "resources"),
-    [
-        ('<link rel="stylesheet" href="a.css">', [("css", "https://h.example/d/a.css")]),
-        ('<link rel="Alternate StyleSheet" href=/a>', [("css", "https://h.example/a")]),
-        ("<link rel=preload as=script href=/a#x>", [("js", "https://h.example/a")]),
-        ("<link rel=preload as=font href=/a>", []),
-        ("<link rel=modulepreload href=/a>", [("js", "https://h.example/a")]),
-        ('<link rel="shortcut icon" href=/a>', [("image", "https://h.example/a")]),
-        ("<link rel=canonical href=/a>", []),
-        ('<script src="//o.example/x.js?a=1&amp;b=2"></script>', [
-            ("js", "https://o.example/x.js?a=1&b=2")]),
-        ("<script>var a = 1</script>", []),
-        ('<img src="a.png">', [("image", "https://h.example/d/a.png")]),
-        ('<img src="data:image/png;base64,AA==">', []),
-        ('<img src="">', []),
-        ('<img src="http://[bad/">', []),
-        ('<img src="ftp://h/x.png">', []),
-        ('<img src=/a srcset="/a 1x, /b,c 2x,/d">', [
-            ("image", "https://h.example/a"),
-            ("image", "https://h.example/b,c"),
-            ("image", "https://h.example/d")]),
-        ('<img srcset="/a, /b">', [
-            ("image", "https://h.example/a"), ("image", "https://h.example/b")]),
-        ('<picture><source srcset="/a 2x"><img src=/a></picture>', [
-            ("image", "https://h.example/a")]),
-        ("<video poster=/p src=/v><source src=/w></video>", [("image", "https://h.example/p")]),
-        ("<input type=Image src=/a>", [("image", "https://h.example/a")]),
-        ("<input type=text src=/a>", []),
-        ('<svg><image href="/a"/><image xlink:href="/b"/></svg>', [
-            ("image", "https://h.example/a"), ("image", "https://h.example/b")]),
-        ('<base href="/e/"><img src=a>', [("image", "https://h.example/e/a")]),
-    ],
-)  # fmt: skip
-def test_elements(element: str, resources: list[tuple[str, str]]) -> None:
-    assert found(f"<html><body>{element}</body></html>") == resources
+@pytest.mark.parametrize(("element", "resources"), ROWS["elements"])
+def test_elements(element: str, resources: list[list[str]]) -> None:
+    assert [[*one] for one in found(f"<html><body>{element}</body></html>")] == resources
 
 
 def test_lines() -> None:

@@ -17,8 +17,11 @@ from scrapy_rep.pages.readings import refused_links
 from scrapy_rep.protocol.fields.remarks import Problem
 from scrapy_rep.protocol.page.dates import date_of
 from scrapy_rep.protocol.page.rules import page_rules_of
+from tests.tables import rows_of
 
 from .answers import meta, page, response_of
+
+ROWS = rows_of(__file__)
 
 
 def said(line: str | bytes, *more: str, tokens: Any = "FooBot") -> dict[str, Any]:
@@ -197,54 +200,7 @@ class TestMeta:
 class TestGrammar:
     """A3: segments between commas; a name governs up to the next; unreadable text hides nothing."""
 
-    @pytest.mark.parametrize(
-        ("line", "rules"),
-        [
-            ("BadBot: noindex, nofollow, googlebot: nofollow", {}),
-            ("noarchive, otherbot: noindex", {"noarchive": True}),
-            ("otherbot: noindex, foobot: nofollow", {"nofollow": True}),
-            ("otherbot: noindex, *: nofollow", {"nofollow": True}),
-            ("otherbot:, noindex", {}),
-            ("foobot:, noindex", NOINDEX),
-            ("otherbot: unavailable_after: 25 Jun 2010, noindex", {}),
-            ("otherbot: unavailable_after: Wed, 03 Dec 2025 13:09:53 GMT, noindex", {}),
-            ("max-audio-preview: 3, noindex", NOINDEX),
-            ("foo: bar, noindex", NOINDEX),
-            ("foobot: whatever, noindex", NOINDEX),
-            ("max-snippet = 5, noindex", {"max-snippet": 5, **NOINDEX}),
-            ("no-index, no_follow", BOTH),
-            ("no index, no  follow", BOTH),
-            ("noindex; nofollow", BOTH),
-            ("noindex nofollow", BOTH),
-            ("noindex|nofollow", BOTH),
-            ("noindex/nofollow", BOTH),
-            ("noindex + nofollow", BOTH),
-            ("noindex&nofollow", BOTH),
-            ("no index; no-follow", BOTH),
-            ("no index no follow", BOTH),
-            ("'noindex', \"nofollow\"", BOTH),
-            ("\u201cnoindex, nofollow\u201d", BOTH),
-            ("\u00a0noindex\u200b", NOINDEX),
-            ("max-snippet: 20; noindex", {"max-snippet": 20, **NOINDEX}),
-            ("max-snippet: many; noindex", NOINDEX),
-            ("max-snippet: none", {}),
-            ("noindex; max-snippet:20", {"max-snippet": 20, **NOINDEX}),
-            ("noindex; otherbot: nofollow", NOINDEX),
-            ("noindex: nofollow", BOTH),
-            ("unavailable_after: Wed, noindex", NOINDEX),
-            ("unavailable_after: nonsense, noindex", NOINDEX),
-            (
-                "unavailable_after: 2020-01-01; noindex",
-                {"unavailable_after": "2020-01-01T00:00:00Z", **NOINDEX},
-            ),
-            ("noindexed, mynoindex, noindex.", {}),
-            ("max-image-preview:none", {"max-image-preview": "none"}),
-            (", ,,", {}),
-            ("", {}),
-            (":", {}),
-            (":noindex", NOINDEX),
-        ],
-    )
+    @pytest.mark.parametrize(("line", "rules"), ROWS["Grammar.reads"])
     def test_reads(self, line: str, rules: dict[str, Any]) -> None:
         assert said(line) == rules
 
@@ -307,30 +263,7 @@ class TestWords:
 class TestValues:
     """A5: the most restrictive wins; invalid values are ignored; max-snippet:0 is nosnippet."""
 
-    @pytest.mark.parametrize(
-        ("line", "rules"),
-        [
-            ("max-snippet:50, max-snippet:20", {"max-snippet": 20}),
-            ("max-snippet:20, max-snippet:50", {"max-snippet": 20}),
-            ("max-snippet:-1, max-snippet:50", {"max-snippet": 50}),
-            ("max-snippet:-1", {"max-snippet": -1}),
-            ("max-snippet:-2", {}),
-            ("max-snippet:1.5", {}),
-            ("max-snippet:\u0661", {}),
-            ("max-snippet:0", {"max-snippet": 0, "nosnippet": True}),
-            ("max-video-preview:0", {"max-video-preview": 0}),
-            (
-                "max-image-preview:LARGE, max-image-preview:standard",
-                {"max-image-preview": "standard"},
-            ),
-            ("max-image-preview:none, max-image-preview:large", {"max-image-preview": "none"}),
-            ("max-image-preview:huge", {}),
-            (
-                "unavailable_after:2021-01-01, unavailable-after:2020-01-01",
-                {"unavailable_after": "2020-01-01T00:00:00Z"},
-            ),
-        ],
-    )
+    @pytest.mark.parametrize(("line", "rules"), ROWS["Values.merges"])
     def test_merges(self, line: str, rules: dict[str, Any]) -> None:
         assert said(line) == rules
 
@@ -355,29 +288,7 @@ class TestValues:
 class TestDates:
     """A6: RFC 822, 1123, 850, asctime, ISO 8601, a day; no zone is UTC; ambiguous is ignored."""
 
-    @pytest.mark.parametrize(
-        ("text", "seconds"),
-        [
-            ("Sun, 06 Nov 1994 08:49:37 GMT", 784111777),
-            ("Sunday, 06-Nov-94 08:49:37 GMT", 784111777),
-            ("Sun Nov  6 08:49:37 1994", 784111777),
-            ("06 Nov 94 08:49:37 UT", 784111777),
-            ("6 November 1994 08:49:37", 784111777),
-            ("Sun, 6 Nov 1994 03:49:37 EST", 784111777),
-            ("Sun, 6 Nov 1994 09:49:37 +0100", 784111777),
-            ("Sun, 6 Nov 1994 08:49:37 GMT (daylight saving)", 784111777),
-            ("1994-11-06T08:49:37Z", 784111777),
-            ("1994-11-06 08:49:37", 784111777),
-            ("1994-11-06T09:49:37.123+01:00", 784111777),
-            ("19941106T084937Z", 784111777),
-            ("6 Nov 1994", 784080000),
-            ("1994-11-06", 784080000),
-            ("19941106", 784080000),
-            ("1994-11-06T08:49", 784111740),
-            ("29 Feb 2024", 1709164800),
-            ("31 Dec 1998 23:59:60 GMT", 915148800),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "seconds"), ROWS["Dates.reads"])
     def test_reads(self, text: str, seconds: int) -> None:
         assert date_of(text) == seconds
 
@@ -428,25 +339,7 @@ class TestRobotsTag:
         fields = [("Robots-Tag", line) for line in lines]
         return page_rules(response_of(fields=fields), tokens)
 
-    @pytest.mark.parametrize(
-        ("line", "rules"),
-        [
-            ("*;noindex", NOINDEX),
-            ("foobot;noindex;nofollow, otherbot;noai", BOTH),
-            ("FooBot;noindex", NOINDEX),
-            ("(otherbot foobot);noindex", NOINDEX),
-            ('"foobot";noindex', NOINDEX),
-            ("*;noindex=?0", {}),
-            ("*;noindex=?1;none=?0", NOINDEX),
-            ("*;max-snippet=0", {"max-snippet": 0, "nosnippet": True}),
-            ("*;max-image-preview=none", {"max-image-preview": "none"}),
-            ("*;unavailable_after=@0", {"unavailable_after": "1970-01-01T00:00:00Z"}),
-            ('*;unavailable_after="2 Jan 1970"', {"unavailable_after": "1970-01-02T00:00:00Z"}),
-            ("*;whatever, *;noindex", NOINDEX),
-            ("otherbot;noindex", {}),
-            ("*", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("line", "rules"), ROWS["RobotsTag.list_is_read"])
     def test_list_is_read(self, line: str, rules: dict[str, Any]) -> None:
         assert self.of(line).to_dict() == rules
 
@@ -521,27 +414,7 @@ class TestLinks:
         body = '<a href="/a" rel="nofollow">x</a><area href="https://example.com/a#top">'
         assert self.refused(body) == set()
 
-    @pytest.mark.parametrize(
-        ("target", "url"),
-        [
-            ("a", "https://example.com/base/a"),
-            (" /a\n", "https://example.com/a"),
-            ("/a b", "https://example.com/a%20b"),
-            ("/\u00e9", "https://example.com/%C3%A9"),
-            ("https://other.example", "https://other.example/"),
-            ("#top", "https://example.com/base/"),
-            ("/a/./b/../c", "https://example.com/a/c"),
-            ("/a.b/.c/d?e=/f", "https://example.com/a.b/.c/d?e=/f"),
-            ("/a?", "https://example.com/a"),
-            ("/a#b", "https://example.com/a"),
-            ("//other.example", "https://other.example/"),
-            ("https://other.example:8080/a?b=c", "https://other.example:8080/a?b=c"),
-            ("HTTPS://Other.example/a", "https://other.example/a"),
-            ("?b", "https://example.com/base/?b"),
-            ("b.html?c=d", "https://example.com/base/b.html?c=d"),
-            ("", "https://example.com/base/"),
-        ],
-    )
+    @pytest.mark.parametrize(("target", "url"), ROWS["Links.resolved"])
     def test_resolved(self, target: str, url: str) -> None:
         body = f'<a href="{target}" rel="nofollow">x</a>'
         assert self.refused(body, head='<base href="/base/">') == {url}

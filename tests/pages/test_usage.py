@@ -15,8 +15,11 @@ from scrapy_rep import Preference, UsagePreferences, parse, usage_of
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.fields.remarks import Problem
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
+from tests.tables import rows_of
 
 from .answers import URL, meta, page, response_of
+
+ROWS = rows_of(__file__)
 
 ROBOTS = "https://example.com/robots.txt"
 _TRAIN = {"train-ai": "n"}
@@ -57,40 +60,7 @@ def problems(usage: UsagePreferences) -> list[Problem]:
 class TestContentUsage:
     """C1: paths are like those of rules; the longest decides; a shorter n holds if it is silent."""
 
-    @pytest.mark.parametrize(
-        ("lines", "url", "said"),
-        [
-            (
-                "Content-Usage: train-ai=n|Content-Usage: /ai-ok/ train-ai=y",
-                "/ai-ok/t",
-                {"train-ai": "y"},
-            ),
-            ("Content-Usage: train-ai=n|Content-Usage: /ai-ok/ train-ai=y", "/other", _TRAIN),
-            (
-                "Content-Usage: train-ai=n|Content-Usage: /a search=y",
-                "/a",
-                {**_TRAIN, "search": "y"},
-            ),
-            ("Content-Usage: train-ai=y|Content-Usage: /a search=y", "/a", {"search": "y"}),
-            (
-                "content-usage: train-ai=n|content-usage:/a train-ai=y|content-usage: /ab search=y",
-                "/ab",
-                {"search": "y"},
-            ),
-            ("Content-Usage: train-ai=n|Content-Usage: / train-ai=y", "/a", _TRAIN),
-            ("Content-Usage: /a\ttrain-ai=n", "/a", _TRAIN),
-            ("Content-Usage: /a\x0btrain-ai=y", "/a", {}),
-            ("Content-Usage: /a train-ai=n|Content-Usage: /a/b nonsense", "/a/b", _TRAIN),
-            ("Content-Usage: /a train-ai=n", "/b", {}),
-            ("Content-Usage: /a", "/a", {}),
-            ("Content-Usage: /a*b$ train-ai=n", "/a/xb", _TRAIN),
-            ("Content-Usage: /*u=%2F train-ai=n", "/a?u=/", _TRAIN),
-            ("Content-Usage: /é train-ai=n", "/%C3%A9", _TRAIN),
-            ("content-usage : train-ai=n # comment", "/", _TRAIN),
-            ("Content-Usage train-ai=n", "/", _TRAIN),
-            ("Content-Usages: train-ai=n", "/", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("lines", "url", "said"), ROWS["ContentUsage.reads"])
     def test_reads(self, lines: str, url: str, said: dict[str, str]) -> None:
         assert of_file(lines, url) == said
 
@@ -218,26 +188,7 @@ class TestContentSignal:
         assert known(usage) == {}
         assert problems(usage) == [Problem.UNREADABLE_SIGNAL]
 
-    @pytest.mark.parametrize(
-        ("value", "said"),
-        [
-            (
-                "search=yes, ai-train=no, ai-input=YES",
-                {"search": "y", "train-ai": "n", "ai-input": "y"},
-            ),
-            ("search=yes;ai-train=no", {"search": "y", "train-ai": "n"}),
-            ("search=yes ai-train=no", {"search": "y", "train-ai": "n"}),
-            ("ai-train = no , search : yes", {"search": "y", "train-ai": "n"}),
-            ("ai-train=, search=no", {"search": "n"}),
-            ("ai-train no", {}),
-            ("ai-train=yes, ai-train=no", _TRAIN),
-            ("ai-train=no, ai-train=yes", _TRAIN),
-            ("/page ai-train=no", _TRAIN),
-            ("/private/ ai-train=no", {}),
-            ("train-ai=no", {}),
-            ("==,;:no", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("value", "said"), ROWS["ContentSignal.reads"])
     def test_reads(self, value: str, said: dict[str, str]) -> None:
         assert of_file(f"Content-Signal: {value}") == said
 
@@ -286,24 +237,7 @@ class TestContentSignal:
 class TestTdmRep:
     """C5: file, field, meta, each superseding; 1 forbids mining and training, 0 permits mining."""
 
-    @pytest.mark.parametrize(
-        ("values", "said"),
-        [
-            (["1"], _MINED),
-            (["0"], {"tdm": "y"}),
-            (["0", "1"], _MINED),
-            (["1", "0"], _MINED),
-            (["0, 1"], _MINED),
-            (["0", "0"], {"tdm": "y"}),
-            (["0", "x"], {}),
-            (["2"], {}),
-            ([""], {}),
-            (["true"], _MINED),
-            (["True", "0"], _MINED),
-            (["false"], {}),
-            (["untrue"], {}),
-        ],
-    )
+    @pytest.mark.parametrize(("values", "said"), ROWS["TdmRep.field"])
     def test_field(self, values: list[str], said: dict[str, str]) -> None:
         assert known(of_answer([("TDM-Reservation", value) for value in values])) == said
 
@@ -531,24 +465,7 @@ class TestPolicyTokens:
 
     TOKEN = "__usage_ai-training"
 
-    @pytest.mark.parametrize(
-        ("lines", "said"),
-        [
-            (f"User-agent: {TOKEN}|Disallow: /", _TRAIN),
-            ("User-agent: __USAGE_AI-Training|Disallow: /p", _TRAIN),
-            (f"User-agent: a|User-agent: {TOKEN}|User-agent: b|Disallow: /", _TRAIN),
-            (f"User-agent: {TOKEN}|Disallow: /x|User-agent: {TOKEN}|Disallow: /page", _TRAIN),
-            (f"User-agent: {TOKEN}|Disallow: /|Allow: /page", {}),
-            (f"User-agent: {TOKEN}|Disallow: /x|User-agent: *|Disallow: /", {}),
-            (f"User-agent: {TOKEN}|Allow: /", {}),
-            ("User-agent: *|Disallow: /", {}),
-            (f"User-agent: {TOKEN}s|Disallow: /", {}),
-            ("User-agent: __usage_ai|Disallow: /", {}),
-            ("User-agent: training|Disallow: /", {}),
-            (f"# User-agent: {TOKEN}|User-agent: *|Disallow: /", {}),
-            (f"Content-Signal: ai-train=yes|User-agent: {TOKEN}|Disallow: /", _TRAIN),
-        ],
-    )
+    @pytest.mark.parametrize(("lines", "said"), ROWS["PolicyTokens.reads"])
     def test_reads(self, lines: str, said: dict[str, str]) -> None:
         assert of_file(lines) == said
 

@@ -16,6 +16,9 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.other_readers import GOOGLE, OURS, PREFIXES, READERS, Judge, Reader
 from tests.analysis.lint.corpus import files
 from tests.shared import needs_shared
+from tests.tables import rows_of
+
+ROWS = rows_of(__file__)
 
 HOST = "https://host"
 _PIECES = ["/", "/a", "b", "feed/", "*", "*/", "$", "%24", "%2A", "%3D", "=", "%3d", "%2F", "+"]
@@ -36,28 +39,7 @@ def _star(*rules: str) -> bytes:
     return "\n".join(("User-agent: *", *rules)).encode()
 
 
-@pytest.mark.parametrize(
-    ("rules", "path", "google", "prefixes"),
-    [
-        (["Disallow: /a%3Db"], "/a=b", True, True),
-        (["Disallow: /a%3db"], "/a%3Db", False, False),
-        (["Disallow: /a%3Db"], "/a%3db", True, True),
-        (["Disallow: /a$b"], "/a$b", False, False),
-        (["Disallow: /a$b"], "/a%24b", True, True),
-        (["Disallow: /é"], "/%C3%A9", False, False),
-        (["Disallow: /a b"], "/a%20b", True, True),
-        (["Disallow: /*b"], "/ab", False, True),
-        (["Disallow: /*b"], "/*b", False, False),
-        (["Disallow: /b$"], "/b", False, True),
-        (["Disallow: /b$"], "/b$", True, False),
-        (["Disallow: /", "Allow: /a"], "/a", True, False),
-        (["Disallow: /", "Allow: /x/index.html"], "/x/", True, False),
-        (["Disallow: /%2E/x"], "/./x", True, True),
-        (["Disallow: /robots.txt"], "/robots.txt", False, False),
-        (["Disallow:"], "/a", True, True),
-        (["Disallow: a"], "/a", True, True),
-    ],
-)
+@pytest.mark.parametrize(("rules", "path", "google", "prefixes"), ROWS["examples"])
 def test_examples(rules: list[str], path: str, google: bool, prefixes: bool) -> None:
     assert _allows(GOOGLE, _star(*rules), HOST + path) is google
     assert _allows(PREFIXES, _star(*rules), HOST + path) is prefixes

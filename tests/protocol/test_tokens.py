@@ -7,6 +7,9 @@ import pytest
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.tokens import as_product_tokens
+from tests.tables import rows_of
+
+ROWS = rows_of(__file__)
 
 _WINDOWS = "Mozilla/5.0 (Windows NT 10.0; Win64; x64) AppleWebKit/537.36 (KHTML, like Gecko)"
 _NEXUS = "Mozilla/5.0 (Linux; Android 6.0.1; Nexus 5X Build/MMB29P) AppleWebKit/537.36 (KHTML)"
@@ -19,25 +22,7 @@ _GPTBOT = "(KHTML, like Gecko; compatible; GPTBot/1.2; +https://openai.com/gptbo
 class TestBrowsers:
     """2: A browser's header names no crawler, so ``*`` applies."""
 
-    @pytest.mark.parametrize(
-        "header",
-        [
-            f"{_WINDOWS} Chrome/126.0.0.0 Safari/537.36",
-            f"{_WINDOWS} Chrome/126.0.0.0 Safari/537.36 Edg/126.0.2592.87",
-            f"{_WINDOWS} Chrome/126.0.0.0 Safari/537.36 OPR/111.0.0.0",
-            f"{_WINDOWS} HeadlessChrome/126.0.0.0 Safari/537.36",
-            "Mozilla/5.0 (X11; Linux x86_64; rv:128.0) Gecko/20100101 Firefox/128.0",
-            f"{_MAC} Version/17.5 Safari/605.1.15",
-            f"{_IPHONE} CriOS/126.0 Mobile/15E148 Safari/604.1",
-            f"{_NEXUS} SamsungBrowser/25.0 Chrome/121.0.0.0 Mobile Safari/537.36",
-            "Mozilla/4.0 (compatible; MSIE 6.0; Windows NT 5.1)",
-            "Mozilla/5.0 (compatible; MSIE 10.0; Windows NT 6.2; Trident/6.0)",
-            "Opera/9.80 (Windows NT 6.1; WOW64) Presto/2.12.388 Version/12.18",
-            "Mozilla/5.0",
-            "Mozilla",
-            "chrome",
-        ],
-    )
+    @pytest.mark.parametrize("header", ROWS["Browsers.none"])
     def test_none(self, header: str) -> None:
         assert tokens_from_user_agent(header) == ()
 
@@ -45,37 +30,7 @@ class TestBrowsers:
 class TestCrawlers:
     """2: The first ``Name/version`` outside of comments, or the product after ``compatible;``."""
 
-    @pytest.mark.parametrize(
-        ("header", "token"),
-        [
-            ("Mozilla/5.0 (compatible; FooBot/2.1; +http://foo)", "FooBot"),
-            ("Scrapy/2.19.0 (+https://scrapy.org)", "Scrapy"),
-            (
-                "Mozilla/5.0 (compatible; Googlebot/2.1; +http://www.google.com/bot.html)",
-                "Googlebot",
-            ),
-            ("Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)", "bingbot"),
-            ("Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://mj12bot.com/)", "MJ12bot"),
-            ("Mozilla/5.0 (compatible; archive.org_bot +http://archive.org/b)", "archive.org_bot"),
-            (f"{_NEXUS} Chrome/126.0 Mobile Safari/537.36 {_GOOGLEBOT}", "Googlebot"),
-            (f"Mozilla/5.0 AppleWebKit/537.36 {_GPTBOT}", "GPTBot"),
-            ("Mozilla/5.0 (COMPATIBLE;FooBot/1)", "FooBot"),
-            (
-                "facebookexternalhit/1.1 (+http://www.facebook.com/externalhit.php)",
-                "facebookexternalhit",
-            ),
-            ("Googlebot-Image/1.0", "Googlebot-Image"),
-            ("FooBot/v1.0 (+http://foo)", "FooBot"),
-            ("FooBot/beta", "FooBot"),
-            ("ia_archiver (+http://www.alexa.com/site; crawler@alexa.com)", "ia_archiver"),
-            ("ExampleBot", "ExampleBot"),
-            ("  ExampleBot  ", "ExampleBot"),
-            ("archive.org_bot", "archive.org_bot"),
-            ("Львів-bot/1.0", "Львів-bot"),
-            ("Mozilla/5.0 (compatible; FooBot/2.1", "FooBot"),
-            ("FooBot/1.0 (a (nested; BarBot/2) one)", "FooBot"),
-        ],
-    )
+    @pytest.mark.parametrize(("header", "token"), ROWS["Crawlers.token"])
     def test_token(self, header: str, token: str) -> None:
         assert tokens_from_user_agent(header) == (token,)
 
@@ -98,29 +53,7 @@ class TestCrawlers:
 class TestHead:
     """2: The first product, with a version or without, comes before those in comments."""
 
-    @pytest.mark.parametrize(
-        ("header", "tokens"),
-        [
-            ("ExampleArchiver (compatible; heritrix/3.4.0; +URL)", "ExampleArchiver heritrix"),
-            ("ExampleArchiver/1 (compatible; heritrix/3.4.0)", "ExampleArchiver heritrix"),
-            ("MyBot (compatible; Scrapy/2.19; +URL)", "MyBot Scrapy"),
-            ("MyBot(+http://x.example)", "MyBot"),
-            ("MyBot 1.0 (+http://x.example)", "MyBot"),
-            ("MyBot; (+http://x.example/bot.html)", "MyBot"),
-            ("MyBot python-requests/2.32.3", "MyBot python-requests"),
-            ("MyBot Scrapy/2.19 (compatible; heritrix/3.4.0)", "MyBot Scrapy heritrix"),
-            ("My Bot (+http://x.example)", "My"),
-            ("Sogou web spider/4.0(+http://x.example)", "Sogou spider"),
-            ("MyBot (compatible; Mozilla/5.0; Apache-HttpClient)", "MyBot"),
-            ("MyBot/1 BarBot/2", "MyBot"),
-            ("Mozilla/5.0 (compatible; archive_bot +http://x.example) Zeno/2", "archive_bot"),
-            ("Mozilla (compatible; MyBot/1)", "MyBot"),
-            ("Mozilla/5.0 TV Safari/538.1", ""),
-            ("(compatible; BarBot/1) MyBot", "BarBot"),
-            ("(Linux) MyBot", "MyBot"),
-            ("http://x.example (compatible; MyBot/1)", "MyBot"),
-        ],
-    )
+    @pytest.mark.parametrize(("header", "tokens"), ROWS["Head.tokens"])
     def test_tokens(self, header: str, tokens: str) -> None:
         assert tokens_from_user_agent(header) == tuple(tokens.split())
 
@@ -128,29 +61,7 @@ class TestHead:
 class TestNoNames:
     """2: Never a URL's parts, a comment's other words, or what can't stand on a user-agent line."""
 
-    @pytest.mark.parametrize(
-        "header",
-        [
-            "",
-            " ",
-            "*",
-            "/",
-            "/1.0",
-            "()",
-            "my bot",
-            "foo*bot",
-            "http://example.com/bot",
-            "+https://example.com/bot.html",
-            "Mozilla/5.0 http://example.com/bot",
-            "Mozilla/5.0 www.example.com/bot.html",
-            "Mozilla/5.0 (+http://foobot.example/FooBot/1.0)",
-            "Mozilla/5.0 (FooBot/1.0; +http://foo)",
-            "Mozilla/5.0 (compatible; http://foo/bot)",
-            "someone@example.com",
-            "(compatible;)",
-            "FooBot,BarBot/1",
-        ],
-    )
+    @pytest.mark.parametrize("header", ROWS["NoNames.none"])
     def test_none(self, header: str) -> None:
         assert tokens_from_user_agent(header) == ()
 
