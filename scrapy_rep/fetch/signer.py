@@ -12,6 +12,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Awaitable, Callable
+from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -109,16 +110,11 @@ class Signer:
     async def _has_waited(self, request: Request, seconds: float) -> bool:
         """Wait before a request is sent again; False if the crawl begins to close."""
         transfer, until_at = Transfer.of(request), time.monotonic() + seconds
-        if transfer is not None:
-            transfer.turn_seconds = seconds
-        try:
+        with nullcontext() if transfer is None else transfer.in_line(seconds):
             while (left := until_at - time.monotonic()) > 0:
                 if is_closing(self._crawler):
                     return False
                 await sleep(min(left, _LOOK_SECONDS))
-        finally:
-            if transfer is not None:
-                transfer.turn_seconds = None
         if transfer is not None:
             transfer.begin(transfer.sent or request)
             transfer.is_wished = True

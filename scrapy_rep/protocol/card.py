@@ -63,20 +63,15 @@ class Profile:
         }
         return {name: value for name, value in card.items() if value not in ("", [])}
 
-    def disagreements(self, card: Mapping[str, Any], keyid: str) -> list[str]:
-        """How a card contradicts the profile and its key; `keyid` may be empty."""
-        about = card.get(_OBJECT)
-        about = about if isinstance(about, dict) else {}
-        found = [
-            f"{name} is {about[name]!r}, and this project has {ours!r}"
-            for name, ours in ((_USER_AGENT, self.user_agent), (_TOKEN, self.token))
-            if about.get(name, ours) != ours
+    def disagreements(self, card: Mapping[str, Any]) -> list[str]:
+        """How a served card contradicts the settings: its keys, User-Agent and product token."""
+        ours, about = self.card(""), card.get(_OBJECT)
+        theirs = {**card, **(about if isinstance(about, dict) else {})}
+        return [
+            f"{name} is {theirs[name]!r}, and this project has {one!r}"
+            for name, one in {**ours, **ours[_OBJECT]}.items()
+            if name in ("jwks_uri", _USER_AGENT, _TOKEN) and theirs.get(name, one) != one
         ]
-        if "jwks" in card and keyid and keyid not in keys_by_id(card["jwks"]):
-            found.append(f"jwks does not contain the key {keyid}")
-        if card.get("jwks_uri", self.directory_url) != self.directory_url:
-            found.append(f"jwks_uri is {card['jwks_uri']!r}, and the keys are {self.directory_url}")
-        return found
 
 
 def card_problems(card: object, url: str) -> list[str]:

@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
 from urllib.parse import urlsplit
 
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.fields.structured import (
     BareItem,
     InnerList,
@@ -27,8 +27,6 @@ from scrapy_rep.protocol.fields.structured import (
     dictionary,
     written,
 )
-
-from .errors import InvalidUri
 
 TAG = "web-bot-auth"
 """The `tag` of the signatures of requests."""
@@ -147,8 +145,11 @@ def signed_fields(
     covered = InnerList((*map(Item, names), Item(_AGENT, {"key": wish.label})), parameters)
     agent_field = f"{wish.label}={written(Item(agent))}"
     headers = {**message.headers, _AGENT: agent_field}
-    fields = _fields(Message(message.method, message.url, headers), wish.label, covered, key)
-    return None if fields is None else {"Signature-Agent": agent_field} | fields
+    sent = Message(message.method, message.url, headers)
+    try:
+        return {"Signature-Agent": agent_field} | _fields(sent, wish.label, covered, key)
+    except ValueError:
+        return None
 
 
 def wish_of(accept_signature: str) -> SignatureWish | None:
@@ -175,13 +176,14 @@ def signatures_in(message: Message) -> dict[str, Signed]:
     agents = agents_in(message.headers.get("signature-agent", ""))
     found = {}
     for label, covered in inputs.items():
-        value = values.get(label)
-        if not (isinstance(covered, InnerList) and isinstance(value, Item)):
+        octets = getattr(values.get(label), "value", None)
+        if not (isinstance(covered, InnerList) and isinstance(octets, bytes)):
             continue
-        base = _base(message, covered)
-        if base is not None and isinstance(value.value, bytes):
-            agent = agents.get(_agent_key(covered), ("", ""))[0]
-            found[label] = Signed(base, value.value, covered.parameters, agent)
+        agent = agents.get(_agent_key(covered), ("", ""))[0]
+        try:
+            found[label] = Signed(_base(message, covered), octets, covered.parameters, agent)
+        except ValueError:
+            continue
     return found
 
 
@@ -195,11 +197,11 @@ def agents_in(signature_agent: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def problem_of(signed: Signed, now: float, tag: str = TAG) -> str:
+def problem_of(signed: Signed, now: float) -> str:
     """Why a verifier would refuse the parameters of a signature; empty if it would not."""
     created, expires = (signed.parameters.get(name) for name in ("created", "expires"))
-    if signed.parameters.get("tag") != tag:
-        return f"the tag is not {tag!r}"
+    if signed.parameters.get("tag") != TAG:
+        return f"the tag is not {TAG!r}"
     if not isinstance(created, int) or not isinstance(expires, int):
         return "created or expires is missing"
     if created > now + _CLOCK_SECONDS:
@@ -208,48 +210,39 @@ def problem_of(signed: Signed, now: float, tag: str = TAG) -> str:
         return f"it expired {now - expires:.0f} s ago"
     if not isinstance(signed.parameters.get("keyid"), str):
         return "keyid is missing"
-    return "" if signed.agent or tag != TAG else "no Signature-Agent has its label"
+    return "" if signed.agent else "no Signature-Agent has its label"
 
 
 def directory_fields(
-    body: bytes,
-    authority: str,
-    key: SigningKey,
-    now: float,
-    seconds: int,
-    *,
-    label: str = "binding",
+    body: bytes, authority: str, keys: Iterable[SigningKey], now: float, seconds: int
 ) -> dict[str, str]:
-    """The header fields by which one key signs the directory that `authority` serves.
+    """The header fields by which each key signs the directory that `authority` serves.
 
-    They hold for `seconds` from `now` on, and for exactly these octets. Each key needs a `label`.
+    They hold for `seconds` from `now` on, and for exactly these octets.
 
     Raises:
-        ValueError: `authority` is no host.
+        ValueError: `authority` is not a host.
     """
-    parameters: dict[str, BareItem] = {
-        "created": int(now),
-        "expires": int(now) + seconds,
-        "keyid": key.keyid,
-        "tag": DIRECTORY_TAG,
-    }
-    covered = InnerList((Item("@authority", {"req": True}), Item("content-digest")), parameters)
     digest = f"sha-256={written(Item(sha256(body).digest()))}"
     url = f"https://{authority}{DIRECTORY_PATH}"
     message = Message("GET", url, {"content-digest": digest})
-    fields = _fields(message, label, covered, key)
-    if fields is None:
-        raise ValueError(f"{authority!r} is no host")
-    return {"Content-Digest": digest} | fields
+    fields = {"Content-Digest": digest}
+    for number, key in enumerate(keys):
+        parameters: dict[str, BareItem] = {
+            "created": int(now),
+            "expires": int(now) + seconds,
+            "keyid": key.keyid,
+            "tag": DIRECTORY_TAG,
+        }
+        covered = InnerList((Item("@authority", {"req": True}), Item("content-digest")), parameters)
+        made = _fields(message, f"binding{number or ''}", covered, key)
+        fields |= {name: f"{fields[name]}, {made[name]}" for name in made.keys() & fields} or made
+    return fields
 
 
-def _fields(
-    message: Message, label: str, covered: InnerList, key: SigningKey
-) -> dict[str, str] | None:
-    """The two fields with a signature; None if the message lacks a component."""
+def _fields(message: Message, label: str, covered: InnerList, key: SigningKey) -> dict[str, str]:
+    """The two fields with a signature."""
     base = _base(message, covered)
-    if base is None:
-        return None
     parameters = base.decode().rpartition(_PARAMETERS)[2]  # its last line: they are written once
     return {
         "Signature-Input": f"{label}={parameters}",
@@ -269,50 +262,40 @@ def _agent_key(covered: InnerList) -> str:
     )
 
 
-def _base(message: Message, covered: InnerList) -> bytes | None:
-    """The octets to sign (RFC 9421, 2.5); None if the message lacks a component."""
-    lines = []
-    try:
-        for item in covered.items:
-            value = _value_of(item, message)
-            if value is None or not _LINE.fullmatch(value):
-                return None
-            lines.append(f"{written(item)}: {value}")
-        lines.append(_PARAMETERS + written(covered))
-    except ValueError:  # a value that no signature of a request has
-        return None
-    return "\n".join(lines).encode("ascii")
+def _base(message: Message, covered: InnerList) -> bytes:
+    """The octets to sign (RFC 9421, 2.5).
+
+    Raises:
+        ValueError: the message lacks a component, or no signature of a request has it.
+    """
+    lines = [f"{written(item)}: {_value_of(item, message)}" for item in covered.items]
+    return "\n".join((*lines, _PARAMETERS + written(covered))).encode("ascii")
 
 
-def _value_of(item: Item, message: Message) -> str | None:
-    """The value of a component; None if the message lacks it, or if we do not know it."""
-    name = str(item.value)
-    if name.startswith("@"):
-        return _derived(name, message) if set(item.parameters) <= {"req"} else None
-    text = message.headers.get(name)
-    if text is None or not item.parameters:
-        return None if text is None else text.strip()
-    member = _members(text).get(str(item.parameters.get("key")))
-    return written(member) if member is not None and set(item.parameters) == {"key"} else None
-
-
-def _derived(name: str, message: Message) -> str | None:
-    """A derived component of a request (RFC 9421, 2.2)."""
-    return message.method.upper() if name == "@method" else _parts_of(message.url).get(name)
+def _value_of(item: Item, message: Message) -> str:
+    name, parameters, value = str(item.value), set(item.parameters), None
+    if name.startswith("@"):  # a derived component (RFC 9421, 2.2)
+        derived = {"@method": message.method.upper(), **_parts_of(message.url)}
+        value = derived.get(name) if parameters <= {"req"} else None
+    elif not parameters and name in message.headers:
+        value = message.headers[name].strip()
+    elif parameters == {"key"}:
+        member = _members(message.headers.get(name, "")).get(str(item.parameters["key"]))
+        value = None if member is None else written(member)
+    if value is None or not _LINE.fullmatch(value):
+        raise ValueError(f"the request has no {name}")
+    return value
 
 
 @lru_cache(maxsize=4)  # for the components of one request
 def _parts_of(url: str) -> Mapping[str, str]:
     """The derived components that follow from a URL; nothing if it names no origin."""
-    try:
-        origin, parts = Origin.of(url), urlsplit(url)
-    except (InvalidUri, ValueError):
-        return {}
+    origin = origin_of(url)
     if origin is None:
         return {}
     target = url.partition("#")[0]
     query = target.partition("?")
-    path = parts.path or "/"
+    path = urlsplit(url).path or "/"
     return {
         "@authority": str(origin).partition("://")[2],
         "@path": path,

@@ -112,7 +112,7 @@ def test_directory_is_signed_as_in_the_draft(vector: dict[str, Any]) -> None:
     sign = Ed25519PrivateKey.from_private_bytes(_octets(private["d"])).sign
     key = SigningKey(thumbprint(private), sign)
     body = vector["body"].encode()
-    assert directory_fields(body, vector["authority"], key, created, expires - created) == {
+    assert directory_fields(body, vector["authority"], [key], created, expires - created) == {
         "Content-Digest": vector["content_digest"],
         "Signature-Input": vector["signature_input"],
         "Signature": vector["signature"],

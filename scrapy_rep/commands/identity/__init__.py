@@ -5,8 +5,8 @@ from __future__ import annotations
 import json
 import re
 import time
-from collections.abc import Iterator
 from html import escape
+from pkgutil import get_data
 
 from scrapy_rep.commands.named_agents import project_identity
 from scrapy_rep.commands.running import FOUND, OK, Call, CommandError, unreadable
@@ -40,9 +40,9 @@ def run(call: Call) -> int | None:
     if action == "check":
         return check(call, profile, url)
     if not profile.contacts:
-        call.complain("note: no contact; give --contact mailto:bot@bot.example, for example")
+        call.complain("note: no contact; set REP_REPORT_CONTACT = 'bot@bot.example', for example")
     if action == "page":
-        call.lines(_page(profile))
+        call.line(_page(profile))
         return None
     call.complain("note: the card is a draft (draft-meunier-webbotauth-registry of 2026-08-20)")
     call.complain(f"note: serve it at {url} with the status 200 and the type application/json")
@@ -51,7 +51,7 @@ def run(call: Call) -> int | None:
 
 
 def _profile(call: Call, agent: str) -> Profile:
-    """The facts of this project's settings; options overrule them."""
+    """The facts of this project's settings."""
     from scrapy_rep.checks import https_origin  # loads Scrapy
 
     try:
@@ -60,18 +60,18 @@ def _profile(call: Call, agent: str) -> Profile:
         raise CommandError(f"{agent!r} {error}") from None
     if not origin:
         raise CommandError("set REP_SIGN_AGENT to the https origin that publishes your key")
-    identity, options = project_identity(call), call.options
+    identity = project_identity(call)
     if not identity.tokens:
         raise CommandError("set USER_AGENT to 'YourBot/1.0 (+URL)': it names no crawler")
     contact = call.ours.report_contact
     found = (*_URI.findall(contact), *(f"mailto:{mail}" for mail in _MAIL.findall(contact)))
     return Profile(
         agent=origin,
-        name=options.name or identity.tokens[0],
+        name=identity.tokens[0],
         token=identity.tokens[0],
         user_agent=identity.header,
-        purpose=options.purpose or ", ".join(call.ours.uses),
-        contacts=tuple(dict.fromkeys(options.contact or found)),
+        purpose=", ".join(call.ours.uses),
+        contacts=tuple(dict.fromkeys(found)),
         is_compliant=call.settings.getbool("ROBOTSTXT_OBEY"),
     )
 
@@ -101,18 +101,14 @@ def _directory(call: Call) -> int:
     pairs = [KeyPair.read(path) for path in paths]
     body = json.dumps(key_set(pair.jwk for pair in pairs), indent=2).encode() + b"\n"
     fields = {"Content-Type": DIRECTORY_TYPE, "Cache-Control": f"max-age={_CACHE_SECONDS}"}
-    for number, pair in enumerate(pairs if options.sign else []):
+    if options.sign:
         if options.days < 1:
             raise CommandError(f"--days {options.days}: give 1 or more")
-        seconds, label = options.days * DAY_SECONDS, f"binding{number or ''}"
-        now, key = time.time(), pair.signing
+        keys, seconds = (pair.signing for pair in pairs), int(options.days * DAY_SECONDS)
         try:
-            more = directory_fields(body, options.sign, key, now, int(seconds), label=label)
+            fields |= directory_fields(body, options.sign, keys, time.time(), seconds)
         except ValueError as error:
-            raise CommandError(f"--sign: {error}, such as bot.example") from None
-        for name, value in more.items():
-            is_of_each = name != "Content-Digest" and name in fields
-            fields[name] = f"{fields[name]}, {value}" if is_of_each else value
+            raise CommandError(f"--sign: {error}; give a host such as bot.example") from None
     call.terminal.complain(f"serve it at {DIRECTORY_PATH} with the status 200 and these fields:")
     for name, value in fields.items():
         call.terminal.complain(f"{name}: {value}")
@@ -120,27 +116,21 @@ def _directory(call: Call) -> int:
     return OK
 
 
-def _page(profile: Profile) -> Iterator[str]:
+def _page(profile: Profile) -> str:
     """The page that explains the crawler to owners of sites, in HTML."""
-    name = profile.name
     obeys = "obeys robots.txt (RFC 9309). These lines keep it out of a site:"
-    if not profile.is_compliant:
-        obeys = "does not obey robots.txt."
-    signs = f"Requests by https are signed (RFC 9421, Web Bot Auth) as {profile.agent}:"
-    lines = f"User-agent: {profile.token}\nDisallow: /" if profile.is_compliant else ""
-    parts = (
-        ("Name", "The User-Agent of its requests:", profile.user_agent),
-        ("Purpose", profile.purpose, ""),
-        ("Keep it out", f"{name} {obeys}", lines),
-        ("Recognise it", signs, profile.directory_url),
-        ("Contact", "", "\n".join(profile.contacts)),
-    )
-    yield '<!DOCTYPE html>\n<html lang="en">\n<meta charset="utf-8">'
-    yield f"<title>About {escape(name)}</title>\n<h1>About {escape(name)}</h1>"
-    for heading, text, code in parts:
-        if text or code:
-            yield f"<h2>{heading}</h2>\n<p>{escape(text)}</p>\n<pre>{escape(code)}</pre>"
-    yield "</html>"
+    facts = {
+        "name": profile.name,
+        "user_agent": profile.user_agent,
+        "purpose": profile.purpose or "not stated",
+        "obeys": obeys if profile.is_compliant else "does not obey robots.txt.",
+        "lines": f"User-agent: {profile.token}\nDisallow: /" * profile.is_compliant,
+        "agent": profile.agent,
+        "keys": profile.directory_url,
+        "contacts": "\n".join(profile.contacts),
+    }
+    template = (get_data(__name__, "page.html") or b"").decode()
+    return template.format_map({name: escape(fact) for name, fact in facts.items()})
 
 
 _DO = {"keygen": _keygen, "directory": _directory, "verify": verify}

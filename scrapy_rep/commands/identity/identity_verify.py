@@ -19,7 +19,6 @@ from scrapy_rep.protocol.card import key_set, keys_by_id
 from scrapy_rep.protocol.fields.structured import dictionary
 from scrapy_rep.protocol.signatures import (
     DIRECTORY_PATH,
-    TAG,
     Message,
     Signed,
     agents_in,
@@ -27,8 +26,7 @@ from scrapy_rep.protocol.signatures import (
     signatures_in,
 )
 
-Keys = Mapping[str, Mapping[str, Any]]
-"""Public keys by their thumbprint."""
+Keys = Mapping[str, Mapping[str, Any]]  # public keys by their thumbprint
 
 _REQUEST = re.compile(r"(?P<method>[A-Z]+) (?P<target>\S+)(?: HTTP/[\d.]+)?")
 
@@ -51,7 +49,7 @@ def verify(call: Call) -> int:
         if signed is None:
             call.line(f"{label}: does not verify: the request lacks its Signature, or a component")
             continue
-        refusal = refusal_of(signed, keys, now)
+        refusal = _refusal_of(signed, keys, now)
         verified += not refusal
         words = f"does not verify: {refusal}" if refusal else "verifies"
         call.line(f"{label}: {words} (key {signed.parameters.get('keyid')}, {signed.agent})")
@@ -60,7 +58,7 @@ def verify(call: Call) -> int:
     return OK if verified else FOUND
 
 
-def refusal_of(signed: Signed, keys: Keys, now: float, tag: str = TAG) -> str:
+def _refusal_of(signed: Signed, keys: Keys, now: float) -> str:
     """Why a verifier with these keys would refuse a signature; empty if it would not."""
     key = keys.get(str(signed.parameters.get("keyid")))
     if key is None:
@@ -72,7 +70,7 @@ def refusal_of(signed: Signed, keys: Keys, now: float, tag: str = TAG) -> str:
         Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, signed.base)
     except (InvalidSignature, ValueError):
         return "another key made it, or the request has changed since"
-    return problem_of(signed, now, tag)
+    return problem_of(signed, now)
 
 
 def _keys(call: Call) -> Keys:
