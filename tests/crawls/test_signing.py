@@ -22,6 +22,7 @@ from tests.crawls.signatures_seen import AGENT, Bot
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.fleet.crews import Crew
 from tests.redis_server import RedisServer, needs_redis
+from tests.servers.h2site import Http2Sites
 from tests.servers.handle import Answer, Seen, Site, redirect
 
 EVERY_WAY = "tests.crawls.signing_spider:EveryWaySpider"
@@ -114,6 +115,15 @@ def test_other_handler_of_scrapy(bot: Bot) -> None:
     settings = {**ADDON, **bot.settings, "DOWNLOAD_HANDLERS": {"https": handler}}
     with Site({"/robots.txt": RULES}, tls=True) as site:
         crawl(URLS_SPIDER, settings=settings, urls=[site.url(path) for path in ODD])
+        assert_signed(bot, site.requests())
+
+
+def test_http_2(bot: Bot) -> None:
+    handler = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
+    settings = {**ADDON, **bot.settings, "DOWNLOAD_HANDLERS": {"https": handler}}
+    with Http2Sites(["a file"]) as site:
+        crawl(URLS_SPIDER, settings=settings, urls=[site.url("a file", path) for path in ODD])
+        assert len(site.requests()) == 1 + sum(not path.startswith("/a") for path in ODD)
         assert_signed(bot, site.requests())
 
 

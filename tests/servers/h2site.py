@@ -11,12 +11,14 @@ import contextlib
 import itertools
 import json
 import ssl
+import time
 from collections.abc import Sequence
+from dataclasses import asdict
 from functools import partial
 from typing import Any
 
 from tests.servers.control import ServerProcess, answer_questions, questions, say
-from tests.servers.handle import certificate
+from tests.servers.handle import Seen, certificate
 from tests.servers.sending import reset
 
 _FILE = b"User-agent: *\nDisallow: /a\n"
@@ -35,6 +37,10 @@ class Http2Sites(ServerProcess):
     def url(self, kind: str, path: str = "/") -> str:
         """The URL of a path of the site of a kind."""
         return f"https://127.0.0.1:{self.hello[kind]}{path}"
+
+    def requests(self) -> list[Seen]:
+        """All requests until now. The authority is in `host`."""
+        return [Seen(**one) for one in self.ask("requests")]
 
 
 def _answer(connection: Any, kind: str, stream: int, path: str, number: int) -> None:
@@ -60,7 +66,12 @@ def _answer(connection: Any, kind: str, stream: int, path: str, number: int) -> 
             connection.reset_stream(stream, _CANCEL)
 
 
-async def _serve(kind: str, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+async def _serve(
+    kind: str,
+    requests: list[dict[str, Any]],
+    reader: asyncio.StreamReader,
+    writer: asyncio.StreamWriter,
+) -> None:
     from h2.config import H2Configuration
     from h2.connection import H2Connection
     from h2.events import RequestReceived
@@ -77,7 +88,11 @@ async def _serve(kind: str, reader: asyncio.StreamReader, writer: asyncio.Stream
                 break
             for event in connection.receive_data(data):
                 if isinstance(event, RequestReceived):
-                    path = dict(event.headers).get(b":path", b"").decode()
+                    headers = {name.decode(): value.decode() for name, value in event.headers}
+                    path = headers[":path"]
+                    headers["host"] = headers.get(":authority", "")
+                    seen = Seen(headers[":method"], path, time.monotonic(), headers)
+                    requests.append(asdict(seen))
                     _answer(connection, kind, event.stream_id, path, next(numbers))
                     writer.write(connection.data_to_send())
                     if path == "/robots.txt" and kind in ("reset", "a reset amid the body"):
@@ -94,9 +109,10 @@ async def main() -> None:
     context.load_cert_chain(script["certificate"])
     context.set_alpn_protocols(["h2"])
     servers = {}
+    requests: list[dict[str, Any]] = []
     for kind in script["kinds"]:
         servers[kind] = await asyncio.start_server(
-            partial(_serve, kind), "127.0.0.1", 0, ssl=context
+            partial(_serve, kind, requests), "127.0.0.1", 0, ssl=context
         )
     say({kind: server.sockets[0].getsockname()[1] for kind, server in servers.items()})
-    await answer_questions(lines, lambda _: None)
+    await answer_questions(lines, lambda _: requests)
