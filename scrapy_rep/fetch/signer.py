@@ -16,6 +16,7 @@ from contextlib import nullcontext
 from copy import copy
 from functools import partial
 from typing import TYPE_CHECKING, Any
+from urllib.parse import urlparse
 
 from scrapy.core.downloader import Downloader
 from scrapy.http import Headers
@@ -171,6 +172,8 @@ class Signer:
                 *(scheme, f"{module}.{type(handler).__qualname__}"),
             )
             return None
+        if module == _OF_SCRAPY + "http2":
+            return _without_parameters
         names = vars(sys.modules[module])
         library = names.get("yarl") or names.get("httpx")  # they write some characters another way
         return str if library is None else lambda one: str(library.URL(one))
@@ -179,6 +182,11 @@ class Signer:
         if once not in self._told:
             self._told.add(once)
             self._journal.warning(words, *values)
+
+
+def _without_parameters(url: str) -> str:
+    """A URL as Scrapy's handler of HTTP/2 sends it: without ``;p=1`` at the end of its path."""
+    return urlparse(url)._replace(params="").geturl()
 
 
 def _wish_in(response: Response) -> SignatureWish | None:
