@@ -21,17 +21,22 @@ if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
 
 MOST_URLS = 500_000
+_STATE = "rep_coverage"  # in the state of the spider, which Scrapy keeps in the JOBDIR
 _SAMPLE = 100
 _ERRORS_FROM = 400
 _LISTED, _DISALLOWED, _SENT, _FETCHED = range(4)  # a sent request without an answer has failed
 
 
 class Coverage:
-    """Follows the URLs that sitemaps list, up to `MOST_URLS`, as digests of 8 octets."""
+    """Follows the URLs that sitemaps list, up to `MOST_URLS`, as digests of 8 octets.
+
+    A crawl that is stopped and resumed goes on with the URLs of its earlier runs.
+    """
 
     def __init__(self, crawl: Crawl) -> None:
         self._stats = crawl.crawler.stats
-        self._states: dict[int, int] = {}
+        state = getattr(crawl.crawler.spider, "state", {})
+        self._states: dict[int, int] = state.setdefault(_STATE, {})
         self._beyond_count = 0
         self._examples: dict[int, str] = {}
         self._sent: dict[int, str] = {}
@@ -44,6 +49,10 @@ class Coverage:
         decisions = crawl.part(Decisions)
         self._trail = decisions.trail
         decisions.log.more_lines.append(self._lines)
+
+    def forget_earlier_runs(self) -> None:
+        """Begin with no URL, because all are to be fetched again."""
+        self._states.clear()
 
     def listed(self, url: str) -> None:
         """Note a URL that a sitemap lists and the spider wants."""
@@ -98,7 +107,7 @@ class Coverage:
             (stats.COVERAGE_MISSED, "never reached (a limit, or the end)", counts[_LISTED], missed),
         )
         allowed = counts[_FETCHED] + counts[_SENT]
-        self._count(stats.COVERAGE_LISTED, len(self._states), self._first[0])
+        self._count(stats.COVERAGE_LISTED, len(self._states), next(iter(self._first), ""))
         self._count(stats.COVERAGE_ALLOWED, allowed, rows[0][3] or rows[1][3])
         yield f"Sitemaps list {len(self._states):,} URLs; {allowed:,} of these were allowed:"
         for name, words, count, example in rows:

@@ -25,7 +25,11 @@ _SITEMAPS = 100_000  # the file has at most 7 MB
 
 
 class LastRuns:
-    """The times of one `JOBDIR`, read when the spider is created."""
+    """The times of one `JOBDIR`, read when the spider is created.
+
+    Attributes:
+        is_new: whether a new run begins; otherwise the last one was stopped and now goes on.
+    """
 
     def __init__(self, folder: Path) -> None:
         """Read the file.
@@ -37,14 +41,14 @@ class LastRuns:
         self._began = time.time()
         self._read: dict[str, float] = {}
         self._pending: dict[str, float] = {}  # of the run that goes on
-        is_stopped = False
+        self.is_new = True
         with suppress(OSError, ValueError, TypeError, KeyError, AttributeError):
             state = json.loads(self._file.read_bytes())
             self._read = _times(state["read"])
-            is_stopped = state["is_stopped"] is True
-            if is_stopped:
+            if state["is_stopped"] is True:
                 self._pending = _times(state["pending"])
-        if not is_stopped:
+                self.is_new = False
+        if self.is_new:
             with suppress(OSError):
                 (folder / _SEEN).unlink(missing_ok=True)
 

@@ -142,7 +142,10 @@ class RobotsSitemapMixin(Starts):
             ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
         """
         policies = policies_of(self.crawler, type(self).__name__)
+        coverage = Crawl.of(self.crawler).part(Coverage)
         if self._last_runs:
+            if self._last_runs.is_new:
+                coverage.forget_earlier_runs()
             self._last_runs.begin()
             self.crawler.signals.connect(self._ended, spider_closed)
         # Scrapy sends these without its duplicate filter, so the filter does not know them later.

@@ -54,6 +54,23 @@ def test_limit_leaves_urls_that_were_never_reached() -> None:
     assert f"  {missed:,} never reached (a limit, or the end). For example http" in result.log
 
 
+def test_resumed_crawl_counts_the_urls_of_its_earlier_runs(tmp_path: Path) -> None:
+    """Also if it does not read the sitemap again."""
+    with Site() as site:
+        urls = [site.url(f"/{number}") for number in range(20)]
+        site.change({"/robots.txt": robots("/map.xml"), "/map.xml": xml(urlset(*urls))})
+        settings = {**ADDON, "JOBDIR": str(tmp_path), "CONCURRENT_REQUESTS": 1}
+        counts = []
+        for limits in ({"CLOSESPIDER_PAGECOUNT": 6}, {}):
+            stats = crawl(SITES, settings={**settings, **limits}, sites=site.url("")).stats
+            names = ("listed", "fetched", "never_reached")
+            counts.append([stats[f"rep/coverage/{name}"] for name in names])
+        assert site.paths().count("/map.xml") == 1
+    assert counts[0][0] == 20
+    assert counts[0][2] > 0
+    assert counts[1] == [20, 20, 0]
+
+
 def test_crawl_without_sitemaps_has_no_coverage(tmp_path: Path) -> None:
     with Site() as site:
         settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
