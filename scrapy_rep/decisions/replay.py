@@ -112,11 +112,10 @@ class Replayer:
     def _is_same(self, record: dict[str, Any], now: Verdict) -> bool:
         if self._access is not None or self._agent is not None:
             return bool(record["allowed"] == now.allowed)
-        return (record["allowed"], record["reason"], record.get("line", 0)) == (
-            now.allowed,
-            now.reason.name,
-            now.line,
-        ) and record.get("group", "") == now.product_token
+        told = [record.get(name) for name in ("allowed", "reason", "line", "rule", "group")]
+        rule = None if now.rule is None else str(now.rule)
+        held = now.allowed, now.reason.name, now.line or None, rule, now.product_token or None
+        return told == [*held]
 
     def _verdict(
         self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None

@@ -134,34 +134,24 @@ def problem_of(record: Mapping[str, Any]) -> str:
     return problem if problem or contradiction is None else contradiction(record)
 
 
-# By outcome and by reason, whether the request was allowed; other reasons occur with both.
 _ALLOWED_BY_OUTCOME = {
     "passed": True,
     **dict.fromkeys(("dropped", "would-drop", "aborted", "slipped"), False),
 }
-_ALLOWED_BY_REASON = {
-    **dict.fromkeys(("EMPTY_RULE", "NO_RULE_MATCHES", "NO_GROUP", "IMPLICITLY_ALLOWED"), True),
-    **dict.fromkeys(
-        ("CRAWL_DELAY", "VISIT_TIME", "TOO_MUCH_WORK", "INVALID_URI", "DROPPED"), False
-    ),
-}
 
 
 def _contradiction(decision: Mapping[str, Any]) -> str:
-    """How the fields of a decision contradict each other; empty if they agree."""
-    allowed, outcome, reason = decision["allowed"], decision["outcome"], decision["reason"]
-    word, rule = "allowed" if allowed else "disallowed", decision.get("rule", "")
+    """How the fields of a decision that reports count contradict each other; replay finds others.
+
+    Empty if they agree.
+    """
+    allowed, outcome = decision["allowed"], decision["outcome"]
     if outcome not in _ALLOWED_BY_OUTCOME:
         return f"outcome cannot be {_brief(outcome)}"
     if allowed is not _ALLOWED_BY_OUTCOME[outcome]:
-        return f"{word}, but {outcome}"
-    if allowed is not _ALLOWED_BY_REASON.get(reason, allowed):
-        return f"{word}, but because of {reason}"
-    has_rule = "rule" in decision
-    if has_rule is not ("line" in decision) or (reason == "RULE" and not has_rule):
+        return f"{'allowed' if allowed else 'disallowed'}, but {outcome}"
+    if ("rule" in decision) is not ("line" in decision):
         return "a rule without its line, or a line without its rule"
-    if reason == "RULE" and rule.startswith("Disallow:" if allowed else "Allow:"):
-        return f"{word}, but by the rule {_brief(rule)}"
     return ""
 
 

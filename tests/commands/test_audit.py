@@ -114,6 +114,24 @@ class TestReplay:
         assert lines[0]["now"] == {"allowed": False, "reason": "RULE", "line": 3}
         assert lines[1]["counts"] == {"confirmed": 3, "differs": 1}
 
+    @pytest.mark.parametrize(
+        ("before", "after"),
+        [
+            (b'"rule":"Disallow:', b'"rule":"Allow:'),
+            (b'"reason":"RULE"', b'"reason":"NO_RULE_MATCHES"'),
+            (b'"line":3', b'"line":4'),
+            (b'"group":"*"', b'"group":"a"'),
+        ],
+    )
+    def test_changed_grounds_differ(self, before: bytes, after: bytes, tmp_path: Path) -> None:
+        """Also in the last lines of a killed trail, which no mark covers."""
+        (path,) = judged(tmp_path, [URL]).folder.glob("*.jsonl")
+        octets = path.read_bytes()
+        assert before in octets
+        path.write_bytes(octets.replace(before, after))
+        done = rep("audit", "replay", path.parent)
+        assert (done.status, "1 differs" in done.out) == (1, True)
+
     def test_another_policy_or_agent_is_judged(self, run: Run) -> None:
         strict = rep("audit", "replay", run.path, "--policy", "lenient")
         assert strict.status == 1
