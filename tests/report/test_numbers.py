@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 import shutil
 from pathlib import Path
@@ -13,7 +12,6 @@ from scrapy_rep.decisions.report import tallies
 from scrapy_rep.decisions.report.counting import MOST_SECONDS, origin_of
 from scrapy_rep.decisions.report.report_making import report_of, trails_at
 from scrapy_rep.decisions.report.report_values import (
-    Chain,
     CrawlReport,
     Decided,
     Exemption,
@@ -110,9 +108,6 @@ def test_fetches_are_counted(tmp_path: Path) -> None:
     assert found.policies == {"network": 2}
     assert found.milliseconds["least"] == 100
     assert found.milliseconds["most"] == 10_000
-    assert found.chains.rows == (
-        Chain(A, (f"{A}/robots.txt", f"{A}/r"), ("301", "200"), (True, True), 1),
-    )
 
 
 def test_fetch_is_counted_once(tmp_path: Path) -> None:
@@ -136,7 +131,6 @@ def test_fetch_is_counted_once(tmp_path: Path) -> None:
     assert found.statuses == {"200": 1, "304": 1, "302": 1}
     assert found.requests == 3
     assert found.policies == {"network": 3, "store": 1}
-    assert found.chains.rows[0].asked == (True, False)
 
 
 def test_exemptions_by_settings_are_counted(tmp_path: Path) -> None:
@@ -228,11 +222,13 @@ def test_longer_delay_holds_for_later_requests(tmp_path: Path, at: float, too_so
     assert (row.asked_seconds, row.visits, row.too_soon) == (5.0, 3, too_soon)
 
 
-@pytest.mark.slow
-def test_violation_is_not_dropped_to_bound_memory(tmp_path: Path) -> None:
+def test_violation_is_not_dropped_to_bound_memory(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     """Among more origins than a report can hold, one got a request too soon."""
+    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
     made = Made(tmp_path)
-    for number in range(tallies._KEYS + 10):
+    for number in range(40):
         origin = f"https://h{number}.example"
         made.send(origin, 0.0, 0.0, 2.0)
         made.put("rest", at=BEGAN, until=BEGAN + 5.0, origin=origin, status=429)
@@ -347,24 +343,6 @@ class TestStates:
         assert (found.totals.lost, found.totals.judged, found.state) == (1, 2, "incomplete")
         (gap,) = found.gaps.rows
         assert (gap.from_n, gap.to_n, gap.count) == (2, 2, 1)
-
-    @pytest.mark.parametrize("value", ["null", '"x"', "1e999", "-5", "[]", "{}", str(10**40)])
-    def test_report_survives_any_value_of_a_field(self, tmp_path: Path, value: str) -> None:
-        _small(tmp_path)
-        (path,) = (tmp_path / "run-1").glob("*.gz")
-        lines = gzip.decompress(path.read_bytes()).decode().splitlines()
-        broken = []
-        for text in lines:
-            record = json.loads(text)
-            broken.append(text)
-            for key in record:
-                if key != "t":
-                    held = json.dumps({**record, key: "?"}).replace('"?"', value)
-                    broken.append(held)
-        path.write_bytes(gzip.compress("\n".join(broken).encode()))
-        found = report_of(trails_at([tmp_path]))
-        assert found.state == "changed"
-        assert json.dumps(found.as_dict(), default=str)
 
 
 class TestMemory:

@@ -85,8 +85,8 @@ def test_page_has_every_section(tmp_path: Path) -> None:
         *["Robots.txt report: ", "2027-01-15 (made)</h1>", "Verdict", "Wrong:", "Note:"],
         *["150 requests were judged by robots.txt; 100 were disallowed, and 50 of these were sent"],
         *["50 requests were sent that no robots.txt decided", "The trail is not complete"],
-        *["Runs and settings", "MadeBot/1.0", "Decisions over time, as numbers"],
-        *["Redirects", "Rules that decided", "requests came too soon"],
+        *["Runs and settings", "MadeBot/1.0", "Decisions over time"],
+        *["Rules that decided", "requests came too soon"],
         *["Limits", "the trail was closed"],
     ):
         assert words in text, words
@@ -130,15 +130,6 @@ def test_queries_are_masked(tmp_path: Path) -> None:
     assert "s3cr3t" in rep("report", run.path, "--json", "--queries").out
 
 
-def test_times_and_wide_tables_are_labelled(tmp_path: Path) -> None:
-    text = _page(made_of_all(tmp_path, every=7))
-    heads = re.findall(r'<th scope="col"[^>]*>(began|last record|from|since|until)([^<]*)<', text)
-    assert {ends for _, ends in heads} == {" (UTC)", ""}
-    assert [start for start, ends in heads if not ends] == ["from"], "numbers"
-    wide = re.findall(r'<p class="scrolls">[^<]+</p>\s*<div class="wide"', text)
-    assert 5 < len(wide) < text.count('<div class="wide"')
-
-
 def test_page_of_an_empty_crawl(tmp_path: Path) -> None:
     text = _page(report_of([Made(tmp_path).end()]))
     for words in (
@@ -152,20 +143,9 @@ def test_page_of_an_empty_crawl(tmp_path: Path) -> None:
         assert words in text, words
 
 
-def test_tables_have_at_most_200_rows(tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    for number in range(250):
-        origin = f"https://h{number}.example"
-        made.forbid(f"{origin}/x", made.policy(origin))
-    text = _page(report_of([made.end()]))
-    assert text.count("200 of 250 rows. To see all: scrapy rep report run-1 --json") == 2
-    assert text.count("https://h99.example") == 0
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("count", [30_000, pytest.param(300_000, marks=pytest.mark.at_length)])
-def test_page_of_many_decisions_is_small(count: int, tmp_path: Path) -> None:
-    """The page has less than 300 kB."""
+def test_page_of_many_decisions_is_small(tmp_path: Path) -> None:
+    """The page has less than 300 kB, and tells how many rows it shows of how many."""
+    count = 3000
     made = Made(tmp_path)
     policies = {}
     for number in range(count):
@@ -181,7 +161,7 @@ def test_page_of_many_decisions_is_small(count: int, tmp_path: Path) -> None:
             policies[host] = made.policy(origin, hops=hops, crawl_delay=host % 10 + 1.0)
         url = f"{origin}/articles/2026/{number}/{'a-title-of-many-words-' * 4}?session={number}"
         if number % 3 == 0:
-            made.forbid(url, policies[host], rule=f"Disallow: /articles/2026/*/{host}/*?session=")
+            made.forbid(url, policies[host], rule=f"Disallow: /articles/{'x' * 150}/*?session=")
         elif number % 50 == 1:
             made.exempt(url)
         elif number % 50 == 2:
@@ -196,7 +176,8 @@ def test_page_of_many_decisions_is_small(count: int, tmp_path: Path) -> None:
     assert report.totals.judged > 0.9 * count
     text = _page(report)
     assert len(text.encode()) < 300_000, "octets"
-    assert re.search("(200|150) of 3,000 rows", text)
+    shown = re.findall(r"([0-9]+) of 3,000 rows\. To see all: scrapy rep report run-1 --json", text)
+    assert set(shown) == {"150"}, "fewer than 200, because rows are long"
     assert len(report.times.moments) > 50
 
 
@@ -222,16 +203,6 @@ def test_page_in_chromium(tmp_path: Path) -> None:
         assert seen["broken_words"] == []
         is_light = seen["scheme"] == "light"
         assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
-@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
-def test_no_word_is_broken_on_paper(tmp_path: Path) -> None:
-    path = tmp_path / "page.html"
-    run = Made(tmp_path, REP_STORE="memory", REP_UNREACHABLE_HOLD_SECONDS=0.0).end()
-    path.write_text(_page(report_of([run])), encoding="utf-8")
-    assert [seen["broken_words"] for seen in _seen(path, path)] == [[], [], [], []]
 
 
 def _seen(path: Path, for_axe: Path) -> list[dict[str, Any]]:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
@@ -18,7 +18,6 @@ from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
-    Chain,
     Covered,
     CrawlTotals,
     Delay,
@@ -31,7 +30,6 @@ from .report_values import (
     Priced,
     Ruled,
     Withheld,
-    rows_of,
 )
 from .tallies import OTHERS, Counts, Tally, Timeline
 
@@ -49,7 +47,6 @@ _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK, _OVERRIDE = "network", "override"
 _ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
 """The reasons with which a policy for errors allows."""
-_HOPS = 8  # of a chain; no fetch follows more redirects
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
@@ -103,7 +100,7 @@ class Counting:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
         self.totals = CrawlTotals()
         self.timeline = Timeline()
-        self.fetching = Fetching(self._url)
+        self.fetching = Fetching()
         self.exemptions = Tally(Exemption)
         self.origins = Tally(OriginFacts)
         self.rules = Tally(Ruled)
@@ -166,7 +163,7 @@ class Counting:
                 for hop in hops
                 if (at := float(hop.get("at", 0.0))) > run.began_at and at not in origin.asked_at
             ]
-            asked = self.fetching.learnt(origin.origin, source, hops)
+            asked = self.fetching.learnt(source, hops)
             origin.requests += len(asked)
             origin.asked_at.update(float(hop["at"]) for hop in asked)
 
@@ -291,23 +288,18 @@ class Counting:
 class Fetching:
     """Counts all requests for robots.txt files."""
 
-    def __init__(self, url: Callable[[Any], str]) -> None:
-        self._url = url
+    def __init__(self) -> None:
         self.found = FetchTotals()
         self._times = Distribution()
-        self._chains = Tally(Chain)
 
-    def learnt(self, origin: str, source: str, hops: Sequence[Record]) -> Sequence[Record]:
+    def learnt(self, source: str, hops: Sequence[Record]) -> Sequence[Record]:
         """Count a policy and its new requests; return the requests that were sent."""
         self.found.policies.add(source or "unknown")
         if source != _NETWORK:
             return ()  # no request of this crawl
         asked = self.count(hops)
         if asked:
-            redirects = sum(map(_is_redirect, hops))
-            self.found.redirects.add(str(redirects))
-            if redirects:
-                self._chain(origin, hops[-_HOPS:])
+            self.found.redirects.add(str(sum(map(_is_redirect, hops))))
         return asked
 
     def count(self, hops: Sequence[Record]) -> Sequence[Record]:
@@ -324,14 +316,6 @@ class Fetching:
                 self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
         return asked
 
-    def _chain(self, origin: str, hops: Sequence[Record]) -> None:
-        chain = self._chains.of(
-            origin, tuple(self._url(hop["uri"])[:_URI_CHARACTERS] for hop in hops)
-        )
-        chain.came = tuple(str(hop.get("status") or hop.get("failure") or "") for hop in hops)
-        chain.asked = tuple(map(_was_asked, hops))
-        chain.count += 1
-
     def fetches(self) -> FetchTotals:
         """The numbers, in order."""
         found, times = self.found, self._times
@@ -343,7 +327,6 @@ class Fetching:
         )
         if times.count:
             found.milliseconds = {name: times.quantile(part) for name, part in _QUANTILES.items()}
-        found.chains = rows_of(self._chains, lambda chain: (chain.origin, chain.uris))
         return found
 
 

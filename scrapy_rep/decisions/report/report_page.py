@@ -11,14 +11,11 @@ from scrapy_rep.proof.html_page import Table, environment, write
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import SETTINGS
 
-from .charts import columns, plot
 from .permissions import against, pace_permission, permission_of, undecided
 from .report_making import report_of, trails_at
-from .report_values import WHOLE, Chain, CrawlReport, FileRead, Rows
+from .report_values import WHOLE, CrawlReport, FileRead, Rows
 from .verdict_words import counted, span, verdict, when
 
-_DOTS = 200
-_CHARTED = 20
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
@@ -81,14 +78,8 @@ def page(report: CrawlReport) -> str:
                 for what, texts in (("wrong", run.problems), ("missing", run.missing))
                 for text in texts
             ],
-            times=columns(report.times),
             shares=[(one.count / _judged(report),) for one in report.decided[:rows]],
-            stacks=[
-                (one.judged - one.held_back - one.went_on, one.held_back, one.exempt, one.went_on)
-                for one in report.origins.rows[: min(_CHARTED, rows)]
-            ],
             fetched=[row for row in _fetched(report) if row[1] not in ("0", "0 ms")],
-            plot=plot(report.paces.rows[: min(_DOTS, rows)]),
         )
         if len(text.encode("utf-8", "surrogatepass")) <= _OCTETS:
             break
@@ -200,13 +191,6 @@ def _short(url: str) -> str:
     return f"{url[: half + 20]}…{url[-(half - 20) :]}"
 
 
-def _way(chain: Chain) -> str:
-    return " → ".join(
-        f"{_short(uri)} ({came or 'unknown'}{'' if asked else '; from a copy'})"
-        for uri, came, asked in zip(chain.uris, chain.came, chain.asked, strict=True)
-    )
-
-
 _CELLS: dict[str, Callable[[Any], str]] = {
     "count": "{:,}".format,
     "seconds": lambda number: "-" if number is None else f"{number:,.10g} s",
@@ -216,7 +200,6 @@ _CELLS: dict[str, Callable[[Any], str]] = {
     "allowed": lambda allowed: "allowed" if allowed else "disallowed",
     "ended": lambda reason: reason or "no end",
     "software": lambda held: ", ".join(f"{name} {of}" for name, of in held.items()),
-    "way": _way,
 }
 
 

@@ -238,21 +238,6 @@ class OriginFacts(Counted):
 
 
 @dataclass
-class Chain(Counted):
-    """A way to a robots.txt over redirects.
-
-    Attributes:
-        uris: each hop; `came`: its result; `asked`: whether it was requested, or known before.
-    """
-
-    origin: str
-    uris: tuple[str, ...]
-    came: tuple[str, ...] = ()
-    asked: tuple[bool, ...] = ()
-    count: int = 0
-
-
-@dataclass
 class FetchTotals:
     """The requests for robots.txt files.
 
@@ -274,7 +259,6 @@ class FetchTotals:
     redirects: Counts = field(default_factory=Counts)
     octets: int = 0
     milliseconds: Mapping[str, int] = field(default_factory=dict)
-    chains: Rows[Chain] = Rows((), 0)
 
 
 @dataclass

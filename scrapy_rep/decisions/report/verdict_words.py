@@ -48,9 +48,6 @@ def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
     if count:
         told = f"{_were(count)} sent that no robots.txt decided: {_permissions(rows, report)}."
         yield NOTE, f"{least}{counted(count, 'request')} {told}"
-    if _is_off(report) and not any(row.why == "off" for row in rows):
-        told = "The trail does not have all of its requests."
-        yield NOTE, f"The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off). {told}"
 
 
 def _permissions(rows: Sequence[Exemption], report: CrawlReport) -> str:
@@ -85,13 +82,9 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
 
 def _is_clean(report: CrawlReport) -> bool:
     """Whether every request was sent as a robots.txt wanted, as far as a trail can show."""
-    is_all = report.state == WHOLE and not report.exemptions.missing and not _is_off(report)
+    is_obeying = all(run.is_obeying for run in report.runs)
+    is_all = report.state == WHOLE and not report.exemptions.missing and is_obeying
     return is_all and not undecided(report) and not report.too_soon_count
-
-
-def _is_off(report: CrawlReport) -> bool:
-    """Whether a crawl judged nothing."""
-    return any(not run.is_obeying for run in report.runs)
 
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
@@ -186,7 +179,7 @@ def _were(count: int) -> str:
     return "was" if count == 1 else "were"
 
 
-def when(instant: float | None, *, is_short: bool = False) -> str:
+def when(instant: float | None) -> str:
     """An instant in UTC; a dash if unknown."""
     if instant is None:
         return "-"
@@ -194,7 +187,7 @@ def when(instant: float | None, *, is_short: bool = False) -> str:
         found = datetime.fromtimestamp(instant, timezone.utc)
     except (OverflowError, OSError, ValueError):
         return f"{instant:g}"
-    return f"{found:%H:%M:%S}" if is_short else f"{found:%Y-%m-%d %H:%M:%S}"
+    return f"{found:%Y-%m-%d %H:%M:%S}"
 
 
 def span(seconds: float | None) -> str:
