@@ -93,23 +93,22 @@ def test_trail_has_every_decision_of_a_crawl(loop: Loop, tmp_path: Path) -> None
         assert [hop["source"] for hop in hops] == ["network", "store", "store"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_names_exemptions_dry_runs_and_overrides(loop: Loop, tmp_path: Path) -> None:
+def test_trail_names_exemptions_dry_runs_and_overrides(tmp_path: Path) -> None:
     routes: dict[str, Any] = {"/robots.txt": Answer(body=FILE), "/go": redirect("/private/x")}
     with Site(routes) as site:
         urls = [site.url("/a"), site.url("/private/x")]
         meta = {"dont_obey_robotstxt": True}
-        _, exempt = audited([*urls, site.url("/go")], tmp_path, loop=loop, meta=meta)
+        _, exempt = audited([*urls, site.url("/go")], tmp_path, meta=meta)
         assert_sound(exempt)
         assert [one["why"] for one in of_kind(exempt, "exempt")] == ["dont_obey"] * 3
         (redirected,) = of_kind(exempt, "decision")
         assert (redirected["by"], redirected["outcome"]) == ("redirect", "dropped")
-        _, dry = audited(urls, tmp_path, loop=loop, settings={"REP_DRY_RUN": True})
+        _, dry = audited(urls, tmp_path, settings={"REP_DRY_RUN": True})
         assert_sound(dry)
         assert {one["outcome"] for one in of_kind(dry, "decision")} == {"passed", "would-drop"}
         grant = {"until": "2999-01-31", "why": "contract 12"}
         mine = {"127.0.0.1": {"robots_txt": "User-agent: *\nDisallow: /a", **grant}}
-        _, own = audited(urls, tmp_path, loop=loop, settings={"REP_OVERRIDES": mine})
+        _, own = audited(urls, tmp_path, settings={"REP_OVERRIDES": mine})
         assert_sound(own)
         assert own.head["settings"]["REP_OVERRIDES"] == mine
         (policy,) = of_kind(own, "policy")
@@ -119,14 +118,13 @@ def test_trail_names_exemptions_dry_runs_and_overrides(loop: Loop, tmp_path: Pat
         assert of_kind(own, "body")[0]["text"].endswith("Disallow: /a")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_has_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None:
+def test_trail_has_links_that_are_not_queued(tmp_path: Path) -> None:
     links = '<a href="/private/x">x</a><a href="/b">b</a>'
     page = Answer(body=links, headers=(("Content-Type", "text/html"),))
     with Site({"/robots.txt": Answer(body=FILE), "/": page}) as site:
         settings = {"REP_FILTER_LINKS": True}
         spider = "tests.crawls.links_spider:LinksSpider"
-        result, run = audited([site.url()], tmp_path, loop=loop, spider=spider, settings=settings)
+        result, run = audited([site.url()], tmp_path, spider=spider, settings=settings)
         assert_sound(run)
         assert [one["by"] for one in of_kind(run, "decision") if not one["allowed"]] == [
             "queue-filter"
@@ -134,13 +132,12 @@ def test_trail_has_links_that_are_not_queued(loop: Loop, tmp_path: Path) -> None
         assert result.stats["rep/filtered_links"] > 0
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_later_crawl_uses_the_stored_file(loop: Loop, tmp_path: Path) -> None:
+def test_later_crawl_uses_the_stored_file(tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     jobs = {"JOBDIR": str(tmp_path / "job")}
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         runs = [
-            audited([site.url("/a")], tmp_path / "audit", loop=loop, settings={**store, **jobs})[1]
+            audited([site.url("/a")], tmp_path / "audit", settings={**store, **jobs})[1]
             for _ in range(2)
         ]
         assert site.paths().count("/robots.txt") == 1
@@ -154,8 +151,7 @@ def test_later_crawl_uses_the_stored_file(loop: Loop, tmp_path: Path) -> None:
     assert runs[1].head["previous"] == runs[0].name
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_has_withheld_requests_and_items(loop: Loop, tmp_path: Path) -> None:
+def test_trail_has_withheld_requests_and_items(tmp_path: Path) -> None:
     """Withheld by a rule of the page, and by a statement about uses in the robots.txt."""
     html = (("Content-Type", "text/html"),)
     nofollow = '<meta name="robots" content="nofollow"><a href="/b">b</a><a href="/c">c</a>'
@@ -166,14 +162,14 @@ def test_trail_has_withheld_requests_and_items(loop: Loop, tmp_path: Path) -> No
     with Site(routes) as site:
         spider = "tests.crawls.links_spider:LinksSpider"
         obeyed = {"REP_PAGE_OBEY": ["nofollow"]}
-        result, run = audited([site.url()], tmp_path, loop=loop, spider=spider, settings=obeyed)
+        result, run = audited([site.url()], tmp_path, spider=spider, settings=obeyed)
         assert_sound(run)
         held = of_kind(run, "withheld")
         assert len(held) == result.stats["rep/page/dropped_requests"] == 2
         assert {one["url"] for one in held} == {site.url("/b"), site.url("/c")}
         assert {(one["page"], one["because"]["name"]) for one in held} == {(site.url(), "nofollow")}
         uses = {"REP_USES": ["train-ai"]}
-        result, run = audited([site.url("/x")], tmp_path, loop=loop, settings=uses)
+        result, run = audited([site.url("/x")], tmp_path, settings=uses)
         assert_sound(run)
         (item,) = of_kind(run, "withheld")
         assert result.stats["rep/usage/dropped_items"] == 1

@@ -78,19 +78,3 @@ def test_trail_has_every_sent_request_after_a_kill(turns: int, tmp_path: Path) -
             assert found.problems == []
             assert "complete up to number" in " ".join(found.missing)
             assert_accounts_for(run, site)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_is_complete_after_a_pause_of_the_process(loop: Loop, tmp_path: Path) -> None:
-    with Site(ROUTES) as site:
-        with crawling(tmp_path / "crawl", loop, urls_of(site)) as process:
-            wait_for(site, 20, tmp_path / "crawl")
-            process.send_signal(signal.SIGSTOP)
-            time.sleep(3)
-            process.send_signal(signal.SIGCONT)
-            assert process.wait(timeout=120) == 0
-        run = run_at(tmp_path / "crawl" / "audit" / "latest")
-        found = check(run)
-        assert (found.problems, found.missing, found.last_n) == ([], [], PAGES)
-        assert_accounts_for(run, site)

@@ -81,15 +81,14 @@ def _all(at: Path, redacted: Path) -> dict[str, Done]:
     }
 
 
-@pytest.mark.parametrize("seed", [1, *(pytest.param(n, marks=pytest.mark.slow) for n in (2, 3, 4))])
-def test_any_changed_value_is_survived(seed: int, tmp_path: Path) -> None:
+def test_any_changed_value_is_survived(tmp_path: Path) -> None:
     held, manifest = _made(tmp_path / "made")
-    draw = random.Random(seed)
+    draw = random.Random(1)
     for number in range(12):
         parts = copy.deepcopy((held, manifest))
         for _ in range(draw.choice((1, 1, 2))):
             _change(draw.choice([*parts[0], parts[1]]), draw)
-        at = _write(tmp_path / f"{seed}-{number}", *parts)
+        at = _write(tmp_path / f"changed-{number}", *parts)
         for name, done in _all(at, tmp_path / f"redacted-{number}").items():
             assert done.status in (0, 1, 2, 3, 4), name
             assert "\x1b" not in done.out + done.err, name

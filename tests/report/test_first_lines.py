@@ -55,14 +55,9 @@ def _killed(root: Path) -> None:
 
 def _off(root: Path) -> None:
     made = Made(root, ROBOTSTXT_OBEY=False)
-    made.exempt(f"{A}/2", "off")
-    made.exempt(f"{A}/1", "off")
+    for number in (2, 1):
+        made.exempt(f"{A}/{number}", "off")
     made.end()
-
-
-def _off_unknown(root: Path) -> None:
-    """As trails were written before requests of such crawls were recorded."""
-    Made(root, ROBOTSTXT_OBEY="False").end()
 
 
 def _exempt(root: Path) -> None:
@@ -71,81 +66,60 @@ def _exempt(root: Path) -> None:
     crawl.end()
 
 
-def _overridden(value: Any) -> Callable[[Path], None]:
+def _override(made: Made) -> None:
+    p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
+    made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+
+
+def _overridden(**overrides: Any) -> Callable[[Path], None]:
     def build(root: Path) -> None:
-        made = Made(root, REP_OVERRIDES={"*.example.net": {"policy": "strict"}, "b.*": value})
+        made = Made(root, REP_OVERRIDES={"*.example.net": {"policy": "strict"}, **overrides})
         made.forbid(f"{A}/x", made.policy(A))
-        p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
-        made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+        _override(made)
         made.end()
 
     return build
 
 
-def _overridden_twice(root: Path) -> None:
-    """The grant ended before the crawl; keys as older versions took them match nothing."""
-    ended = {**GRANT, "until": "2027-01-14"}
-    overrides = {"b.example:8109/": GRANT, " b.example": GRANT, "b.*": ended, "*": "ignore"}
-    made = Made(root, REP_OVERRIDES=overrides)
-    p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
-    made.decide(f"{B}/1", p, reason="OVERRIDDEN")
-    made.end()
+def _errors(**settings: Any) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root, **settings)
+        p = made.policy(B, event="503", access_result="unreachable", meaning="allow")
+        made.decide(f"{B}/1", p, reason="UNREACHABLE")
+        made.end()
+
+    return build
 
 
-def _errors_of_grant(root: Path) -> None:
-    made = Made(root, REP_OVERRIDES={"b.example": {**GRANT, "policy": "lenient"}})
-    p = made.policy(B, event="503", access_result="unreachable", meaning="allow")
-    made.decide(f"{B}/1", p, reason="UNREACHABLE")
-    made.end()
+def _sent(outcome: str) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root, REP_DRY_RUN=outcome == "would-drop")
+        made.forbid(f"{A}/x", made.policy(A), outcome=outcome)
+        made.end()
+
+    return build
 
 
-def _of_own_file(root: Path) -> None:
-    made = Made(root, REP_OVERRIDES={"b.example": {"robots_txt": "User-agent: *\nDisallow: /x"}})
-    made.decide(f"{B}/1", made.policy(B, source="override", event="override", hops=None))
-    made.end()
+def _slow(excess: str) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root, REP_CRAWL_DELAY_EXCESS=excess, REP_CRAWL_DELAY_MAX_SECONDS=1.0)
+        p = made.policy(A, crawl_delay=400.0)
+        for number in range(3):
+            made.decide(f"{A}/{number}", p)
+            if excess == "cap":
+                made.send(A, number, number, 1.0)
+        made.end()
+
+    return build
 
 
-def _errors(root: Path) -> None:
-    made = Made(root, REP_POLICY="lenient")
-    p = made.policy(A, event="503", access_result="unreachable", meaning="allow")
-    made.decide(f"{A}/1", p, reason="UNREACHABLE")
-    made.end()
-
-
-def _dry(root: Path) -> None:
-    made = Made(root, REP_DRY_RUN=True)
-    made.forbid(f"{A}/x", made.policy(A), outcome="would-drop")
-    made.end()
-
-
-def _slipped(root: Path) -> None:
-    made = Made(root)
-    made.forbid(f"{A}/x", made.policy(A), by="browser", outcome="slipped")
-    made.end()
-
-
-def _capped(root: Path) -> None:
-    made = Made(root, REP_CRAWL_DELAY_EXCESS="cap", REP_CRAWL_DELAY_MAX_SECONDS=1.0)
-    p = made.policy(A, crawl_delay=400.0)
-    for number in range(3):
-        made.decide(f"{A}/{number}", p)
-        made.send(A, number, number, 1.0)
-    made.end()
-
-
-def _ignored(root: Path) -> None:
-    made = Made(root, REP_CRAWL_DELAY_EXCESS="ignore")
-    p = made.policy(A, crawl_delay=400.0)
-    for number in range(3):
-        made.decide(f"{A}/{number}", p)
-    made.end()
-
-
-def _redacted(root: Path) -> None:
-    judged(root, [f"{A}/1", f"{A}/2?x=1"], REP_AUDIT_QUERY="drop").end()
-
-
-_UNDECIDED = "note: {} sent that no robots.txt decided: "
+_ONE = "note: 1 request was sent that no robots.txt decided: 1 by "
+_AGAINST = (
+    "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent all the "
+    f"same: 1 by {{}} (such as {A}/x)."
+)
+_BY_GRANT = "a grant in REP_OVERRIDES (contract 12, until 2027-01-31)"
+_ENDED = {"b.*": {**GRANT, "until": "2027-01-14"}, "*": "ignore"}
 _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
     "obeyed": (
         _obeyed,
@@ -155,80 +129,44 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
             "request was sent against a robots.txt."
         ),
     ),
-    "redacted": (_redacted, 0, "2 requests were judged by robots.txt and allowed."),
     "off": (
         _off,
         0,
-        _UNDECIDED.format("2 requests were")
-        + f"2 by ROBOTSTXT_OBEY, which was off (such as {A}/1).",
-    ),
-    "off, without records": (
-        _off_unknown,
-        0,
         (
-            "note: The crawl did not obey robots.txt (ROBOTSTXT_OBEY was off). The trail does not "
-            "have all of its requests."
+            "note: 2 requests were sent that no robots.txt decided: 2 by ROBOTSTXT_OBEY, which was "
+            f"off (such as {A}/1)."
         ),
     ),
     "exempt": (
         _exempt,
         0,
-        _UNDECIDED.format("1 request was")
-        + f"1 by dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…).",
+        f"{_ONE}dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…).",
     ),
     "override": (
-        _overridden({"policy": "ignore"}),
+        _overridden(**{"b.*": {"policy": "ignore"}}),
         0,
-        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
+        f"{_ONE}REP_OVERRIDES (such as {B}/1).",
     ),
-    "own file": (
-        _of_own_file,
-        0,
-        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
-    ),
-    "grant": (
-        _overridden(GRANT),
-        0,
-        _UNDECIDED.format("1 request was")
-        + "1 by a grant in REP_OVERRIDES (contract 12, until 2027-01-31) "
-        + f"(such as {B}/1).",
-    ),
+    "grant": (_overridden(**{"b.*": GRANT}), 0, f"{_ONE}{_BY_GRANT} (such as {B}/1)."),
     "grant that ended before": (
-        _overridden_twice,
+        _overridden(**_ENDED),
         0,
-        _UNDECIDED.format("1 request was") + f"1 by REP_OVERRIDES (such as {B}/1).",
+        f"{_ONE}REP_OVERRIDES (such as {B}/1).",
     ),
     "errors of a grant": (
-        _errors_of_grant,
+        _errors(REP_OVERRIDES={"b.example": {**GRANT, "policy": "lenient"}}),
         0,
-        _UNDECIDED.format("1 request was")
-        + "1 by the policy for errors (a grant in REP_OVERRIDES (contract 12, until 2027-01-31)) "
-        + f"(such as {B}/1).",
+        f"{_ONE}the policy for errors ({_BY_GRANT}) (such as {B}/1).",
     ),
     "errors": (
-        _errors,
+        _errors(REP_POLICY="lenient"),
         0,
-        _UNDECIDED.format("1 request was")
-        + f"1 by the policy for errors (REP_POLICY) (such as {A}/1).",
+        f"{_ONE}the policy for errors (REP_POLICY) (such as {B}/1).",
     ),
-    "dry run": (
-        _dry,
-        5,
-        (
-            "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent "
-            f"all the same: 1 by REP_DRY_RUN (such as {A}/x)."
-        ),
-    ),
-    "slipped": (
-        _slipped,
-        5,
-        (
-            "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent "
-            f"all the same: 1 by a redirect in a browser (such as {A}/x)."
-        ),
-    ),
+    "dry run": (_sent("would-drop"), 5, _AGAINST.format("REP_DRY_RUN")),
+    "slipped": (_sent("slipped"), 5, _AGAINST.format("a redirect in a browser")),
     "capped": (
-        _capped,
+        _slow("cap"),
         5,
         (
             "wrong: 1 origin set a delay; 1 of them got requests before it was over (such as "
@@ -236,19 +174,20 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
         ),
     ),
     "ignored": (
-        _ignored,
+        _slow("ignore"),
         0,
-        _UNDECIDED.format("3 requests were")
-        + "3 by REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site "
-        + f"(such as {A}/0).",
+        (
+            "note: 3 requests were sent that no robots.txt decided: 3 by REP_CRAWL_DELAY_EXCESS, "
+            f"which ignored the delay of the site (such as {A}/0)."
+        ),
     ),
     "forged": (
         _forged,
         1,
         (
             "wrong: The trail was changed or damaged, so it proves nothing: 2 decisions differ "
-            "when they are made again from the octets in the trail: scrapy rep audit replay shows "
-            "them."
+            "when they are made again from the octets in the trail: scrapy rep audit replay "
+            "shows them."
         ),
     ),
     "killed": (
@@ -273,13 +212,10 @@ def test_first_line_is_the_worst_finding(name: str, tmp_path: Path) -> None:
 
 
 def test_requests_that_a_setting_allowed_are_not_judged_by_a_robots_txt(tmp_path: Path) -> None:
-    _overridden(GRANT)(tmp_path)
-    second, third = rep("report", tmp_path).out.splitlines()[1:3]
+    _overridden(**{"b.*": GRANT})(tmp_path)
     by = "robots.txt, or by a setting in its place"
-    assert (
-        second == f"note: 2 requests were judged by {by}; 1 was disallowed. None of these was sent."
-    )
-    assert third.startswith("The trail is complete")
+    told = f"note: 2 requests were judged by {by}; 1 was disallowed. None of these was sent."
+    assert rep("report", tmp_path).out.splitlines()[1] == told
 
 
 def test_report_names_both_grants_if_one_ended_during_a_crawl(tmp_path: Path) -> None:
@@ -289,8 +225,7 @@ def test_report_names_both_grants_if_one_ended_during_a_crawl(tmp_path: Path) ->
     }
     made = Made(tmp_path, REP_OVERRIDES=grants)
     for _ in range(2):
-        p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
-        made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+        _override(made)
         made.now += 86_400
     made.end()
     first, second = "(contract 12, until 2027-01-15)", "(our site)"
@@ -298,16 +233,14 @@ def test_report_names_both_grants_if_one_ended_during_a_crawl(tmp_path: Path) ->
     assert told in rep("report", tmp_path).out
 
 
-@pytest.mark.parametrize(("build", "status"), [(_dry, 0), (_slipped, 5), (_capped, 5)])
-def test_allow_dry_run_accepts_dry_runs_only(
-    build: Callable[[Path], None], status: int, tmp_path: Path
-) -> None:
-    build(tmp_path)
+@pytest.mark.parametrize(("name", "status"), [("dry run", 0), ("slipped", 5), ("capped", 5)])
+def test_allow_dry_run_accepts_dry_runs_only(name: str, status: int, tmp_path: Path) -> None:
+    _CASES[name][0](tmp_path)
     assert rep("report", tmp_path, "--allow-dry-run").status == status
 
 
 def test_report_makes_each_decision_again(tmp_path: Path) -> None:
-    _redacted(tmp_path)
+    judged(tmp_path, [f"{A}/1", f"{A}/2?x=1"], REP_AUDIT_QUERY="drop").end()
     out = rep("report", tmp_path).out
     assert "note: 1 of 2 decisions cannot be made again: redacted. The others " in out
     _obeyed(tmp_path)
@@ -333,8 +266,7 @@ def test_page_has_the_files_and_requests_of_each_site(tmp_path: Path) -> None:
     made.put("policy", p=p, origin=A, source="network", body=f"sha256:{digests[8]}", **again)
     hop = {"uri": f"{B}/robots.txt", "at": made.now, "failure": "timeout", "source": "network"}
     made.policy(B, event="timeout", access_result="unreachable", meaning="disallow", hops=[hop])
-    p = made.policy(B, source="override", event="override", meaning="allow", hops=None)
-    made.decide(f"{B}/1", p, reason="OVERRIDDEN")
+    _override(made)
     made.end()
     output = tmp_path / "report.html"
     output.write_text("an old one, for all to read")

@@ -141,8 +141,7 @@ def test_archive_has_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> No
         }
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_archive_has_confirmed_stored_and_overridden_files(loop: Loop, tmp_path: Path) -> None:
+def test_archive_has_confirmed_stored_and_overridden_files(tmp_path: Path) -> None:
     """A fetch, a conditional fetch, a use of the store, and an override by the user."""
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     brief = {**store, "REP_CACHE_MIN_SECONDS": 1}
@@ -151,7 +150,7 @@ def test_archive_has_confirmed_stored_and_overridden_files(loop: Loop, tmp_path:
         runs: list[dict[str, Found]] = []
         own = {"REP_OVERRIDES": {"127.0.0.1": {"robots_txt": "#x"}}}
         for settings in (brief, store, store, own):
-            _, folder = archived([site.url()], tmp_path / "warc", loop=loop, settings=settings)
+            _, folder = archived([site.url()], tmp_path / "warc", settings=settings)
             assert_whole(folder)
             (one,) = exchanges_in(folder)
             if not runs:
@@ -195,8 +194,7 @@ def test_archive_has_a_capture_for_each_fetch(tmp_path: Path) -> None:
     assert [len(captures) for captures in found.values()] == [count, 1]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_names_the_records_of_the_archive(loop: Loop, tmp_path: Path) -> None:
+def test_trail_names_the_records_of_the_archive(tmp_path: Path) -> None:
     """A tdmrep.json is archived, too."""
     tdmrep = '[{"location": "/", "tdm-reservation": 1}]'
     routes: dict[str, Any] = {
@@ -209,7 +207,7 @@ def test_trail_names_the_records_of_the_archive(loop: Loop, tmp_path: Path) -> N
         "REP_QUICK_RETRY_SECONDS": [0.01],
     }
     with Site(routes) as site:
-        _, folder = archived([site.url()], tmp_path / "warc", loop=loop, settings=settings)
+        _, folder = archived([site.url()], tmp_path / "warc", settings=settings)
     assert_whole(folder)
     run = run_at(tmp_path / "audit" / "latest")
     assert run.name == folder.name
@@ -231,14 +229,13 @@ def _by(middleware: str, order: int = 300) -> dict[str, Any]:
     return {"DOWNLOADER_MIDDLEWARES": {middleware: order}}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_archive_invents_no_fetch(loop: Loop, tmp_path: Path) -> None:
+def test_archive_invents_no_fetch(tmp_path: Path) -> None:
     """A middleware answers a request, or refuses it: neither was sent."""
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         answers = _by("tests.warc.middlewares.Answers")
-        _, answered = archived([site.url()], tmp_path, loop=loop, settings=answers)
+        _, answered = archived([site.url()], tmp_path, settings=answers)
         refuses = _by("tests.faults.middlewares.Refuse")
-        result, refused = archived([site.url()], tmp_path, loop=loop, settings=refuses)
+        result, refused = archived([site.url()], tmp_path, settings=refuses)
         assert "/robots.txt" not in site.paths()
     assert result.stats["rep/event/local"] == 1
     for folder in (answered, refused):
@@ -275,8 +272,7 @@ def test_archive_has_stopped_and_late_answers(loop: Loop, tmp_path: Path) -> Non
 SECRETS = ("s3cr3t", "passw0rd")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_archive_contains_no_secret(loop: Loop, tmp_path: Path) -> None:
+def test_archive_contains_no_secret(tmp_path: Path) -> None:
     """Secrets in requests, in answers and in URLs."""
     hidden = (
         ("Set-Cookie", "session=s3cr3t"),
@@ -296,10 +292,10 @@ def test_archive_contains_no_secret(loop: Loop, tmp_path: Path) -> None:
             "REP_AUDIT_DIR": str(tmp_path / "audit"),
         }
         url = site.url(f"/x?token={SECRETS[0]}").replace("//", f"//user:{SECRETS[1]}@")
-        with_secrets = archived([url], tmp_path / "warc", loop=loop, settings=settings)
+        with_secrets = archived([url], tmp_path / "warc", settings=settings)
         by_proxy = proxy.url("").replace("//", f"//user:{SECRETS[1]}@")
         proxied = {**settings, "REP_FETCH_META": {"proxy": by_proxy}}
-        through = archived(["http://a.invalid/"], tmp_path / "warc", loop=loop, settings=proxied)
+        through = archived(["http://a.invalid/"], tmp_path / "warc", settings=proxied)
         assert proxy.requests()[0].headers["proxy-authorization"]
         assert site.requests()[0].headers["authorization"] == "Basic s3cr3t"
     for _, folder in (with_secrets, through):
@@ -327,11 +323,10 @@ def test_archive_contains_no_secret(loop: Loop, tmp_path: Path) -> None:
     assert "WARC-IP-Address" not in other["main"].fields, "it is that of the proxy"
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select"])
-def test_ftp_file_is_a_resource(loop: Loop, tmp_path: Path) -> None:
+def test_ftp_file_is_a_resource(tmp_path: Path) -> None:
     """A file without a head is a resource, as in other archives."""
     with Ftp({"robots.txt": FILE, "a": "a"}) as server:
-        _, folder = archived([server.url("a")], tmp_path, loop=loop)
+        _, folder = archived([server.url("a")], tmp_path)
         uri = server.url("robots.txt")
     assert_whole(folder)
     (one,) = exchanges_in(folder)

@@ -7,7 +7,6 @@ import os
 import shutil
 import threading
 import time
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -60,27 +59,6 @@ def test_archive_has_many_files(tmp_path: Path) -> None:
     assert warcio_checks(tmp_path / "run") == ""
     assert (tmp_path / "latest").resolve() == (tmp_path / "run").resolve()
     assert not (tmp_path / "run" / "reserve").exists()
-
-
-def test_archive_goes_on_when_the_disk_has_room_again(small_disk: Path) -> None:
-    told: list[str] = []
-    writer = begun(small_disk / "run", told)
-    for first in (0, 9, 18):
-        if first == 9:
-            with suppress(OSError), (small_disk / "ballast").open("wb") as file:
-                file.write(b"\0" * (1 << 16))
-        elif first == 18:
-            (small_disk / "ballast").unlink()
-        for number in range(first, first + 9):
-            writer.put(exchange(number))
-        settled(writer, 9)
-    writer.close().result(timeout=60)
-    hosts = [one["main"].uri for one in exchanges_in(small_disk / "run")]
-    assert hosts[:9] == [exchange(number).uri for number in range(9)]
-    assert hosts[-9:] == [exchange(number).uri for number in range(18, 27)]
-    assert len(hosts) + writer.failed_count == 27
-    assert writer.failed_count
-    assert checked(small_disk / "run").problems == []
 
 
 def test_a_short_write_leaves_whole_records(
@@ -172,7 +150,8 @@ class TestVerify:
         archive(tmp_path / "run", 1)
         (path,) = files_in(tmp_path / "run")
         whole = path.read_bytes()
-        for length in [*range(0, len(whole), 13), *range(len(whole) - 30, len(whole))]:
+        between = whole.rindex(b"\x1f\x8b\x08")  # two records, which readers do not notice
+        for length in [*range(0, len(whole), 13), between, *range(len(whole) - 30, len(whole))]:
             path.write_bytes(whole[:length])
             assert checked(tmp_path / "run").problems, length
         for place in range(0, len(whole), 17):
@@ -180,16 +159,6 @@ class TestVerify:
             assert checked(tmp_path / "run").problems, place
         path.write_bytes(whole)
         assert checked(tmp_path / "run").problems == []
-
-    def test_warcio_passes_a_file_that_is_cut_between_records(self, tmp_path: Path) -> None:
-        """For this, the manifest is needed."""
-        archive(tmp_path / "run", 3)
-        (path,) = files_in(tmp_path / "run")
-        whole = path.read_bytes()
-        path.write_bytes(whole[: whole.rindex(b"\x1f\x8b\x08")])
-        assert warcio_checks(tmp_path / "run") == ""
-        (problem, *_) = checked(tmp_path / "run").problems
-        assert "octets is" in problem
 
     def test_missing_and_additional_files_are_found(self, tmp_path: Path) -> None:
         archive(tmp_path / "run", 8, segment_octets=1 << 12)
