@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import signal
 import tempfile
 import time
-from collections.abc import Mapping
+from collections import Counter
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +17,15 @@ from typing_extensions import Self
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
 from tests.processes import Forked, start_crawl
+from tests.redis_server import RedisServer
+from tests.servers.handle import Site
 
 __all__ = ["LOOPS", "SETTINGS", "Crew", "Loop"]
+
+TREE = "tests.fleet.spiders:TreeSpider"
+SLOW_TREE = "tests.fleet.spiders:SlowTreeSpider"
+FLAT = "tests.fleet.spiders:FlatSpider"
+STORES = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:"}
 
 SETTINGS: dict[str, Any] = {
     **ADDON,
@@ -82,8 +91,14 @@ class Crew:
         """The number of the worker with this process id."""
         return [process.pid for process in self._processes].index(pid)
 
-    def wait(self, seconds: float = 60.0, *, without: tuple[int, ...] = ()) -> None:
-        """Come back when all have ended; AssertionError with their logs if they do not."""
+    def wait(
+        self, seconds: float = 60.0, *, without: tuple[int, ...] = (), error: str = ""
+    ) -> None:
+        """Come back when all have ended.
+
+        Raises:
+            AssertionError: some did not end in time, or with another error than this.
+        """
         patience = time.monotonic() + seconds
         left = {n for n in range(len(self._processes)) if n not in without}
         while left:
@@ -95,6 +110,16 @@ class Crew:
                 logs = "\n\n".join(f"--- {n}\n{self.log(n)[-6000:]}" for n in sorted(left))
                 raise AssertionError(f"workers {left} did not end in {seconds:g} s\n{logs}")
             time.sleep(0.02)
+        assert self.errors == ""
+
+    @property
+    def logs(self) -> str:
+        """The logs of all workers."""
+        return "".join(map(self.log, range(len(self._processes))))
+
+    def reason(self, number: int = 0) -> str:
+        """The reason with which a worker ended."""
+        return str(self.result(number).get("finish_reason", ""))
 
     def log(self, number: int) -> str:
         """The log of a worker."""
@@ -135,3 +160,63 @@ class Crew:
                 process.kill()
             process.wait(20)
         self._folder.cleanup()
+
+
+def roots(site: Site, count: int) -> list[str]:
+    """So many hosts of a site."""
+    return [site.url("/", host=f"127.0.2.{number}") for number in range(1, count + 1)]
+
+
+def until(site: Site, count: int, seconds: float = 40.0) -> None:
+    """Return when so many requests were sent."""
+    patience = time.monotonic() + seconds
+    while len(site.requests()) < count:
+        assert time.monotonic() < patience, f"{len(site.requests())} of {count}"
+        time.sleep(0.02)
+
+
+def requests_by_path(site: Site) -> Counter[tuple[str, str]]:
+    """The number of requests by host and path."""
+    return Counter((seen.headers["host"], seen.path) for seen in site.requests())
+
+
+def pages_of_tree(pages: int) -> set[str]:
+    """Those that can be come to without page 7."""
+    found, left = set(), [0]
+    while left:
+        number = left.pop()
+        if number < pages and number != 7:
+            found.add(f"/{number}")
+            left += [2 * number + 1, 2 * number + 2]
+    return found
+
+
+def assert_tree(site: Site, hosts: int, pages: int, most_twice: int = 0) -> None:
+    """All allowed pages were requested, and no other; so many of them again at most."""
+    seen = requests_by_path(site)
+    paths = {"/robots.txt", *pages_of_tree(pages)}
+    found = {(root[7:-1], path) for root in roots(site, hosts) for path in paths}
+    assert set(seen) == found
+    again = [key for key in seen.elements() if key[1] != "/robots.txt"]
+    assert len(again) - len(found) + hosts <= most_twice, again
+    assert max(Counter(again).values()) <= 2
+
+
+def assert_nothing_left(server: RedisServer) -> None:
+    """The last worker has cleared the crawl."""
+    with server.client() as client:
+        assert [key for key in client.keys("*") if b"requests}" in key] == []
+
+
+def assert_paced(times: list[float], seconds: float) -> None:
+    """As the site sees it, which takes note of a request late where the machine is busy.
+
+    Workers that did not share a pace would leave next to nothing between some of them.
+    """
+    gaps = [after - before for before, after in itertools.pairwise(sorted(times))]
+    assert min(gaps) >= 0.7 * seconds, gaps  # in their order: a short one after a long one?
+    assert sorted(gaps)[len(gaps) // 2] >= 0.98 * seconds, gaps
+
+
+Begin = Callable[..., Crew]
+SiteOf = Callable[..., Site]

@@ -12,43 +12,32 @@ import pytest
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link, Script, advice_on
-from tests.fleet.crews import Crew
-from tests.fleet.test_crawls import FLAT
-from tests.fleet.test_failures import until
+from tests.crawling import crawl
+from tests.fleet.crews import FLAT, SETTINGS, Begin, SiteOf, until
 from tests.played import in_a_loop
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Answer, Site, free_port
 
 pytestmark = [needs_redis, pytest.mark.slow]
-SCRAPYS = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "REP_STORE": "memory"}
-
-
-@pytest.mark.parametrize(
-    ("settings", "count"),
-    [(SCRAPYS, 1), ({**SCRAPYS, "REP_PACE_SCOPE": "process"}, 0), ({}, 0)],
-)
-def test_another_scheduler_shares_no_pace(
-    redis_server: RedisServer, settings: dict[str, str], count: int
-) -> None:
-    with (
-        Site({}) as site,
-        Crew(redis_server.url, FLAT, 1, settings=settings, roots=[site.url("/")], pages=2) as crew,
-    ):
-        crew.wait()
-        assert len(crew.scraped) == 2
-        log = crew.log(0)
-    assert log.count("each keeps the pace and the rests of sites for itself") == count
-    assert log.count('set SCHEDULER = "scrapy_rep.RepRedisScheduler"') == count
 
 
 def crawled(url: str, **settings: Any) -> tuple[list[str], str, str]:
     """The items, the errors and the log of one worker."""
-    with (
-        Site({}) as site,
-        Crew(url, FLAT, 1, settings=settings, roots=[site.url("/")], pages=2) as crew,
-    ):
-        crew.wait()
-        return crew.scraped, crew.errors, crew.log(0)
+    with Site() as site:
+        settings = {**SETTINGS, "REP_REDIS_URL": url, **settings}
+        done = crawl(FLAT, settings=settings, roots=[site.url("/")], pages=2)
+    return [item["url"] for item in done.items], done.error, done.log
+
+
+@pytest.mark.parametrize(("scope", "count"), [("fleet", 1), ("process", 0)])
+def test_another_scheduler_shares_no_pace(
+    redis_server: RedisServer, scope: str, count: int
+) -> None:
+    settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "REP_STORE": "memory"}
+    scraped, _, log = crawled(redis_server.url, **settings, REP_PACE_SCOPE=scope)
+    assert len(scraped) == 2
+    assert log.count("each keeps the pace and the rests of sites for itself") == count
+    assert log.count('set SCHEDULER = "scrapy_rep.RepRedisScheduler"') == count
 
 
 def give_rights(server: RedisServer, *rights: str) -> str:
@@ -58,32 +47,17 @@ def give_rights(server: RedisServer, *rights: str) -> str:
     return f"redis://worker:secret@127.0.0.1:{server.port}/1"
 
 
-@pytest.mark.parametrize("missing", ["time", "evalsha", "hget", "sadd"])
+@pytest.mark.parametrize("missing", ["evalsha", "sadd"])
 def test_a_user_without_a_right(missing: str) -> None:
-    """The error names the command, and the rights that it names are enough, and least."""
+    """The error names the command, and the rights that it names are enough."""
     with RedisServer() as server:
-        url = give_rights(server, "~rep:*", "+@all", f"-{missing}")
-        _, error, log = crawled(url)
+        error = crawled(give_rights(server, "~rep:*", "+@all", f"-{missing}"))[1]
         assert f"'{missing}' command" in error, error
         found = re.search(r"at least these rights: (.*?) \(ACL SETUSER\)", error)
         assert found is not None, error
-        rights = found[1].split()
-        scraped, error, log = crawled(give_rights(server, *rights))
-        assert (len(scraped), error) == (2, "")
-        assert "refuses" not in log, log
-
-
-@pytest.mark.parametrize("left_out", range(1, 7))
-def test_workers_need_only_these_rights(left_out: int) -> None:
-    """Without any of them, the crawl does not start; +ping is for the end of an outage."""
-    rights = ["~rep:*", "+@read", "+@write", "+evalsha", "+script|load", "+select", "+time"]
-    with RedisServer() as server:
-        assert crawled(give_rights(server, *rights))[1] == ""
-        with server.client() as client:
-            client.flushall()
-        server.forget_scripts()
-        error = crawled(give_rights(server, *rights[:left_out], *rights[left_out + 1 :]))[1]
-        assert "ConfigurationError" in error
+        scraped, error, log = crawled(give_rights(server, *found[1].split()))
+    assert (len(scraped), error) == (2, "")
+    assert "refuses" not in log, log
 
 
 @pytest.mark.skipif(shutil.which("openssl") is None, reason="openssl is not installed")
@@ -126,40 +100,24 @@ def test_a_certificate(tmp_path: Path, host: str, options: str, advice: str) -> 
     assert bool(found) is bool(advice)
 
 
-@pytest.mark.parametrize(
-    ("policy", "count"), [("allkeys-lru", 1), ("volatile-lru", 0), ("noeviction", 0)]
-)
-def test_a_policy_that_deletes_keys(policy: str, count: int) -> None:
-    with RedisServer(**{"maxmemory-policy": policy}) as server:
-        scraped, _, log = crawled(server.url)
-        assert len(scraped) == 2
-        assert log.count(f"is {policy}: without free memory, it deletes keys") == count
-        assert log.count("Set it to noeviction") == count
-        if count:  # without the right to read it, nothing is logged
-            log = crawled(give_rights(server, "~rep:*", "+@all", "-info"))[2]
-            assert "noeviction" not in log
-
-
-@pytest.mark.parametrize("policy", ["allkeys-lru", "noeviction"])
-def test_a_queue_that_is_lost(policy: str) -> None:
+def test_a_queue_that_is_lost(site_of: SiteOf, begin: Begin) -> None:
     """The crawl does not end as finished, and says why; workers show their names."""
-    routes = {"/*": Answer(body="page", delay_seconds=0.2)}
-    settings = {"CONCURRENT_REQUESTS": 2}
+    site = site_of(page=Answer(body="page", delay_seconds=0.2))
     with (
-        RedisServer(**{"maxmemory-policy": policy}) as server,
-        Site(routes) as site,
-        Crew(server.url, FLAT, 1, settings=settings, roots=[site.url("/")], pages=60) as crew,
+        RedisServer(**{"maxmemory-policy": "allkeys-lru"}) as server,
         server.client() as client,
     ):
+        settings = {"CONCURRENT_REQUESTS": 2}
+        crew = begin(site, FLAT, 1, url=server.url, settings=settings, pages=60)
         until(site, 6)
         names = {row["name"] for row in client.client_list()}
         assert any(re.fullmatch(r"scrapy-rep:flat:[!-~]+:\d+", name) for name in names), names
         server.flush()
         crew.wait()
-        assert crew.errors == ""
-        assert len(set(crew.scraped)) < 60
-        assert crew.result(0)["finish_reason"] == "queue_lost"
-        log = crew.log(0)
-    assert "requests that only Redis knew are lost" in log
+    assert len(set(crew.scraped)) < 60
+    assert crew.reason() == "queue_lost"
+    assert crew.stat("rep/fleet/emptied") == 1
+    assert "is allkeys-lru: without free memory, it deletes keys" in crew.logs
+    assert "requests that only Redis knew are lost" in crew.logs
     named = "from an older copy (its maxmemory-policy is allkeys-lru: set it to noeviction)"
-    assert (named in log) is (policy == "allkeys-lru")
+    assert named in crew.logs

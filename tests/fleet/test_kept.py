@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-import itertools
 import signal
 import time
 from collections import Counter
-from collections.abc import Iterator
 
 import pytest
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from tests.fleet.crews import Crew
+from tests.fleet.crews import Begin, SiteOf, assert_paced, until
 from tests.fleet.workers import LEASE_MS, Fleet, Worker, assert_over, drained, urls
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Answer, Site
@@ -204,12 +202,6 @@ class TestBooks:
         assert drained(one) == []
 
 
-@pytest.fixture
-def site() -> Iterator[Site]:
-    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /3$\n")}) as one:
-        yield one
-
-
 def fetched(site: Site) -> Counter[str]:
     return Counter(seen.path for seen in site.requests() if seen.path != "/robots.txt")
 
@@ -224,31 +216,27 @@ def expected() -> set[str]:
 class TestCrawls:
     """The requests that sites get."""
 
-    def test_each_is_fetched_once(self, site: Site, redis_server: RedisServer) -> None:
-        with Crew(redis_server.url, ODD, 2, roots=[site.url("/")], pages=PAGES) as crew:
-            crew.wait()
-            assert crew.errors == ""
-            assert {crew.result(n)["finish_reason"] for n in range(2)} == {"finished"}
-            assert crew.stat("rep/fleet/in_memory") >= 2 * PAGES
-            log = crew.log(0) + crew.log(1)
-            assert log.count("meta['thing'] is of type object") in (1, 2)
-            assert "callback is not a method" in log
-            assert "only http and https are queued" in log
-            assert "were not fetched before this worker stopped" not in log
+    def test_each_is_fetched_once(self, site_of: SiteOf, begin: Begin) -> None:
+        site = site_of("Disallow: /3$")
+        crew = begin(site, ODD, pages=PAGES)
+        crew.wait()
+        assert {crew.reason(number) for number in range(2)} == {"finished"}
+        assert crew.stat("rep/fleet/in_memory") >= 2 * PAGES
+        assert crew.logs.count("meta['thing'] is of type object") in (1, 2)
+        assert "callback is not a method" in crew.logs
+        assert "only http and https are queued" in crew.logs
+        assert "were not fetched before this worker stopped" not in crew.logs
         assert fetched(site) == dict.fromkeys(expected(), 1)
 
-    def test_a_start_request_of_a_killed_worker(self, redis_server: RedisServer) -> None:
+    def test_a_start_request_of_a_killed_worker(
+        self, site_of: SiteOf, begin: Begin, redis_server: RedisServer
+    ) -> None:
         """Another worker, which yielded it too, fetches it, though no worker starts again."""
-        robots = Answer(body="User-agent: *\n", delay_seconds=2)
-        settings = {"REP_FLEET_LEASE_SECONDS": 2}
-        with (
-            Site({"/robots.txt": robots}) as site,
-            redis_server.client() as client,
-            Crew(
-                redis_server.url, ODD, 2, settings=settings, roots=[site.url("/")], pages=1
-            ) as crew,
-        ):
-            keepers: list[str] = []
+        site = site_of()
+        site.change({"/robots.txt": Answer(body="User-agent: *\n", delay_seconds=2)})
+        crew = begin(site, ODD, settings={"REP_FLEET_LEASE_SECONDS": 2}, pages=1)
+        keepers: list[str] = []
+        with redis_server.client() as client:
             while not keepers or client.zcard("rep:{odd:requests}:w") < 2:
                 keepers = [
                     key.decode()
@@ -256,31 +244,24 @@ class TestCrawls:
                     if any(one.startswith(b"K") for one in client.hvals(key))
                 ]
                 time.sleep(0.05)
-            number = crew.number_of(int(keepers[0].split(":")[-2]))
-            time.sleep(0.5)  # until the other one knows that it is kept
-            crew.signal(number, signal.SIGKILL)
-            crew.wait(without=(number,))
-            assert crew.result(1 - number)["finish_reason"] == "finished"
-            assert "/0" in site.paths()
+        number = crew.number_of(int(keepers[0].split(":")[-2]))
+        time.sleep(0.5)  # until the other one knows that it is kept
+        crew.signal(number, signal.SIGKILL)
+        crew.wait(without=(number,))
+        assert crew.reason(1 - number) == "finished"
+        assert "/0" in site.paths()
 
-    @pytest.mark.parametrize("how", [signal.SIGKILL, signal.SIGTERM])
-    def test_its_worker_stops(self, redis_server: RedisServer, how: signal.Signals) -> None:
+    def test_its_worker_stops(self, site_of: SiteOf, begin: Begin) -> None:
         """With a delay, so that most of them wait in memory when the worker stops."""
-        robots = Answer(body="User-agent: *\nDisallow: /3$\nCrawl-delay: 0.5\n")
+        site = site_of("Disallow: /3$\nCrawl-delay: 0.5")
         settings = {"REP_FLEET_LEASE_SECONDS": 2, "SCHEDULER_IDLE_BEFORE_CLOSE": 4}
-        with Site({"/robots.txt": robots}) as site:
-            with Crew(
-                redis_server.url, ODD, 1, settings=settings, roots=[site.url("/")], pages=PAGES
-            ) as crew:
-                while len(fetched(site)) < 3:
-                    time.sleep(0.05)
-                other = crew.add()
-                time.sleep(2)
-                crew.signal(0, how)
-                crew.wait(without=(0,))
-                crew.add()
-                crew.wait(without=(0,))
-                assert "Traceback" not in crew.log(other)
-            assert set(fetched(site)) == expected()
-            times = [seen.at for seen in site.requests()]
-        assert min(b - a for a, b in itertools.pairwise(times)) > 0.45
+        crew = begin(site, ODD, 1, settings=settings, pages=PAGES)
+        until(site, 4)
+        crew.add()
+        time.sleep(2)
+        crew.signal(0, signal.SIGTERM)
+        crew.wait(without=(0,))
+        crew.add()
+        crew.wait(without=(0,))
+        assert set(fetched(site)) == expected()
+        assert_paced([seen.at for seen in site.requests()], 0.5)

@@ -13,236 +13,154 @@ import pytest
 from scrapy_rep.queue.fleet.batch import PushKind
 from tests.commands.calling import rep
 from tests.commands.test_fleet import shown
-from tests.fleet.crews import Crew
+from tests.fleet.crews import FLAT, TREE, Begin, Crew, SiteOf, roots, until
 from tests.fleet.workers import A, B, Fleet, drain
 from tests.redis_server import RedisServer, needs_redis
-from tests.servers.handle import Answer, Seen, Site
+from tests.servers.handle import Answer, Site
 
 pytestmark = needs_redis
 
 SOON_SECONDS = 1.0  # in which all workers know of an order
 FEW = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1}
 SLOW_PAGE = Answer(body="page", delay_seconds=0.1)
-FLAT, TREE = "tests.fleet.spiders:FlatSpider", "tests.fleet.spiders:TreeSpider"
 ANXIOUS = "tests.fleet.spiders:AnxiousSpider"
-
-
-def pages(site: Site) -> list[Seen]:
-    return [seen for seen in site.requests() if not seen.path.endswith("/robots.txt")]
-
-
-def until(is_so: Callable[[], bool]) -> None:
-    patience = time.monotonic() + 30
-    while not is_so():
-        assert time.monotonic() < patience
-        time.sleep(0.02)
+Order = Callable[..., dict[str, Any]]
 
 
 @pytest.fixture
-def order(redis_server: RedisServer) -> Callable[..., dict[str, Any]]:
-    """Give an order with --yes; what it did."""
+def order(redis_server: RedisServer) -> Order:
+    """Give an order with --yes; what it did, after all workers know of it."""
 
     def given(*words: str, spider: str = "flat") -> dict[str, Any]:
         settings = {"REP_REDIS_URL": redis_server.url}
         done = shown(*words, "--spider", spider, "--json", "--yes", settings=settings)
         assert (done.status, done.err) == (0, "")
+        time.sleep(SOON_SECONDS)
         row: dict[str, Any] = json.loads(done.out)
         return row
 
     return given
 
 
+def origin(site: Site) -> str:
+    return roots(site, 1)[0][:-1]
+
+
+def of(site: Site, crew: Crew) -> list[str]:
+    return [url for url in crew.scraped if url.startswith(origin(site))]
+
+
+@pytest.mark.slow
 class TestRunningCrawls:
     """Of two workers."""
 
-    @pytest.mark.slow
     @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
     def test_it_pauses_and_goes_on(
-        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], loop: Any
+        self, site_of: SiteOf, begin: Begin, order: Order, loop: Any
     ) -> None:
-        with (
-            Site(default=SLOW_PAGE) as site,
-            Crew(
-                redis_server.url, TREE, 2, loop=loop, roots=[site.url("/")], pages=99, settings=FEW
-            ) as crew,
-        ):
-            until(lambda: len(pages(site)) > 10)
-            assert order("pause", spider="tree")["workers"] == 2
-            time.sleep(SOON_SECONDS)
-            count = len(site.requests())
-            late = crew.add()
-            time.sleep(3.0)
-            assert len(site.requests()) == count < 99
-            assert "An operator paused this crawl" in crew.log(late)
-            assert order("resume", spider="tree")["workers"] == 3
-            crew.wait()
-            assert crew.errors == ""
-            wanted = [site.url(f"/{number}") for number in range(99)]
-            assert sorted(crew.scraped) == sorted(wanted)
+        site = site_of(page=SLOW_PAGE)
+        crew = begin(site, TREE, loop=loop, pages=99, settings=FEW)
+        until(site, 12)
+        assert order("pause", spider="tree")["workers"] == 2
+        count = len(site.requests())
+        late = crew.add()
+        time.sleep(3.0)
+        assert len(site.requests()) == count < 99
+        assert "An operator paused this crawl" in crew.log(late)
+        assert order("resume", spider="tree")["workers"] == 3
+        crew.wait()
+        assert sorted(crew.scraped) == sorted(f"{origin(site)}/{number}" for number in range(99))
 
-    @pytest.mark.slow
-    @pytest.mark.parametrize("what", ["pause", "stop"])
-    def test_requests_in_slots_go_back(
-        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], what: str
-    ) -> None:
-        """For a delay of the user; the next run, or `resume`, goes on with it."""
-        settings = {"DOWNLOAD_DELAY": 1.0, "REP_PACE_SCOPE": "process"}
-        with Site() as site:
-            every: dict[str, Any] = {"settings": settings, "roots": [site.url("/")], "pages": 10}
-            with Crew(redis_server.url, FLAT, 1, **every) as crew:
-                until(lambda: len(pages(site)) > 1)
-                order(what)
-                time.sleep(SOON_SECONDS)
-                count = len(site.requests())
-                time.sleep(3.0)
-                assert len(site.requests()) == count < 10
-                if what == "pause":
-                    order("resume")
-                crew.wait(40)
-                assert crew.errors == ""
-            if what == "stop":
-                with Crew(redis_server.url, FLAT, 1, **every) as crew:
-                    crew.wait(40)
-            assert sorted({seen.path for seen in pages(site)}) == [f"/{n}" for n in range(10)]
-
-    @pytest.mark.slow
     def test_it_stops_and_the_next_run_goes_on(
-        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]]
+        self, site_of: SiteOf, begin: Begin, order: Order
     ) -> None:
-        with Site(default=SLOW_PAGE) as site:
-            urls = {site.url(f"/{number}") for number in range(99)}
-            with Crew(
-                redis_server.url, TREE, 2, settings=FEW, roots=[site.url("/")], pages=99
-            ) as crew:
-                until(lambda: len(pages(site)) > 10)
-                assert order("stop", spider="tree")["workers"] == 2
-                crew.wait(10)
-                first = crew.scraped
-                reasons = [crew.result(number)["stats"]["finish_reason"] for number in (0, 1)]
-                assert reasons == ["fleet_stopped", "fleet_stopped"]
-                assert set(first) < urls
-            with Crew(
-                redis_server.url, TREE, 2, settings=FEW, roots=[site.url("/")], pages=99
-            ) as crew:
-                crew.wait()
-                assert crew.result(0)["stats"]["finish_reason"] == "finished"
-                assert {*first, *crew.scraped} == urls
-                again = set(first) & set(crew.scraped)
-                assert again <= {site.url("/0")}, "the run begins with its start requests"
+        """Requests that wait in slots, for a delay of the user, go back to the queue."""
+        settings = {"DOWNLOAD_DELAY": 0.5, "REP_PACE_SCOPE": "process"}
+        site = site_of()
+        crew = begin(site, pages=20, settings=settings)
+        until(site, 6)
+        assert order("stop")["workers"] == 2
+        count = len(site.requests())
+        crew.wait(10)
+        assert len(site.requests()) == count < 20
+        assert [crew.reason(number) for number in (0, 1)] == ["fleet_stopped"] * 2
+        next_one = begin(site, pages=20, settings=settings)
+        next_one.wait()
+        assert next_one.reason() == "finished"
+        found = sorted([*crew.scraped, *next_one.scraped])
+        first = f"{origin(site)}/0"  # the run begins with its start requests
+        assert found[found.count(first) - 1 :] == sorted(f"{first[:-1]}{n}" for n in range(20))
 
-    @pytest.mark.slow
     def test_a_dropped_origin_gets_no_request(
-        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]], tmp_path: Path
+        self, site_of: SiteOf, begin: Begin, order: Order, tmp_path: Path
     ) -> None:
         """Not of a worker that joins later either, and not for media; errbacks and trails know."""
         settings = {"REP_AUDIT_DIR": str(tmp_path), "REP_FLEET_LEASE_SECONDS": 5}
-        with (
-            Site(default=SLOW_PAGE) as site,
-            Site(default=SLOW_PAGE) as other,
-            Crew(
-                redis_server.url,
-                ANXIOUS,
-                2,
-                settings=settings,
-                roots=[site.url("/"), other.url("/")],
-                pages=150,
-            ) as crew,
-        ):
-            until(lambda: len(pages(site)) > 30)
-            row = order("drop", site.url("/any"), "--why", "a mail of the owner")
-            assert row["origin"] == site.url("")
-            assert row["deleted"] > 0
-            time.sleep(SOON_SECONDS)
-            count = len(site.requests())
-            crew.add()
-            crew.wait()
-            assert len(site.requests()) == count < 200
-            assert crew.errors == ""
-            assert len([url for url in crew.scraped if url.startswith(other.url())]) == 150
-            errors = [
-                item["error"]
-                for number in range(3)
-                for item in crew.result(number)["items"]
-                if "error" in item
-            ]
-            words = "disallowed: an operator dropped this origin (a mail of the owner)"
-            assert errors
-            assert all(words in one for one in errors)
-            assert any(one.startswith("RobotsTxtDisallowed: ") for one in errors)
-            reasons = {crew.result(number)["stats"]["finish_reason"] for number in range(3)}
-            assert reasons == {"finished"}
-            runs = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
-            told = [row for run in runs for row in rep("audit", "export", run).rows]
-            dropped = [row for row in told if row.get("reason") == "DROPPED"]
-            assert {row["why"] for row in dropped} == {"a mail of the owner"}
-            assert {row["outcome"] for row in dropped} == {"dropped"}
-            assert [rep("audit", "verify", run).status for run in runs] == [0, 0, 0]
+        site, other = site_of(page=SLOW_PAGE), site_of(page=SLOW_PAGE)
+        both = [*roots(site, 1), *roots(other, 1)]
+        crew = begin(site, ANXIOUS, settings=settings, roots=both, pages=150)
+        until(site, 32)
+        row = order("drop", f"{origin(site)}/any", "--why", "a mail of the owner")
+        assert row["origin"] == origin(site)
+        assert row["deleted"] > 0
+        count = len(site.requests())
+        crew.add()
+        crew.wait()
+        assert len(site.requests()) == count < 200
+        assert len(of(other, crew)) == 150
+        results = [crew.result(number) for number in range(3)]
+        errors = [item["error"] for one in results for item in one["items"] if "error" in item]
+        words = "disallowed: an operator dropped this origin (a mail of the owner)"
+        assert all(words in one for one in errors)
+        assert any(one.startswith("RobotsTxtDisallowed: ") for one in errors)
+        assert {crew.reason(number) for number in range(3)} == {"finished"}
+        runs = [path for path in tmp_path.iterdir() if path.is_dir() and not path.is_symlink()]
+        told = [row for run in runs for row in rep("audit", "export", run).rows]
+        dropped = [row for row in told if row.get("reason") == "DROPPED"]
+        assert {(row["why"], row["outcome"]) for row in dropped} == {
+            ("a mail of the owner", "dropped")
+        }
+        assert [rep("audit", "verify", run).status for run in runs] == [0, 0, 0]
 
-    @pytest.mark.slow
     @pytest.mark.parametrize(
-        ("delay_seconds", "settings"),
+        ("robots", "settings"),
         [
-            (1, {"CONCURRENT_REQUESTS": 32}),
-            (0, {"DOWNLOAD_DELAY": 1.0, "REP_PACE_SCOPE": "process"}),
+            ("Crawl-delay: 1", {"CONCURRENT_REQUESTS": 32}),
+            ("", {"DOWNLOAD_DELAY": 1.0, "REP_PACE_SCOPE": "process"}),
         ],
         ids=["turns", "slots"],
     )
     def test_waiting_requests_are_dropped(
-        self,
-        redis_server: RedisServer,
-        order: Callable[..., dict[str, Any]],
-        delay_seconds: int,
-        settings: dict[str, Any],
+        self, site_of: SiteOf, begin: Begin, order: Order, robots: str, settings: dict[str, Any]
     ) -> None:
         """For its turn by a Crawl-delay; or in a slot, for a delay of the user."""
-        robots = Answer(body=f"User-agent: *\nCrawl-delay: {delay_seconds}\n")
-        with (
-            Site({"/robots.txt": robots}) as site,
-            Crew(
-                redis_server.url,
-                ANXIOUS,
-                2,
-                settings=settings,
-                roots=[site.url("/")],
-                pages=20,
-            ) as crew,
-        ):
-            until(lambda: len(pages(site)) > 3)
-            order("drop", site.url())
-            time.sleep(SOON_SECONDS)
-            count = len(site.requests())
-            crew.wait(10)
-            assert len(site.requests()) == count < 20
-            assert crew.errors == ""
+        site = site_of(robots)
+        crew = begin(site, ANXIOUS, settings=settings, pages=20)
+        until(site, 5)
+        order("drop", origin(site))
+        count = len(site.requests())
+        crew.wait(10)
+        assert len(site.requests()) == count < 20
 
-    @pytest.mark.slow
     def test_robots_txt_is_not_fetched_again(
-        self, redis_server: RedisServer, order: Callable[..., dict[str, Any]]
+        self, site_of: SiteOf, begin: Begin, order: Order
     ) -> None:
         """Nor is a page, in a dry run."""
+        site, other = site_of(page=SLOW_PAGE), site_of(page=SLOW_PAGE)
         robots = Answer(body="User-agent: *\n", headers=(("Cache-Control", "max-age=1"),))
-        settings = {"REP_CACHE_MIN_SECONDS": 1, "REP_DRY_RUN": True}
-        with (
-            Site({"/robots.txt": robots}, default=SLOW_PAGE) as site,
-            Site(default=SLOW_PAGE) as other,
-            Crew(
-                redis_server.url,
-                FLAT,
-                2,
-                settings={**FEW, **settings},
-                roots=[site.url("/"), other.url("/")],
-                pages=90,
-            ) as crew,
-        ):
-            until(lambda: site.paths().count("/robots.txt") > 1)
-            order("drop", site.url())
-            time.sleep(SOON_SECONDS)
-            count = len(site.requests())
-            crew.wait()
-            assert len(site.requests()) == count < 90
-            assert len([url for url in crew.scraped if url.startswith(other.url())]) == 90
-        assert order("allow", site.url())["was_dropped"] is True
-        assert order("allow", site.url())["was_dropped"] is False
+        site.change({"/robots.txt": robots})
+        settings = {**FEW, "REP_CACHE_MIN_SECONDS": 1, "REP_DRY_RUN": True}
+        both = [*roots(site, 1), *roots(other, 1)]
+        crew = begin(site, FLAT, settings=settings, roots=both, pages=90)
+        while site.paths().count("/robots.txt") < 2:
+            time.sleep(0.02)
+        order("drop", origin(site))
+        count = len(site.requests())
+        crew.wait()
+        assert len(site.requests()) == count < 90
+        assert len(of(other, crew)) == 90
+        assert order("allow", origin(site))["was_dropped"] is True
+        assert order("allow", origin(site))["was_dropped"] is False
 
 
 class TestKeys:
@@ -279,16 +197,10 @@ class TestKeys:
         done = shown(*call, settings=settings, is_terminal=True, stdin=b"n\n")
         assert (done.status, "nothing was deleted" in done.err) == (2, True)
         assert crawl.total("n") == 4
-        done = shown(*call, settings=settings, is_terminal=True, stdin=b"y\n")
-        assert done.status == 0
-        assert "x: 4 queued requests and 0 dead letters deleted" in done.out
-        assert crawl.all_keys() == set()
-
-    def test_clear_without_a_question(self, crawl: Fleet, settings: dict[str, Any]) -> None:
-        self.leave(crawl)
-        done = shown("clear", "--yes", "--json", "--spider", "x", settings=settings)
+        done = shown(*call, "--json", settings=settings, is_terminal=True, stdin=b"y\n")
         assert done.rows == [{"crawl": "x", "deleted": 4, "dead_letters": 0}]
-        assert shown("clear", "--yes", "--spider", "x", settings=settings).status == 1
+        assert crawl.all_keys() == set()
+        assert shown(*call, "--yes", settings=settings).status == 1
 
     def test_drop_asks(self, crawl: Fleet, settings: dict[str, Any]) -> None:
         done = shown("drop", A, "--spider", "x", settings=settings)

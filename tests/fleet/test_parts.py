@@ -17,7 +17,7 @@ from scrapy.utils.test import get_crawler
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError
-from scrapy_rep.engine.progress import can_take_more, is_starting, tell_of_ends
+from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
 from scrapy_rep.queue.fleet.batch_codec import Reply, Wants, arguments, reply_of
@@ -53,23 +53,6 @@ class TestProgress:
     def test_a_release_without_it_is_refused(self, slot: dict[str, Any]) -> None:
         with pytest.raises(ConfigurationError, match="does not tell RepRedisScheduler which"):
             tell_of_ends(crawler_of(**slot), print)
-
-    def test_whether_there_are_start_requests(self) -> None:
-        assert not is_starting(SimpleNamespace(engine=SimpleNamespace()))  # type: ignore[arg-type]
-        assert is_starting(SimpleNamespace(engine=SimpleNamespace(_start=1)))  # type: ignore[arg-type]
-
-    @pytest.mark.parametrize(
-        ("engine", "can"),
-        [
-            (None, False),
-            (SimpleNamespace(scraper=None), False),
-            (SimpleNamespace(scraper=SimpleNamespace(slot=None)), False),
-            (SimpleNamespace(scraper=SimpleNamespace(slot=1), needs_backout=lambda: True), False),
-            (SimpleNamespace(scraper=SimpleNamespace(slot=1), needs_backout=lambda: False), True),
-        ],
-    )
-    def test_whether_the_engine_takes_more(self, engine: Any, can: bool) -> None:
-        assert can_take_more(SimpleNamespace(engine=engine)) is can  # type: ignore[arg-type]
 
 
 class TestFilter:
@@ -153,17 +136,6 @@ class TestLedger:
             sizes.append([len(one.payload) for one in batch.pushes])
             ledger.confirmed(batch, "e", 0)
         assert sizes == [[PUSH_OCTETS // 2] * 2, [10], [3 * PUSH_OCTETS], [10]]
-
-    def test_request_waits_until_it_is_due(self) -> None:
-        ledger = Ledger("w")
-        some = [
-            HeldRequest(f"{wait}", "lane", 1.0, 1, b"", wait_seconds=wait) for wait in (0.0, 0.5)
-        ]
-        for held in some:
-            ledger.hold(held, 10.0)
-        assert [held.due_at for held in some] == [10.0, 10.5]
-        ledger.set_aside(some[0], "no request")
-        assert [ledger.take(), ledger.take()] == [some[1], None]
 
     def test_report_during_a_batch_comes_in_the_next(self) -> None:
         ledger = Ledger("w")

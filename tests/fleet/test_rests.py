@@ -3,172 +3,219 @@
 from __future__ import annotations
 
 import itertools
-import json
-import signal
 import time
-from typing import Any
 
 import pytest
 
-from tests.commands.test_fleet import shown
-from tests.crawls.test_backoff import ROBOTS, busy, rounds
-from tests.fleet.crews import Crew, Loop
-from tests.fleet.test_crawls import FLAT
-from tests.fleet.test_failures import until
+from scrapy_rep.protocol.extensions.rest import Rest
+from scrapy_rep.queue.fleet.batch import Rested
+from tests.crawls.test_backoff import busy, rounds
+from tests.fleet.crews import Begin, SiteOf, until
+from tests.fleet.workers import A, Fleet, Worker, urls
 from tests.redis_server import RedisServer, SlowLine, needs_redis
 from tests.servers.handle import Answer, Site
 
-pytestmark = [needs_redis, pytest.mark.slow, pytest.mark.timed]
+pytestmark = needs_redis
+
+
+def rest_of(fleet: Fleet, seconds: float = 4.0, doublings: int = 1) -> Rest:
+    now = fleet.now
+    url, service = f"{A}/x", "edge"
+    return Rest(now - 1, now, now + seconds, seconds, None, doublings, 0.0, url, 429, 2, service, 1)
+
+
+def tell(worker: Worker, rest: Rest | None, lane: str = A, ago: float = 0.0) -> None:
+    worker.ledger.rested(Rested(lane, worker.fleet.now - ago, rest))
+    worker.talk()
+
+
+def heard(worker: Worker) -> dict[str, Rest | None]:
+    worker.talk()
+    return dict(worker.reply.rests)
+
+
+def has_first(worker: Worker, lane: str = A) -> bool:
+    worker.ledger.probes[lane] = True
+    worker.talk()
+    return lane in worker.reply.probes
+
+
+def test_rest_is_reported_to_others_once(fleet: Fleet, one: Worker, two: Worker) -> None:
+    two.talk()
+    tell(one, rest_of(fleet))
+    fleet.now += 1
+    found = heard(two)[A]
+    assert found is not None
+    assert (found.until_at, found.since_at, found.given_up_until) == (3.0, -2.0, 0.0)
+    assert (found.seconds, found.retry_after_seconds, found.doublings) == (4.0, None, 1)
+    assert (found.url, found.status, found.count) == (f"{A}/x", 429, 2)
+    assert (found.service, found.challenges) == ("edge", 1)
+    assert heard(two) == {}
+    assert list(heard(fleet.worker("late"))) == [A], "a worker that joins"
+
+
+def test_one_reply_brings_fifty(fleet: Fleet, one: Worker, two: Worker) -> None:
+    lanes = [f"http://{number}.example" for number in range(70)]
+    for lane in lanes:
+        one.ledger.rested(Rested(lane, fleet.now, rest_of(fleet)))
+    for _ in range(3):
+        one.talk()
+    found = [heard(two) for _ in range(3)]
+    assert [len(some) for some in found] == [50, 20, 0]
+    assert {**found[0], **found[1]}.keys() == set(lanes)
+
+
+def test_old_answer_only_extends_a_rest(fleet: Fleet, one: Worker, two: Worker) -> None:
+    tell(one, rest_of(fleet, doublings=3))
+    heard(two)
+    fleet.now += 1
+    tell(two, None, ago=0.5)
+    tell(two, rest_of(fleet, seconds=1.0))
+    assert heard(one) == {}
+    tell(two, rest_of(fleet, seconds=9.0))
+    found = heard(one)[A]
+    assert found is not None
+    assert (found.until_at, found.since_at, found.doublings) == (9.0, -2.0, 3)
+
+
+def test_one_worker_goes_first(fleet: Fleet, one: Worker, two: Worker) -> None:
+    tell(one, rest_of(fleet))
+    assert not has_first(one), "the rest is not over"
+    fleet.now += 4
+    assert has_first(one)
+    assert not has_first(two)
+    tell(one, None, ago=0.5)  # sent a moment early, by the clock of Redis
+    one.ledger.probes[A] = False
+    one.talk()
+    assert heard(two) == {A: None}
+    assert has_first(two), "nothing rests"
+
+
+def test_a_first_request_that_ends_without_an_answer(
+    fleet: Fleet, one: Worker, two: Worker
+) -> None:
+    tell(one, rest_of(fleet))
+    fleet.now += 4
+    assert has_first(one)
+    one.ledger.probes[A] = False
+    one.talk()
+    assert one.ledger.probes == {}
+    assert has_first(two)
+
+
+@pytest.mark.parametrize("delay_seconds", [0.0, 2.0])
+@pytest.mark.parametrize("has_said_so", [True, False])
+def test_first_request_of_a_silent_worker_ends_after_five_seconds(
+    fleet: Fleet, one: Worker, two: Worker, has_said_so: bool, delay_seconds: float
+) -> None:
+    """Also if it was killed before it said that its request goes first."""
+    tell(one, rest_of(fleet))
+    fleet.now += 4
+    one.queue("a", "b", concurrency=1, delay_seconds=delay_seconds)
+    assert urls(one.talk(9)) == ["a"]
+    if has_said_so:
+        assert has_first(one)
+    for _ in range(5):
+        assert two.talk(9) == []
+        assert not has_said_so or not has_first(two)
+        fleet.now += 1
+    fleet.now += 0.1
+    two.talk()
+    fleet.now += delay_seconds
+    assert urls(two.talk(9)) == ["b"]
+    assert has_first(two)
+    assert not has_first(one)
+
+
+def test_a_damaged_rest_counts_as_absent(fleet: Fleet, one: Worker, two: Worker) -> None:
+    tell(one, rest_of(fleet))
+    fleet.client.hset(fleet.key("rests"), A, b"x")
+    assert heard(two) == {A: None}
+    assert has_first(two)
+
+
+@pytest.mark.parametrize("key", ["rests", "rested", "first", "first_until"])
+@pytest.mark.parametrize("is_deleted", [True, False])
+def test_a_key_is_gone_and_its_worker_too(
+    fleet: Fleet, one: Worker, two: Worker, key: str, is_deleted: bool
+) -> None:
+    """Evicted, or another program wrote to it: the origin does not rest for ever."""
+    two.talk()
+    tell(one, rest_of(fleet))
+    fleet.now += 5
+    assert has_first(one)
+    fleet.client.delete(fleet.key(key))
+    if not is_deleted:
+        fleet.client.set(fleet.key(key), "of another program")
+    fleet.now += 6
+    two.talk()
+    assert has_first(two) or has_first(two)
+
+
 SETTINGS = {"REP_FLEET_LEASE_SECONDS": 3, "SCHEDULER_IDLE_BEFORE_CLOSE": 1}
 PAGES = 24
 
 
-def limited(lasts_seconds: float = 8.0) -> dict[str, Any]:
-    return {**ROBOTS, "/*": [busy(429, lasts_seconds, "3"), Answer(body="page")]}
+def pages(site: Site, count: int = PAGES) -> list[str]:
+    return sorted(site.url(f"/{number}", host="127.0.2.1") for number in range(count))
 
 
-def assert_rests(site: Site, lasts_seconds: float = 8.0) -> None:
-    """After the first burst nothing comes within 3 s, and then one probe each time."""
-    found = rounds(site.requests())
-    first = found[0][0]
-    assert found[0][-1] - first < 0.6, found
-    assert len(found) > 2, found
-    for before, after in itertools.pairwise(found):
-        assert after[0] - before[-1] >= 2.6, found
-        if after[0] < first + lasts_seconds:
-            assert len(after) == 1, found
+@pytest.mark.slow
+@pytest.mark.timed
+class TestCrawls:
+    """As the site sees them."""
 
-
-@pytest.mark.every_loop
-@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
-def test_three_workers(redis_server: RedisServer, loop: Loop) -> None:
-    with (
-        Site(limited()) as site,
-        Crew(
-            redis_server.url,
-            FLAT,
-            3,
-            loop=loop,
-            settings=SETTINGS,
-            roots=[site.url("/")],
-            pages=PAGES,
-        ) as crew,
-    ):
+    def test_three_workers(self, site_of: SiteOf, begin: Begin) -> None:
+        """After the first burst nothing comes within 3 s, and then one probe each time."""
+        site = site_of(**{"/*": [busy(429, 8.0, "3"), Answer(body="page")]})
+        crew = begin(site, count=3, settings=SETTINGS, pages=PAGES)
         crew.wait()
-        assert crew.errors == ""
-        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(PAGES))
-        assert_rests(site)
+        assert sorted(crew.scraped) == pages(site)
+        found = rounds(site.requests())
+        first = found[0][0]
+        assert found[0][-1] - first < 0.6, found
+        assert len(found) > 2, found
+        for before, after in itertools.pairwise(found):
+            assert after[0] - before[-1] >= 2.6, found
+            assert len(after) == 1 or after[0] >= first + 8.0, found
 
+    def test_redis_is_out_amid_a_rest(
+        self, site_of: SiteOf, begin: Begin, redis_server: RedisServer
+    ) -> None:
+        """Each worker is by itself then; nothing is lost."""
+        site = site_of(**{"/*": [busy(429, 4.0, "3"), Answer(body="page")]})
+        with SlowLine(redis_server.port) as line:
+            crew = begin(site, url=line.url, settings=SETTINGS, pages=12)
+            until(site, 6)
+            time.sleep(1)
+            line.refuses = True
+            line.cut()
+            time.sleep(6)
+            line.refuses = False
+            crew.wait()
+        assert sorted(crew.scraped) == pages(site, 12)
 
-def test_worker_with_the_probe_is_killed(redis_server: RedisServer) -> None:
-    """Another worker sends a first request five seconds later, long before the lease ends."""
-    # The answer to the first probe takes long.
-    slow = Answer(body="page", delay_seconds=2.0)
-    routes = {**ROBOTS, "/*": [busy(429, 2.0, "3"), slow]}
-    settings = {**SETTINGS, "REP_FLEET_LEASE_SECONDS": 20}
-    with (
-        Site(routes) as site,
-        Crew(
-            redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=PAGES
-        ) as crew,
-        redis_server.client() as client,
-    ):
-        patience = time.monotonic() + 30
-        while not (holders := client.hvals("rep:{flat:requests}:first")):
-            assert time.monotonic() < patience
-            time.sleep(0.01)
-        killed = crew.number_of(int(holders[0].split(b":")[1]))
-        time.sleep(0.3)
-        probed = rounds(site.requests())
-        assert len(probed) == 2
-        assert len(probed[1]) == 1
-        crew.signal(killed, signal.SIGKILL)
-        crew.wait(without=(killed,))
-        assert crew.errors == ""
-        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(PAGES))
-        assert 4 < rounds(site.requests())[2][0] - probed[1][0] < 9
-
-
-def test_redis_is_out_amid_a_rest(redis_server: RedisServer) -> None:
-    """Each worker is by itself then; nothing is lost."""
-    with (
-        Site(limited(4.0)) as site,
-        SlowLine(redis_server.port) as line,
-        Crew(line.url, FLAT, 2, settings=SETTINGS, roots=[site.url("/")], pages=12) as crew,
-    ):
-        until(site, 6)
-        time.sleep(1)
-        line.refuses = True
-        line.cut()
-        time.sleep(6)
-        line.refuses = False
+    def test_an_origin_is_given_up_over_workers(self, site_of: SiteOf, begin: Begin) -> None:
+        """Every worker drops its requests; to the site go the first burst and the probes."""
+        site = site_of(**{"/*": busy(429, 0, "2")})
+        settings = {**SETTINGS, "REP_BACKOFF_GIVE_UP_SECONDS": 4}
+        crew = begin(site, count=3, settings=settings, pages=PAGES)
         crew.wait()
-        assert crew.errors == ""
-        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(12))
-
-
-def test_rests_without_a_time_grow_over_workers(redis_server: RedisServer) -> None:
-    """Whichever worker probes, the next rest is twice as long."""
-    with (
-        Site({**ROBOTS, "/*": [busy(429, 8.0), Answer(body="page")]}) as site,
-        Crew(
-            redis_server.url, FLAT, 3, settings=SETTINGS, roots=[site.url("/")], pages=PAGES
-        ) as crew,
-    ):
-        crew.wait()
-        assert crew.errors == ""
-        assert set(crew.scraped) == {site.url(f"/{n}") for n in range(PAGES)}
-        first, second, third, fourth, *_ = rounds(site.requests())
-    assert (len(second), len(third)) == (1, 1)
-    assert second[0] - first[0] >= 2
-    assert third[0] - second[0] >= 4
-    assert fourth[0] - third[0] >= 8
-
-
-def test_an_origin_is_given_up_over_workers(redis_server: RedisServer) -> None:
-    """Every worker drops its requests; to the site go the first burst and the probes."""
-    settings = {**SETTINGS, "REP_BACKOFF_GIVE_UP_SECONDS": 4}
-    with (
-        Site({**ROBOTS, "/*": busy(429, 0, "2")}) as site,
-        Crew(
-            redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=PAGES
-        ) as crew,
-    ):
-        crew.wait()
-        assert crew.errors == ""
         assert crew.scraped == []
         assert crew.stat("rep/backoff/given_up") == 1
         assert crew.stat("rep/backoff/dropped") == PAGES
         assert all(len(one) == 1 for one in rounds(site.requests())[1:])
 
-
-def test_it_is_shown(redis_server: RedisServer) -> None:
-    """`scrapy rep fleet` says that the lane rests, and until when."""
-    with (
-        Site({**ROBOTS, "/*": [busy(429, 2.0, "9"), Answer(body="page")]}) as site,
-        Crew(redis_server.url, FLAT, 2, settings=SETTINGS, roots=[site.url("/")]) as crew,
-    ):
-        until(site, 4)
-        time.sleep(1.5)
-        where = {"REP_REDIS_URL": redis_server.url}
-        done = shown(site.url("/"), "--spider", "flat", "--json", settings=where)
-        row = json.loads(done.out)
-        assert row["state"] == "resting", row
-        assert row["queued"] in (9, 10), "one refused page may wait in its worker"
+    def test_each_for_itself(
+        self, site_of: SiteOf, begin: Begin, redis_server: RedisServer
+    ) -> None:
+        """REP_PACE_SCOPE = "process": no rest is shared, and each worker keeps the delay."""
+        site = site_of("Crawl-delay: 0.5", **{"/*": [busy(429, 1.0, "2"), Answer(body="page")]})
+        settings = {**SETTINGS, "REP_PACE_SCOPE": "process", "CONCURRENT_REQUESTS": 4}
+        crew = begin(site, settings=settings, pages=12)
+        with redis_server.client() as client:
+            until(site, 4)
+            assert not client.exists("rep:{flat:requests}:rests")
         crew.wait()
-        assert len(crew.scraped) == 10
-
-
-def test_each_for_itself(redis_server: RedisServer) -> None:
-    """REP_PACE_SCOPE = "process": nothing is shared, and each worker sends a first request."""
-    settings = {**SETTINGS, "REP_PACE_SCOPE": "process"}
-    with (
-        Site(limited(2.0)) as site,
-        Crew(redis_server.url, FLAT, 3, settings=settings, roots=[site.url("/")], pages=9) as crew,
-        redis_server.client() as client,
-    ):
-        until(site, 4)
-        assert not client.exists("rep:{flat:requests}:rests")
-        crew.wait()
-        assert crew.errors == ""
-        assert sorted(crew.scraped) == sorted(site.url(f"/{n}") for n in range(9))
+        assert sorted(crew.scraped) == pages(site, 12)
+        assert all(crew.result(n)["stats"].get("item_scraped_count") for n in range(2))

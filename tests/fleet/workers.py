@@ -65,6 +65,7 @@ class Worker:
         self.reply: Reply = Reply("", "")
         self.odd: list[str] = []
         self.mend_count = 0
+        self.leased_until = 0.0
 
     def push(self, *urls: str, lane: str = A, **fields: Any) -> None:
         for url in urls:
