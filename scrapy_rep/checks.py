@@ -176,16 +176,22 @@ def path(value: Any) -> str:
     return expanded
 
 
-def https_origin(value: Any) -> str:
-    """An https origin, without a path; empty for none."""
+def sign_agent(value: Any) -> str:
+    """An https origin, or the URL of the keys that it publishes; empty for none."""
     given = text(value)
     if not given:
         return ""
+    from scrapy_rep.protocol.signatures import DIRECTORY_PATH  # only crawls that sign load it
+
+    place = given.removesuffix(DIRECTORY_PATH)
     with suppress(InvalidUri):
-        origin = str(Origin.of(given))
-        if origin.startswith("https://") and given.lower().rstrip("/") == origin:
-            return origin
-    raise ValueError("must be an https origin without a path, such as 'https://bot.example'")
+        origin = str(Origin.of(place))
+        if origin.startswith("https://") and place.lower().rstrip("/") == origin:
+            return origin + given[len(place) :]
+    raise ValueError(
+        "must be an https origin, such as 'https://bot.example', or the URL of the keys there: "
+        f"'https://bot.example{DIRECTORY_PATH}'"
+    )
 
 
 def redis_url(value: Any) -> str:

@@ -341,8 +341,10 @@ class RepSettings:
     )
     sign_agent: str = _setting(
         "",
-        checks.https_origin,
-        "The origin that publishes the public key of REP_SIGN_KEY, such as 'https://bot.example'.",
+        checks.sign_agent,
+        "The origin that publishes the public key of REP_SIGN_KEY, such as 'https://bot.example', "
+        "or the URL of its keys, which the newest draft wants: "
+        "'https://bot.example/.well-known/http-message-signatures-directory'.",
     )
     sign_http: bool = _setting(
         False,

@@ -273,15 +273,16 @@ class TestCheck:
             }
         )
 
-    def check(self, site: Site, pem: Path, *options: object) -> Done:
-        settings = BOT | {"REP_SIGN_KEY": pem, "REP_SIGN_AGENT": self.origin(site)}
+    def check(self, site: Site, pem: Path, *options: object, path: str = "") -> Done:
+        settings = BOT | {"REP_SIGN_KEY": pem, "REP_SIGN_AGENT": self.origin(site) + path}
         settings |= {"REP_STORE": "memory", "RETRY_ENABLED": False, "REP_USES": "search"}
         given = [word for name, one in settings.items() for word in ("-s", f"{name}={one}")]
         return rep_process("rep", "identity", "check", *options, *given)
 
-    def test_files_of_the_commands_are_right(self, site: Site, pem: Path) -> None:
+    @pytest.mark.parametrize("path", ["", DIRECTORY_PATH])
+    def test_files_of_the_commands_are_right(self, site: Site, pem: Path, path: str) -> None:
         self.publish(site, pem)
-        done = self.check(site, pem)
+        done = self.check(site, pem, path=path)
         assert (done.status, done.err) == (0, "")
         assert done.out.count("right  ") == len(done.out.splitlines()) == 4
 

@@ -21,6 +21,7 @@ class Bot:
     """A crawler with a key: the settings by which it signs, and what a site can verify."""
 
     def __init__(self, folder: Path) -> None:
+        self.agent = AGENT
         path = folder / "bot.pem"
         self.pem = path
         pair = KeyPair.create(path)
@@ -37,14 +38,14 @@ class Bot:
             InvalidSignature: its signature is not for that.
         """
         headers = seen.headers
-        assert headers["signature-agent"] == f'sig1="{AGENT}"', "never the bare String"
+        assert headers["signature-agent"] == f'sig1="{self.agent}"', "never the bare String"
         found = _INPUT.fullmatch(headers["signature-input"])
         assert found is not None, headers["signature-input"]
         values = {
             "@authority": (host or headers["host"]).lower(),
             "@method": seen.method,
             "@path": (path or seen.path).partition("?")[0],
-            '"signature-agent";key="sig1"': f'"{AGENT}"',
+            '"signature-agent";key="sig1"': f'"{self.agent}"',
             **headers,
         }
         names = found[1].partition(")")[0].lstrip("(").split(" ")

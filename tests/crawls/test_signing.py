@@ -16,6 +16,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.signatures import DIRECTORY_PATH
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.signatures_seen import AGENT, Bot
@@ -118,6 +119,13 @@ def test_other_handler_of_scrapy(bot: Bot) -> None:
         assert_signed(bot, site.requests())
 
 
+def test_agent_may_be_the_url_of_the_keys(bot: Bot) -> None:
+    bot.agent = bot.settings["REP_SIGN_AGENT"] = AGENT + DIRECTORY_PATH
+    with Site({"/robots.txt": RULES}, tls=True) as site:
+        crawl(URLS_SPIDER, settings={**ADDON, **bot.settings}, urls=[site.url("/1")])
+        assert_signed(bot, site.requests())
+
+
 def test_http_2(bot: Bot) -> None:
     handler = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
     settings = {**ADDON, **bot.settings, "DOWNLOAD_HANDLERS": {"https": handler}}
@@ -173,6 +181,7 @@ def test_a_request_that_is_not_signed_is_named_once(
     ("settings", "says"),
     [
         ({"REP_SIGN_AGENT": ""}, "REP_SIGN_KEY and REP_SIGN_AGENT need each other"),
+        ({"REP_SIGN_AGENT": f"{AGENT}/keys"}, "the URL of the keys there"),
         ({"REP_SIGN_KEY": "/nowhere/bot.pem"}, "no key can be read"),
         (
             {"DOWNLOADER": "tests.crawls.pace_spider.OtherDownloader"},

@@ -52,10 +52,10 @@ def run(call: Call) -> int | None:
 
 def _profile(call: Call, agent: str) -> Profile:
     """The facts of this project's settings."""
-    from scrapy_rep.checks import https_origin  # loads Scrapy
+    from scrapy_rep.checks import sign_agent  # loads Scrapy
 
     try:
-        origin = https_origin(agent)
+        origin = sign_agent(agent).removesuffix(DIRECTORY_PATH)
     except ValueError as error:
         raise CommandError(f"{agent!r} {error}") from None
     if not origin:

@@ -129,7 +129,7 @@ def _of_robots(answer: Answer, url: str) -> Iterator[str]:
 def _of_settings(call: Call, profile: Profile, keyid: str) -> Iterator[str]:
     if not keyid:
         yield "note: REP_SIGN_KEY is not set, so the key of this project is not compared"
-    elif call.ours.sign_agent != profile.agent:
+    elif call.ours.sign_agent.removesuffix(DIRECTORY_PATH) != profile.agent:
         yield f"REP_SIGN_AGENT is {call.ours.sign_agent}; set it to {profile.agent}"
     if profile.token.lower() not in profile.user_agent.lower():
         yield f"USER_AGENT {profile.user_agent!r} does not contain the token {profile.token!r}"

@@ -62,7 +62,8 @@ def _refusal_of(signed: Signed, keys: Keys, now: float) -> str:
     """Why a verifier with these keys would refuse a signature; empty if it would not."""
     key = keys.get(str(signed.parameters.get("keyid")))
     if key is None:
-        return f"its key is unknown; the keys are at {signed.agent or 'its agent'}{DIRECTORY_PATH}"
+        place = (signed.agent or "its agent").removesuffix(DIRECTORY_PATH) + DIRECTORY_PATH
+        return f"its key is unknown; the keys are at {place}"
     if key.get("crv") != "Ed25519":
         return "only keys of the type Ed25519 are verified here"
     try:
