@@ -44,7 +44,7 @@ from .lines import (
     records,
     rules,
 )
-from .packed import UNDECIDED
+from .matching import UNDECIDED
 from .paths import END, ROBOTS_TXT, before_path_of, normal_path, octets_of, path_of, without_dots
 from .ruleset import prepared
 from .text import Text
