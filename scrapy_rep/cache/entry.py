@@ -9,6 +9,11 @@ from typing import Any
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 
+# Memory without the texts, roughly.
+_ENTRY_OCTETS = 800
+_FIELD_OCTETS = 180  # of the answer's header
+_STEP_OCTETS = 350  # with its URI among the hops
+
 
 @dataclass(frozen=True, slots=True)
 class Key(Origin):
@@ -110,6 +115,17 @@ class Entry:
         if outage is not None:
             return outage.retry_at
         return copy.fresh_until if copy else 0.0
+
+    @property
+    def octets(self) -> int:
+        """The memory that it takes, roughly."""
+        copy, outage = self.known.copy, self.known.outage
+        octets, steps = _ENTRY_OCTETS, () if outage is None else outage.steps
+        if copy is not None:
+            octets += len(copy.body)
+            octets += sum(_FIELD_OCTETS + len(name) + len(value) for name, value in copy.headers)
+            steps = (*steps, *copy.steps, *copy.confirmed_by)
+        return octets + sum(_STEP_OCTETS + 2 * len(one.uri) + len(one.location) for one in steps)
 
     def shifted(self, seconds: float) -> Entry:
         """The same entry by a clock that is `seconds` ahead."""

@@ -12,7 +12,6 @@ from typing import Generic, TypeVar
 from scrapy_rep.protocol.access.origin import Origin
 
 from .base import Busy, Claim, Found, Lease, Leased, believed_until, done
-from .codec import decode, encode
 from .entry import Entry, Key, key_of
 
 Name = TypeVar("Name")
@@ -21,7 +20,6 @@ _Pool = OrderedDict[Name, tuple[Value, int]]
 
 _LARGE_PART = 256  # an entry is large if it takes more than 1/256 of the limit
 _LARGE_SHARE = 2  # large entries may take 1/2 of the limit while others need room
-_ENTRY_OCTETS = 300  # the approximate size of an entry without its record
 
 
 class Lru(Generic[Name, Value]):
@@ -89,18 +87,17 @@ class Lru(Generic[Name, Value]):
 
 
 class MemoryStore:
-    """Entries of one process, as records, which are smaller than entries."""
+    """Entries of one process."""
 
     def __init__(self, limit_octets: int, clock: Callable[[], float] = time.time) -> None:
-        self._records: Lru[Origin, tuple[float, bytes]] = Lru(limit_octets)  # and `changed_at`
+        self._entries: Lru[Origin, Entry] = Lru(limit_octets)
         self._leases: dict[Origin, Lease] = {}
         self._numbers = itertools.count(1)
         self._clock = clock
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry, if it is there."""
-        found = self._records.get(origin)
-        return None if found is None else decode(found[1], origin)
+        return self._entries.get(origin)
 
     def look(self, origin: Origin) -> Future[Entry | None]:
         """The same."""
@@ -129,11 +126,9 @@ class MemoryStore:
         """Keep an entry, by the right of a lease or of being newer, and end the lease."""
         if lease is not None and self._token(lease.origin) != lease.token:
             return done(False)
-        found = self._records.get(entry.origin)
-        if lease is not None or found is None or found[0] <= entry.changed_at:
-            record = encode(entry)
-            kept = entry.changed_at, record
-            self._records.put(entry.origin, kept, _ENTRY_OCTETS + len(record))
+        found = self._entries.get(entry.origin)
+        if lease is not None or found is None or found.changed_at <= entry.changed_at:
+            self._entries.put(entry.origin, entry, entry.octets)
         if lease is not None:
             del self._leases[lease.origin]
         return done(True)
@@ -146,12 +141,12 @@ class MemoryStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
-        return sorted(map(key_of, self._records.keys()), key=str)
+        return sorted(map(key_of, self._entries.keys()), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Throw an entry away."""
-        was_there = self._records.get(origin) is not None
-        self._records.drop(origin)
+        was_there = self._entries.get(origin) is not None
+        self._entries.drop(origin)
         return done(was_there)
 
     def close(self) -> None:

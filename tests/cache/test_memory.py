@@ -1,8 +1,16 @@
-"""The bounded memory of policies."""
+"""The bounded memory of policies and entries."""
 
 from __future__ import annotations
 
-from scrapy_rep.cache.memory import Lru
+from dataclasses import replace
+
+import pytest
+
+from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.memory import Lru, MemoryStore
+from scrapy_rep.protocol.access.knowledge import Knowledge, Step
+
+from .samples import ORIGIN, file_entry
 
 
 def test_least_recently_used_value_is_evicted() -> None:
@@ -103,3 +111,24 @@ def test_last_changes_with_each_get() -> None:
     assert [kept.get(key) for key in "abaa"] == ["A", "B", "A", "A"]
     kept.put("d", "D", 10)
     assert [kept.get(key) for key in "abcd"] == ["A", "B", None, "D"], "a was used last"
+
+
+@pytest.mark.parametrize(
+    "large",
+    [
+        {"body": b"#" * 60_000},
+        {"headers": (("x", "#" * 60_000),)},
+        {"headers": (("x", ""),) * 400},
+        {"steps": (Step("https://example.com/" + "x" * 30_000),)},
+        {"confirmed_by": (Step("", location="x" * 2000),) * 30},
+    ],
+)
+def test_all_parts_of_an_entry_count(large: dict[str, object]) -> None:
+    store = MemoryStore(100_000)
+    copy = file_entry().known.copy
+    assert copy is not None
+    entry = Entry(Key.under(ORIGIN, "first"), Knowledge(replace(copy, **large)))  # type: ignore[arg-type]
+    store.commit(entry, None)
+    assert store.peek(entry.origin) is entry
+    store.commit(replace(entry, origin=Key.under(ORIGIN, "second")), None)
+    assert len(store.keys()) == 1

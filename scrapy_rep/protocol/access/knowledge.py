@@ -28,7 +28,7 @@ class Step:
         location: the Location header, as text.
         is_copied: whether the step belongs to another origin's copy that was used as this answer:
             nothing was fetched, and the other facts are those of that copy.
-        record: the id of its record in an archive, or empty. Stores do not keep it.
+        record: the id of its record in an archive, or empty. Only memory keeps it.
     """
 
     uri: str
