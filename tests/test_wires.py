@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
-from twisted.internet.protocol import Factory
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
 
@@ -46,7 +45,7 @@ def test_handlers_of_another_release_are_left_alone() -> None:
     wires = wires_of(SimpleNamespace())
     assert wires._handler("https") is None
     wires_of(None)
-    for lacking in ({"_factory": object()}, {"getConnection": object()}):
+    for lacking in ({"_newConnection": object()}, {"getConnection": object()}):
         handler = SimpleNamespace(_pool=SimpleNamespace(**lacking))
         assert wires_of(Handlers(handler))._handler("https") is handler
         assert vars(handler._pool) == lacking
@@ -61,23 +60,16 @@ class Protocol(HTTP11ClientProtocol):
 
 class TestTwisted:
     def watched(self, protocol: Any, *, is_kept: bool = False) -> Any:
-        """A connection as a pool makes it for one of our requests, or kept it open."""
-
-        class PoolsFactory(Factory):
-            def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - the name is Twisted's
-                return protocol
-
+        """A connection as a pool opens it for one of our requests, or kept it open."""
         pool = SimpleNamespace(
-            _factory=lambda *_, **__: PoolsFactory(), getConnection=lambda *_: succeed(protocol)
+            _newConnection=lambda *_: succeed(protocol), getConnection=lambda *_: succeed(protocol)
         )
         wires = wires_of(Handlers(SimpleNamespace(_pool=pool)))
         wires._handler("https")
         found: list[Any] = []
         with wires._awaiting("http://waits/robots.txt", Transfer(LIMIT)):
-            if is_kept:
-                pool.getConnection("key", "endpoint").addCallback(found.append)
-            else:
-                found.append(pool._factory("quiescent").buildProtocol("address"))
+            get = pool.getConnection if is_kept else pool._newConnection
+            get("key", "endpoint").addCallback(found.append)
         return found[0]
 
     @pytest.mark.parametrize("target", TARGETS)
@@ -97,27 +89,18 @@ class TestTwisted:
         other = object()
         assert self.watched(other) is other
 
-    @pytest.mark.parametrize("is_factory", [True, False])
+    @pytest.mark.parametrize("is_kept", [True, False])
     @pytest.mark.parametrize("kind", ["slots", "no subclass", "no attribute"])
-    def test_what_cannot_be_watched_works_as_ever(self, kind: str, is_factory: bool) -> None:
-        """Whatever it raises would be the end of each request, those of pages too."""
-        odd = odd_kind(kind, Factory if is_factory else Protocol)
+    def test_connection_that_cannot_be_watched_works(self, kind: str, is_kept: bool) -> None:
+        """An exception would end each request, those of pages too."""
+        odd = odd_kind(kind)
         made = odd.__new__(odd)
-        if is_factory:
-            pool = SimpleNamespace(_factory=lambda *_: made, getConnection=lambda *_: None)
-            wires = wires_of(Handlers(SimpleNamespace(_pool=pool)))
-            wires._handler("https")
-            with wires._awaiting(URI, Transfer(LIMIT)):
-                assert pool._factory("quiescent") is made
-                assert pool.getConnection() is None
-        else:
-            assert self.watched(made) is made
-            assert self.watched(made, is_kept=True) is made
+        assert self.watched(made, is_kept=is_kept) is made
         assert type(made) is odd
 
 
-def odd_kind(kind: str, base: Any) -> Any:
-    """A class of factories or of connections that cannot be watched."""
+def odd_kind(kind: str) -> Any:
+    """A class of connections that cannot be watched."""
     if kind == "slots":
         return type("Slots", (), {"__slots__": ()})
 
@@ -125,7 +108,7 @@ def odd_kind(kind: str, base: Any) -> Any:
         raise RuntimeError("not of mine")
 
     name = "__init_subclass__" if kind == "no subclass" else "__setattr__"
-    return type("Odd", (base,), {name: classmethod(refuse) if "init" in name else refuse})
+    return type("Odd", (Protocol,), {name: classmethod(refuse) if "init" in name else refuse})
 
 
 class Client:

@@ -12,6 +12,7 @@ from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, Standing, standing
 from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.stats import Journal
 
 from .keeper import LEASE_SECONDS, Keeper
 from .origin_files import ROBOTS_TXT
@@ -36,6 +37,7 @@ class FetchContext:
     Attributes:
         crawler: the crawler.
         settings: the checked values of our settings.
+        journal: counts and logs for the fetches.
         requester: builds the store's keys with the identity of the crawl.
         keeper: keeps answers in the store.
         sender: sends requests.
@@ -56,6 +58,7 @@ class FetchContext:
         """
         self.crawler = crawl.crawler
         self.settings = crawl.settings
+        self.journal = Journal(crawl.crawler, __name__)
         self.archive: Archive | None = None
         if crawl.settings.warc_dir:
             from .archive import Archive  # few crawls need it

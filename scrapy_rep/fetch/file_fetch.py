@@ -54,7 +54,6 @@ from scrapy_rep.protocol.access.states import (
     standing,
 )
 from scrapy_rep.protocol.units import age_words
-from scrapy_rep.stats import Journal
 
 from .failures import failure_of
 from .fetch_state import Carried, FetchPart, FetchState, Way
@@ -128,7 +127,7 @@ class FileFetch(FetchState):
         carried = Carried.of(request, context.settings.fetch_meta_keys)
         super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
         self._context = context
-        self._journal = Journal(context.crawler, __name__)
+        self._journal = context.journal
         self._count = self._journal.count
         self._archive = context.archive if uses_store else None
         self._options = options

@@ -25,7 +25,7 @@ from scrapy import signals
 from scrapy.exceptions import StopDownload
 from twisted.internet.defer import Deferred
 from twisted.internet.error import ConnectionDone
-from twisted.internet.protocol import Factory, connectionDone
+from twisted.internet.protocol import connectionDone
 from twisted.python.failure import Failure
 from twisted.web._newclient import HTTP11ClientProtocol
 
@@ -183,7 +183,7 @@ class Wires:
         if handler is not None and scheme not in self._watched:
             self._watched.add(scheme)
             pool = getattr(handler, "_pool", None)
-            if hasattr(pool, "_factory") and hasattr(pool, "getConnection"):
+            if hasattr(pool, "_newConnection") and hasattr(pool, "getConnection"):
                 self._watch_twisted(pool)
             connector = getattr(getattr(handler, "_session", None), "_connector", None)
             if hasattr(connector, "connect"):
@@ -195,48 +195,44 @@ class Wires:
 
         Such a connection is opened, found or opened again while the URL of the request is awaited.
         """
-        make_factory, get = pool._factory, pool.getConnection  # noqa: SLF001 - see the contract
 
-        def factory_of(*args: Any, **kwargs: Any) -> Any:
-            made = make_factory(*args, **kwargs)
-            return _watched(made, _WatchedFactory, rep_wires=self) if self.awaited else made
+        def watching(get: Callable[..., Any]) -> Callable[..., Any]:
+            def get_connection(*args: Any, **kwargs: Any) -> Any:
+                found = get(*args, **kwargs)
+                if self.awaited and isinstance(found, Deferred):
+                    found.addCallback(self._watch_found)
+                return found
 
-        def get_connection(*args: Any, **kwargs: Any) -> Any:
-            found = get(*args, **kwargs)
-            if self.awaited and isinstance(found, Deferred):
-                found.addCallback(self._watch_found)
-            return found
+            return get_connection
 
-        pool._factory, pool.getConnection = factory_of, get_connection  # noqa: SLF001
+        pool._newConnection = watching(pool._newConnection)  # noqa: SLF001 - see the contract
+        pool.getConnection = watching(pool.getConnection)
 
     def _watch_found(self, found: Any) -> Any:
-        """Watch a connection that was kept open."""
-        kept = getattr(found, "_clientProtocol", found)  # inside Twisted's retry wrapper
-        if not isinstance(kept, _WatchedProtocol):
-            held = getattr(kept, "__dict__", {})
-            received = getattr(held.get("dataReceived"), "__func__", None)
-            if received is getattr(type(kept), "dataReceived", self):
-                del held["dataReceived"]  # put there by Scrapy's tunnel through a proxy, when done
-            self.watch(kept)
-        return found
+        """Watch a connection of Twisted's client that was opened, or kept open, by its class.
 
-    def watch(self, made: Any) -> Any:
-        """Watch a connection of Twisted's client, if we know its class, and return it."""
-        return _watched(made, _WatchedProtocol, rep_wires=self, rep_connection=Connection())
+        Replacing methods would create reference cycles, so that each connection would have to wait
+        for the garbage collector.
+        """
+        kept: Any = getattr(found, "_clientProtocol", found)  # inside Twisted's retry wrapper
+        kind: Any = type(kept)
+        if issubclass(kind, HTTP11ClientProtocol) and not issubclass(kind, _WatchedProtocol):
+            received = getattr(vars(kept).get("dataReceived"), "__func__", None)
+            if received is kind.dataReceived:
+                del kept.dataReceived  # put there by Scrapy's tunnel through a proxy, when done
+            # The class may have another layout, or be a user's class that refuses this. It is not
+            # watched then: an exception here would make every request fail, including pages.
+            with suppress(Exception):
+                kept.rep_wires, kept.rep_connection = self, Connection()
+                kept.__class__ = _watching(kind)
+        return found
 
     def is_awaited(self, asked: Any) -> bool:
         """Whether a request of Twisted's client is a robots.txt request."""
+        path = asked.uri.decode("latin-1")[1:]  # the slash may be Twisted's
+        if not any(uri.endswith(path) for uri in self.awaited):  # a page; this is fast
+            return False
         return (asked.absoluteURI or b"").decode("latin-1") in self.awaited
-
-
-class _WatchedFactory(Factory):
-    """A factory of watched connections of Twisted's HTTP/1.1 client."""
-
-    rep_wires: Wires
-
-    def buildProtocol(self, addr: Any) -> Any:  # noqa: N802 - Twisted's name, here and below
-        """Make a connection."""
-        return self.rep_wires.watch(super().buildProtocol(addr))
 
 
 class _WatchedProtocol(HTTP11ClientProtocol):
@@ -277,25 +273,9 @@ class _WatchedProtocol(HTTP11ClientProtocol):
             super().connectionLost(reason)  # type: ignore[no-untyped-call]
 
 
-def _watched(made: Any, watcher: Any, **held: Any) -> Any:
-    """Change the class of an object of Twisted's client to a watching subclass, if we know it.
-
-    Replacing the object's methods would create reference cycles, so that each connection would have
-    to wait for the garbage collector.
-    """
-    if isinstance(made, watcher.__bases__):
-        # The class may have another layout, or be a user's class that refuses this. It is not
-        # watched then: an exception here would make every request fail, including pages.
-        with suppress(Exception):
-            for name, value in held.items():
-                setattr(made, name, value)
-            made.__class__ = _watching(made.__class__, watcher)
-    return made
-
-
 @cache
-def _watching(kind: Any, watcher: Any) -> Any:
-    return type(kind.__name__, (watcher, kind), {"__module__": kind.__module__})
+def _watching(kind: Any) -> Any:
+    return type(kind.__name__, (_WatchedProtocol, kind), {"__module__": kind.__module__})
 
 
 def _watch_aiohttp(connector: Any) -> None:

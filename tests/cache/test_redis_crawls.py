@@ -101,7 +101,7 @@ def assert_obeyed(proxy: Site, names: list[str], crawls: list[Crawl]) -> None:
 def warnings(done: Crawl) -> list[str]:
     """Warnings of the store; not of pace, nor of sites that seem slow on a busy machine."""
     found = _WARNINGS.findall(done.log)
-    others = ("scrapy_rep.fetch.file_fetch", "scrapy_rep.middleware")
+    others = ("scrapy_rep.fetch.context", "scrapy_rep.middleware")
     return [words for name, words in found if name not in others]
 
 
