@@ -6,11 +6,10 @@
         [--hosts example.com,example.org]
 
 The corpus is a gzipped file of JSON lines with ``host`` and ``body_b64``. The script first follows
-each advice alone that should keep all verdicts. It compares the two files by `differences` (for
-agents with different rules in them), by the slow model of the tests, and by their Sitemap lines,
-delays and preferences. Then it follows all advice at once, and compares the files for every agent.
-It prints findings by severity and by the effect of their advice, and every wrong advice. The exit
-status is 1 if there is wrong advice.
+each advice alone that should keep all verdicts. It compares the two files by `differences`, by the
+slow model of the tests, and by their Sitemap lines, delays and preferences. Then it
+follows all advice at once, and compares the files again. It prints findings by severity and by the
+effect of their advice, and every wrong advice. The exit status is 1 if there is wrong advice.
 """
 
 from __future__ import annotations
@@ -72,7 +71,7 @@ def _one_by_one(uri: str, body: bytes, counts: Counter[str]) -> Iterator[str]:
             if finding.effect is Effect.KEEPS:
                 assert finding.proposal is not None
                 assert finding.proposal.edits
-                prove(body, edited(body, finding.proposal.edits), uri, has_all=False)
+                prove(body, edited(body, finding.proposal.edits), uri)
                 counts["proved"] += 1
             elif finding.effect is Effect.FORMATS:
                 if not formatted:

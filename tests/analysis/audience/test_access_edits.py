@@ -129,12 +129,13 @@ def test_any_file(lines: list[str], bing: bool) -> None:
 
 @needs_shared
 @pytest.mark.slow
-def test_real_files() -> None:
-    """Fifty of them: twice changes nothing, and no crawler that is not listed sees a change."""
+@pytest.mark.parametrize("every", [150, pytest.param(12, marks=pytest.mark.at_length)])
+def test_real_files(every: int) -> None:
+    """Twice changes nothing, and no crawler that is not listed sees a change."""
     wanted = dict.fromkeys(_TRAINING, False)
     names = {name_in_file(one) for one in _TRAINING}
     listed = names | {token_of(name) for name in names}
-    for _, body in files(RECENT)[:600:12]:
+    for _, body in files(RECENT)[:600:every]:
         new = rewritten(body, wanted)
         assert new is not None
         assert rewritten(new, wanted) == new

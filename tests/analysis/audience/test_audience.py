@@ -151,11 +151,11 @@ class TestAccidents:
 
     @needs_shared
     @pytest.mark.slow
-    @pytest.mark.parametrize("name", ["robots.jsonl.gz", RECENT])
-    def test_real_files(self, name: str) -> None:
+    @pytest.mark.parametrize("every", [100, pytest.param(1, marks=pytest.mark.at_length)])
+    def test_real_files(self, every: int) -> None:
         """Every accident is a ban, of a crawler in use."""
         count = 0
-        for _, body in files(name)[::10]:
+        for _, body in [*files(), *files(RECENT)][::every]:
             robots_txt = parse(body)
             found = list(bindings(robots_txt, CRAWLERS, ["/", "/a"]))
             for one in Accidents(robots_txt, outline(body)).among(found):

@@ -1,6 +1,7 @@
-"""Lint, rewriting and preferences over real files: all with REP_FULL=1, otherwise a part.
+"""Lint, its fixes and `format` over real files.
 
-`benchmarks/lint_corpus.py` does the same over all files in all modes, with figures.
+CI takes a fixed sample with every kind of finding that real files have. `bash .ci/at-length` takes
+all files; `pytest -m at_length tests/analysis/lint/test_corpus.py` does so at once.
 """
 
 from __future__ import annotations
@@ -9,46 +10,56 @@ from collections import Counter
 
 import pytest
 
-from scrapy_rep.analysis.effect.differences import differences
-from scrapy_rep.analysis.effect.usage_changes import usage_differences
+from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.lint.linter import lint
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.analysis.rewrite.normal import Mode
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.usage.preference import Preference
-from tests.analysis.lint.corpus import EVERY, RECENT, files
+from tests.analysis.lint.corpus import RECENT, files, sample
+from tests.analysis.lint.proving import check_advice, check_fixes, check_format
 from tests.shared import needs_shared
 
-pytestmark = pytest.mark.slow
+pytestmark = [pytest.mark.slow, needs_shared]
 
-_FILES = {"robots.jsonl.gz": 2_811, RECENT: 622}
-_EVERY = (EVERY + 1) // 2
-
-
-@needs_shared
-@pytest.mark.parametrize("name", _FILES)
-@pytest.mark.parametrize("every", [8, pytest.param(1, marks=pytest.mark.at_length)])
-def test_lint_never_raises(name: str, every: int) -> None:
-    found = files(name)
-    assert len(found) == _FILES[name]
-    for uri, body in found[::every]:
-        lines = body.count(b"\n") + body.count(b"\r") + 1
-        assert all(0 <= finding.line <= lines for finding in lint(body, uri)), uri
+_PARTS = 24
+_OF_LARGE_FILES = {
+    *(Code.PARSE_LIMIT, Code.LINE_TOO_LONG, Code.TOO_MANY_RULES),
+    *(Code.TOO_MANY_FINDINGS, Code.EFFECT_NOT_CHECKED),
+}
+_MODES = (Mode.COMPACT, Mode.COMPATIBLE)
 
 
-@needs_shared
-@pytest.mark.parametrize("name", _FILES)
-def test_rewritten_files_mean_the_same(name: str) -> None:
-    for number, (uri, body) in enumerate(files(name)[::_EVERY]):
-        for mode in Mode if _EVERY == 1 else [list(Mode)[number % len(Mode)]]:
-            written = normalise(body, mode, uri)
-            assert normalise(written, mode, uri) == written, (uri, mode)
-            old, new = parse(body, uri), parse(written, uri)
-            assert next(differences(old, new), None) is None, (uri, mode)
-            assert next(usage_differences(old, new), None) is None, (uri, mode)
-            assert old.sitemaps == new.sitemaps, (uri, mode)
+def _check(uri: str, body: bytes, other_mode: Mode) -> None:
+    lines = body.count(b"\n") + body.count(b"\r") + 1
+    assert all(0 <= finding.line <= lines for finding in lint(body, uri))
+    check_fixes(body, uri)
+    check_advice(body, uri, most=1)
+    for mode in {Mode.NORMAL, other_mode}:
+        check_format(body, uri, mode)
 
 
-@needs_shared
+def test_sample() -> None:
+    for number, (uri, body) in enumerate(sample()):
+        _check(uri, body, _MODES[number % 2])
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("part", range(_PARTS))
+def test_all_files(part: int) -> None:
+    for uri, body in [*files(), *files(RECENT)][part::_PARTS]:
+        for mode in _MODES:
+            _check(uri, body, mode)
+
+
+@pytest.mark.at_length
+def test_sample_has_every_code_of_small_files() -> None:
+    some, every = (
+        {finding.code for uri, body in found for finding in lint(body, uri)}
+        for found in (sample(), [*files(), *files(RECENT)])
+    )
+    assert every - some <= _OF_LARGE_FILES
+
+
 def test_preferences_of_recent_files() -> None:
     """Those that state any were read by hand."""
     read = (parse(body, uri).usage("/", "FooBot") for uri, body in files(RECENT))

@@ -25,40 +25,30 @@ _CODES = [code for code in Code if code.group == "default"]
 
 
 @_table
-class TestDamaged:
-    def test_found(self, text: str, errors: Errors, meant: str) -> None:
-        found = [one for one in lint(text.encode(), URI) if one.severity is Severity.ERROR]
-        expected = [row for row in errors if row[1].severity is Severity.ERROR]
-        assert [(one.line, one.code) for one in found] == expected
-        assert meant
+def test_damaged_line_is_an_error_that_only_unsafe_fixes_repair(
+    text: str, errors: Errors, meant: str
+) -> None:
+    found = [one for one in lint(text.encode(), URI) if one.severity is Severity.ERROR]
+    expected = [row for row in errors if row[1].severity is Severity.ERROR]
+    assert [(one.line, one.code) for one in found] == expected
+    lines = text.removeprefix("\ufeff").split("\n")
+    safe = fixed(text.encode(), URI)[0].decode().split("\n")
+    assert all(lines[number - 1] == safe[number - 1] for number, _ in expected)
+    unsafe = fixed(text.encode(), URI, _CODES, is_unsafe=True)[0].decode()
+    assert unsafe == fixed(meant.encode(), URI, _CODES, is_unsafe=True)[0].decode()
 
-    def test_no_safe_fix_touches_the_line(self, text: str, errors: Errors, meant: str) -> None:
-        lines = text.removeprefix("\ufeff").split("\n")
-        new = fixed(text.encode(), URI)[0].decode().split("\n")
-        for number, code in errors:
-            if code.severity is Severity.ERROR:
-                assert lines[number - 1] == new[number - 1]
-        assert meant
 
-    def test_unsafe_fix_writes_the_meant_lines(self, text: str, errors: Errors, meant: str) -> None:
-        assert errors
-        new = fixed(text.encode(), URI, _CODES, is_unsafe=True)[0].decode()
-        assert new == fixed(meant.encode(), URI, _CODES, is_unsafe=True)[0].decode()
-
-    def test_on_the_command_line(
-        self, text: str, errors: Errors, meant: str, tmp_path: Path
-    ) -> None:
-        path = tmp_path / "robots.txt"
-        path.write_bytes(text.encode())
-        status = int(any(code.severity is Severity.ERROR for _, code in errors))
-        assert rep("lint", path, "--fix").status == status
-        kept = path.read_bytes()
-        if status and errors[0][1] not in _WRITTEN_AS_THEY_ARE:
-            done = rep("format", path, "--write")
-            assert (done.status, path.read_bytes()) == (1, kept)
-            assert f"{errors[0][1].value}: line {errors[0][0]}: " in done.err
-        done = rep("lint", path, "--fix", "--unsafe-fixes")
-        assert done.status == int(text == meant)
+@pytest.mark.parametrize(("text", "errors", "meant"), FILES[::9])
+def test_on_the_command_line(text: str, errors: Errors, meant: str, tmp_path: Path) -> None:
+    path = tmp_path / "robots.txt"
+    path.write_bytes(text.encode())
+    assert rep("lint", path, "--fix").status == 1
+    kept = path.read_bytes()
+    if errors[0][1] not in _WRITTEN_AS_THEY_ARE:
+        done = rep("format", path, "--write")
+        assert (done.status, path.read_bytes()) == (1, kept)
+        assert f"{errors[0][1].value}: line {errors[0][0]}: " in done.err
+    assert rep("lint", path, "--fix", "--unsafe-fixes").status == int(text == meant)
 
 
 @pytest.mark.parametrize("line", USUAL)
@@ -76,7 +66,6 @@ def test_usual_lines_are_not_damaged(line: str) -> None:
             b"Disallow: /",
             "write 'User-agent: *' and 'Disallow: /'",
         ),
-        ("  Disallow: /x $", 16, b"$", "write 'Disallow: /x$'"),
         ("Disallow: \u201c/x\u201d", 11, "\u201c/x\u201d".encode(), "write 'Disallow: /x'"),
         ("User-agent: Google\u200bbot", 19, "\u200bbot".encode(), "write 'User-agent: Googlebot'"),
     ],
@@ -132,9 +121,7 @@ class TestUnread:
         (found,) = (one for one in lint(body, URI) if one.code is Code.PARSE_LIMIT)
         assert (found.line, found.detail) == (3, "behind it: no rule, no group and no Sitemap line")
 
-    @pytest.mark.parametrize(
-        "coding", ["utf-32", "utf-32-le", "utf-32-be", "utf-16-le", "utf-16-be"]
-    )
+    @pytest.mark.parametrize("coding", ["utf-32", "utf-32-be", "utf-16-le"])
     @pytest.mark.parametrize("call", [["format", "--write"], ["lint", "--fix", "--unsafe-fixes"]])
     def test_codings(self, coding: str, call: list[str], tmp_path: Path) -> None:
         path = tmp_path / "robots.txt"

@@ -7,16 +7,18 @@ import re
 import pytest
 
 from docs.lint_examples import BAD, GOOD
-from scrapy_rep.analysis.checks.codes import Code, Severity
+from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.answer_checks import answer_findings, scheme_findings
 from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.rewrite.normal import normalise
 from scrapy_rep.protocol.access.knowledge import Answer
+from tests.analysis.lint.proving import check_advice, check_format
 from tests.protocol.reading import URI
 
 _TWIN = GOOD[Code.REDIRECT]
 
-# The checks of crawlers.md, section 4, by their names there.
+_ALLOWED = {Code.TOO_MANY_FINDINGS: {Code.RULE_MATCHES_NOTHING}}
 
 
 def found(code: Code, example: bytes | Answer) -> list[Finding]:
@@ -30,24 +32,23 @@ def found(code: Code, example: bytes | Answer) -> list[Finding]:
 
 
 @pytest.mark.parametrize("code", Code, ids=lambda code: code.value)
-class TestExamples:
-    """The examples that the documentation shows are true."""
-
-    def test_bad_example_has_the_finding(self, code: Code) -> None:
-        findings = [f for f in found(code, BAD[code]) if f.code is code]
-        assert findings != []
-        assert all(finding.severity is code.severity for finding in findings)
-        assert all(finding.message.startswith(code.meaning) for finding in findings)
-
-    def test_good_example_has_not_the_finding(self, code: Code) -> None:
-        assert code not in {finding.code for finding in found(code, GOOD[code])}
-
-    def test_good_example_has_no_other_error(self, code: Code) -> None:
-        """The fix does not cause another error."""
-        worst = {finding.code for finding in found(code, GOOD[code])} - {code}
-        errors = {code for code in worst if code.severity is Severity.ERROR}
-        allowed = {Code.TOO_MANY_FINDINGS: {Code.RULE_MATCHES_NOTHING}}
-        assert errors <= allowed.get(code, set())
+def test_examples_of_the_documentation_are_true(code: Code) -> None:
+    """The bad example has the finding; the good one has not, nor another error."""
+    bad = BAD[code]
+    told = [one for one in found(code, bad) if one.code is code]
+    assert told != []
+    assert all(one.severity is code.severity for one in told)
+    assert all(one.message.startswith(code.meaning) for one in told)
+    good = {one.code for one in found(code, GOOD[code])}
+    assert code not in good
+    errors = {one for one in good if one.severity is Severity.ERROR}
+    assert errors <= _ALLOWED.get(code, set())
+    if isinstance(bad, bytes) and code.effect is Effect.KEEPS and len(bad) < 10_000:
+        check_advice(bad, URI)
+    elif code.effect is Effect.FORMATS:
+        assert isinstance(bad, bytes)
+        check_format(bad, URI)
+        assert code not in {one.code for one in lint(normalise(bad, uri=URI), URI)}
 
 
 class TestTable:

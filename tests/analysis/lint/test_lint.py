@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections import Counter
 
 import pytest
 from hypothesis import given
@@ -13,8 +14,9 @@ from scrapy_rep.analysis.findings import findings
 from scrapy_rep.analysis.lint import effect_checks
 from scrapy_rep.analysis.lint.crawler_names import KNOWN, nearly
 from scrapy_rep.analysis.lint.linter import FINDINGS_PER_CODE, lint
+from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS
+from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS
 from tests.protocol import strategies
 from tests.protocol.reading import URI
 
@@ -33,148 +35,106 @@ FINER = {
 }
 
 
-def _places(body: str, code: Code) -> list[tuple[int, int, bytes]]:
-    found = [f for f in lint(body.encode(), URI) if f.code is code]
-    return [(finding.line, finding.column, finding.octets) for finding in found]
+_USUAL = "User-agent: *\n"
+_THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
 
 
-class TestPlaces:
-    """Line and column are an editor's."""
-
-    @pytest.mark.parametrize(
-        ("body", "code", "place"),
-        [
-            ("User-agent: *\n\tDisallow : a", Code.RULE_MATCHES_NOTHING, (2, 13, b"a")),
-            ("User-agent: *\nDisallow: /é/a b", Code.SPACE_IN_PATH, (2, 15, b" ")),
-            ("User-agent: *\r\n\r\nDisalow: /", Code.MISSPELT_KEY, (3, 1, b"Disalow")),
-            ("User-agent: *\rDisallow: /%zz", Code.BAD_ESCAPE, (2, 12, b"%")),
-            ("User-agent: *\nDisallow: /", Code.DISALLOW_ALL, (2, 11, b"/")),
-            ("User-agent a\nDisallow: /", Code.MISSING_COLON, (1, 1, b"User-agent")),
-            ("User-agent: *\nDisallow: /x#y", Code.FRAGMENT, (2, 13, b"#")),
-            ("User-agent: *\nDisallow: /a%2Fb?%2F", Code.ESCAPED_SLASH, (2, 13, b"%2F")),
-        ],
-    )
-    def test_place(self, body: str, code: Code, place: tuple[int, int, bytes]) -> None:
-        assert _places(body, code) == [place]
-
-    def test_misspelt_key_names_the_key_that_is_read(self) -> None:
-        (found,) = (
-            finding
-            for finding in lint(b"User-agent: *\nDisalow: /x\n", URI)
-            if finding.code is Code.MISSPELT_KEY
-        )
-        assert found.detail == "read as Disallow"
-
-    def test_byte_order_mark_has_no_column(self) -> None:
-        found = lint(b"\xef\xbb\xbfDisallow: /x\n", URI)
-        place = [(f.line, f.column) for f in found if f.code is Code.RULE_BEFORE_GROUP]
-        assert place == [(1, 1)]
-
-    def test_findings_are_in_file_order(self) -> None:
-        found = lint(b"User-agent: *\nDisallow: a b\nAlow: /\nDisallow: x\n", URI)
-        keys = [(finding.line, finding.column) for finding in found]
-        assert keys == sorted(keys)
-
-
-class TestEffect:
-    """Rules that could go, by what all rules of a merged group say."""
-
-    def test_rule_is_redundant_only_if_each_of_its_groups_agrees(self) -> None:
-        """``b`` has the wide rule too; ``a`` does not, and needs the narrow one."""
-        body = "User-agent: a\nUser-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n"
-        assert _places(body, Code.RULE_REDUNDANT) == []
-        alone = body.replace("User-agent: a\n", "")
-        assert _places(alone, Code.RULE_REDUNDANT) == [(2, 11, b"/x/y")]
-
-    def test_exception_between_two_rules_keeps_the_longer_one(self) -> None:
-        body = "User-agent: *\nDisallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n"
-        assert _places(body, Code.RULE_REDUNDANT) == []
-
-    def test_allow_without_a_disallow_is_redundant(self) -> None:
-        assert _places("User-agent: *\nAllow: /a\n", Code.RULE_REDUNDANT) == [(2, 8, b"/a")]
-
-    def test_rule_for_an_index_page_is_not_shadowed(self) -> None:
-        """Without the line, ``/a/`` would be disallowed."""
-        body = "User-agent: *\nDisallow: /a/\nAllow: /a/index.html\nAllow: /a/index.html*\n"
-        assert _places(body, Code.RULE_SHADOWED) == []
-
-    def test_sitemap_of_another_host_is_not_blocked(self) -> None:
-        body = "User-agent: *\nDisallow: /\nSitemap: https://cdn.example/sitemap.xml\n"
-        assert _places(body, Code.SITEMAP_DISALLOWED) == []
-
-    def test_blocked_sitemaps_share_one_finding(self) -> None:
-        body = "User-agent: Googlebot\nDisallow: /s\nDisallow: /t\n"
-        body += "Sitemap: /s1.xml\nSitemap: /s2.xml\nSitemap: /t.xml\n"
-        assert _places(body, Code.BLOCKS_SITEMAP) == [(2, 11, b"/s")]
-        assert ", and 1 more of these" in next(
-            one.detail for one in lint(body.encode(), URI) if one.code is Code.BLOCKS_SITEMAP
-        )
-        for_all = body.replace("Googlebot", "*")
-        assert _places(for_all, Code.SITEMAP_DISALLOWED) == [(4, 10, b"/s1.xml")]
-
-    def test_sitemap_may_be_blocked_for_other_crawlers(self) -> None:
-        body = "User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n"
-        assert _places(body, Code.BLOCKS_SITEMAP) == []
-
-    @pytest.mark.parametrize(
-        ("own", "lines"),
-        [
-            ("Allow: /", [2]),
-            ("Allow: /\nDisallow: /d", []),
-            ("Disallow:", []),  # Google documents that form for its ads crawler
-        ],
-    )
-    def test_group_that_allows_all_ignores_the_rules_for_all(
-        self, own: str, lines: list[int]
-    ) -> None:
-        rules = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
-        body = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}"
-        assert [place[0] for place in _places(body, Code.GROUP_IGNORES_STAR)] == lines
-        for_images = body.replace("Googlebot", "Googlebot-Image")  # they are often let in
-        assert _places(for_images, Code.GROUP_IGNORES_STAR) == []
-        ban = f"User-agent: Googlebot\n{own}\n\nUser-agent: *\n{rules}Disallow: /\n"
-        assert _places(ban, Code.GROUP_IGNORES_STAR) == []
-
-    def test_style_sheets_matter_to_search_engines_only(self) -> None:
-        rules = "Disallow: /*.css$\nDisallow: /*.js$\n"
-        assert _places(f"User-agent: *\n{rules}", Code.BLOCKS_RESOURCES) == [(2, 11, b"/*.css$")]
-        assert _places(f"User-agent: GPTBot\n{rules}", Code.BLOCKS_RESOURCES) == []
-
-    def test_ban_of_a_group_is_intended(self) -> None:
-        body = f"User-agent: bingbot\nDisallow: /\n\nSitemap: {URI}.xml\n"
-        assert _places(body, Code.BLOCKS_SITEMAP) == []
+@pytest.mark.parametrize(
+    ("body", "code", "places"),
+    [
+        # Line and column are those of an editor.
+        ("User-agent: *\n\tDisallow : a", Code.RULE_MATCHES_NOTHING, [(2, 13, b"a")]),
+        ("User-agent: *\nDisallow: /é/a b", Code.SPACE_IN_PATH, [(2, 15, b" ")]),
+        ("User-agent: *\r\n\r\nDisalow: /", Code.MISSPELT_KEY, [(3, 1, b"Disalow")]),
+        ("User-agent: *\rDisallow: /%zz", Code.BAD_ESCAPE, [(2, 12, b"%")]),
+        ("User-agent: *\nDisallow: /x#y", Code.FRAGMENT, [(2, 13, b"#")]),
+        ("\ufeffDisallow: /x\n", Code.RULE_BEFORE_GROUP, [(1, 1, b"/x")]),
+        # A rule is redundant only if each of its groups agrees: `a` needs the narrow one.
+        (
+            "User-agent: a\nUser-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n",
+            Code.RULE_REDUNDANT,
+            [],
+        ),
+        (
+            "User-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n",
+            Code.RULE_REDUNDANT,
+            [(2, 11, b"/x/y")],
+        ),
+        (f"{_USUAL}Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n", Code.RULE_REDUNDANT, []),
+        (f"{_USUAL}Allow: /a\n", Code.RULE_REDUNDANT, [(2, 8, b"/a")]),
+        # Without the line, /a/ would be disallowed.
+        (
+            f"{_USUAL}Disallow: /a/\nAllow: /a/index.html\nAllow: /a/index.html*\n",
+            Code.RULE_SHADOWED,
+            [],
+        ),
+        # Sitemaps.
+        (f"{_USUAL}Disallow: /\nSitemap: https://cdn.example/s.xml", Code.SITEMAP_DISALLOWED, []),
+        (
+            f"{_USUAL}Disallow: /s\nSitemap: /s1.xml\nSitemap: /s2.xml",
+            Code.SITEMAP_DISALLOWED,
+            [(3, 10, b"/s1.xml")],
+        ),
+        (
+            "User-agent: Googlebot\nDisallow: /s\nSitemap: /s1.xml\nSitemap: /s2.xml\n",
+            Code.BLOCKS_SITEMAP,
+            [(2, 11, b"/s")],
+        ),
+        ("User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n", Code.BLOCKS_SITEMAP, []),
+        ("User-agent: bingbot\nDisallow: /\nSitemap: /s.xml\n", Code.BLOCKS_SITEMAP, []),
+        # A group that allows everything ignores the rules for all.
+        (
+            f"User-agent: Googlebot\nAllow: /\n\n{_USUAL}{_THREE}",
+            Code.GROUP_IGNORES_STAR,
+            [(2, 8, b"/")],
+        ),
+        (
+            f"User-agent: Googlebot\nAllow: /\nDisallow: /d\n\n{_USUAL}{_THREE}",
+            Code.GROUP_IGNORES_STAR,
+            [],
+        ),
+        (
+            f"User-agent: Googlebot\nAllow: /\n\n{_USUAL}{_THREE}Disallow: /\n",
+            Code.GROUP_IGNORES_STAR,
+            [],
+        ),
+        (
+            f"User-agent: Googlebot-Image\nAllow: /\n\n{_USUAL}{_THREE}",
+            Code.GROUP_IGNORES_STAR,
+            [],
+        ),
+        (
+            f"{_USUAL}Disallow: /*.css$\nDisallow: /*.js$\n",
+            Code.BLOCKS_RESOURCES,
+            [(2, 11, b"/*.css$")],
+        ),
+        ("User-agent: GPTBot\nDisallow: /*.css$\n", Code.BLOCKS_RESOURCES, []),
+    ],
+)
+def test_places(body: str, code: Code, places: list[tuple[int, int, bytes]]) -> None:
+    found = [one for one in lint(body.encode(), URI) if one.code is code]
+    assert [(one.line, one.column, one.octets) for one in found] == places
 
 
-class TestNames:
-    """Crawlers that are meant."""
-
-    @pytest.mark.parametrize(
-        ("name", "meant"),
-        [
-            ("googelbot", "googlebot"),
-            ("gogglebot", "googlebot"),
-            ("googlebott", "googlebot"),
-            ("gptbo", "gptbot"),
-            ("examplebot", None),
-            ("bingbott", "bingbot"),
+@pytest.mark.parametrize(
+    ("name", "meant"),
+    [
+        *[("googelbot", "googlebot"), ("gptbo", "gptbot"), ("bingbott", "bingbot")],
+        *[
             ("claude bot", "claudebot"),
             ("chatgpt_user", "chatgpt-user"),
-            ("metaexternalagent", "meta-externalagent"),
-            ("gptb\u043et", "gptbot"),  # a Cyrillic letter
             ("g00glebot", "googlebot"),
-            ("wotbot", None),
-            ("pingbot", None),
-            ("roverbot", None),
-            ("spbot", None),
         ],
-    )
-    def test_nearest_known_name(self, name: str, meant: str | None) -> None:
-        assert nearly(name) == meant
+        *[("gptb\u043et", "gptbot"), ("examplebot", None), ("roverbot", None), ("spbot", None)],
+    ],
+)
+def test_nearest_known_name(name: str, meant: str | None) -> None:
+    assert nearly(name) == meant
 
-    def test_known_names_have_no_nearest_name(self) -> None:
-        """Some are one slip from each other, and both are real."""
-        assert [name for name in KNOWN if nearly(name)] == []
-        assert {"semrushbot-si", "semrushbot-sa", "xai-searchbot", "oai-searchbot"} <= KNOWN
+
+def test_known_names_have_no_nearest_name() -> None:
+    """Some are one slip from each other, and both are real."""
+    assert [name for name in KNOWN if nearly(name)] == []
 
 
 _SILENT_SIGNAL = {Code.SIGNAL_SYNTAX}
@@ -196,29 +156,17 @@ class TestUsage:
         ("lines", "codes"),
         [
             ("Content-Signal: /private/ ai-input=no", []),
-            ("Content-Signal: search=yes, use=reference", []),
             ("Content-Signal: /private/ ai-input=perhaps", [Code.SIGNAL_SYNTAX]),
-            ("Content-Signal: train-ai=n", [Code.SIGNAL_SYNTAX]),
             ("Content-Usage: /a train-ai=n, search=y", []),
             ("Content-Signal: search = YES , Ai-Train=No", []),
             ("Content-Signals: search: yes; ai-train: N", [Code.SIGNAL_SPELLING]),
-            ("Content-Signal: ai-train=0", [Code.SIGNAL_SPELLING]),
-            ("Content-Signal: ai-train=y", [Code.SIGNAL_SYNTAX]),
             ("Content-Signal: search=yes, ai-train", [Code.SIGNAL_SYNTAX]),
-            ("Content-Signal:", [Code.SIGNAL_SYNTAX]),
             ("Content-Usage: Train-AI=n", [Code.USAGE_LETTER_CASE]),
-            ("Content-Usage: /A Search=Y", [Code.USAGE_LETTER_CASE]),
-            ("Content-Usage: train-ai=n, search=N", [Code.USAGE_LETTER_CASE]),
             ("Content-Usage: ai-train=n", [Code.USAGE_FOREIGN_WORDS]),
-            ("Content-Usage: train-ai=no", [Code.USAGE_FOREIGN_WORDS]),
             ("Content-Usage: /no AI-Train=No, search=y", [Code.USAGE_FOREIGN_WORDS]),
-            ("Content-Usage: ai-train", [Code.USAGE_SYNTAX]),
             ("Content-Usage: noai", [Code.USAGE_UNKNOWN_LABEL]),
-            ("Content-Usage: bots=n", [Code.USAGE_UNKNOWN_LABEL]),
             ("Content-Usage: train-ai=n,", [Code.USAGE_SYNTAX]),
-            ("Content-Usage: /a", [Code.USAGE_SYNTAX]),
             ("Content-Usage: train-ai=n\nContent-Usage: / train-ai=y", [Code.USAGE_CONFLICT]),
-            ("Content-Usage: train-ai=n\nContent-Usage: search=y", []),
             ("Content-Usage: /%7E train-ai=n\nContent-Usage: /~ train-ai=y", [Code.USAGE_CONFLICT]),
         ],
     )
@@ -234,7 +182,6 @@ class TestUsage:
                 "Content-Signals: ai-train=yes",
                 [Code.SIGNAL_CONFLICT],
             ),
-            ("Content-Signal: use=full", "Content-Signal: use=reference", [Code.SIGNAL_CONFLICT]),
             ("Content-Signal: ai-train=no", "Content-Signal: search=yes, ai-train=no", []),
             ("Content-Signal: ai-train=no", "Content-Signal: /a ai-train=yes", []),
             ("Content-Usage: train-ai=n", "Content-Usage: train-ai=y", [Code.USAGE_CONFLICT]),
@@ -250,18 +197,11 @@ class TestUsage:
         assert [one.code for one in found] == codes
         assert [one.line for one in found] == [6] * len(codes)
 
-    @pytest.mark.parametrize(
-        ("name", "is_known"),
-        [("__usage_ai-training", True), ("__Usage_AI-Training", True), ("__usage_ai", False)],
-    )
-    def test_policy_tokens(self, name: str, is_known: bool) -> None:
-        body = f"User-agent: {name}\nDisallow: /\nUser-agent: *\nDisallow: /x\n".encode()
-        found = [one.code for one in lint(body, uri=URI) if one.line == 1]
-        assert found == ([] if is_known else [Code.POLICY_TOKEN_UNKNOWN])
-
-    def test_policy_tokens_are_not_among_the_missing_crawlers(self) -> None:
-        """A group for * does not stop crawlers that obey only their own; it is about crawlers."""
-        found = lint(b"User-agent: *\nDisallow: /\n", uri=URI)
+    def test_policy_tokens(self) -> None:
+        """They are known; and a ban of * does not miss them, as it misses some crawlers."""
+        body = b"User-agent: __Usage_AI-Training\nDisallow: /x\nUser-agent: *\nDisallow: /\n"
+        found = lint(body, uri=URI)
+        assert [one.code for one in found if one.line == 1] == []
         (detail,) = [one.detail for one in found if one.code is Code.OWN_TOKEN_ONLY]
         assert "__usage_" not in detail
 
@@ -301,10 +241,7 @@ class TestAnything:
             assert any((code, finding.line) in found for code in finer), finding
 
 
-_N = 128_000  # a quarter of the parse limit, to keep the suite quick; nothing else changes
-
-
-def _numbered(text: str, octets: int = _N) -> bytes:
+def _numbered(text: str, octets: int) -> bytes:
     lines: list[bytes] = [b"User-agent: *\n"]
     size = 0
     while size < octets:
@@ -313,58 +250,67 @@ def _numbered(text: str, octets: int = _N) -> bytes:
     return b"".join(lines)
 
 
-HOSTILE = {
-    "short lines": b"a\n" * (_N // 2),
-    "empty records": b"a:\n" * (_N // 3),
-    "wildcards behind one prefix": _numbered("Disallow: /*%d*a\n"),
-    "wildcards of both kinds": _numbered("Disallow: /*%d\nAllow: /a*\n".replace("a*", "a*b")),
-    "plain rules": _numbered("Disallow: /p%d\n"),
-    "nested rules": b"User-agent: *\n"
-    + b"".join(b"Disallow: /" + b"a" * n + b"\n" for n in range(490)),
-    "agents": _numbered("User-agent: bot%d\n"),
-    "groups": _numbered("User-agent: bot%d\nDisallow: /\n"),
-    "one agent in every group": _numbered("User-agent: a%d\nUser-agent: b\nDisallow: /x\n"),
-    "many agents with many rules": _numbered("User-agent: bot%d\n", _N // 2)
-    + _numbered("Disallow: /%d\n", _N // 2),
-    "blanks in paths": b"User-agent: *\n" + (b"Disallow: /a" + b" " * 16_000 + b"b\n") * 8,
-    "brackets": b"User-agent: *\n" + (b"Disallow: /" + b"[(" * 8_000 + b"\n") * 8,
-    "bars": b"User-agent: *\n" + (b"Disallow: /(" + b"|" * 16_000 + b"\n") * 8,
-    "stars": b"User-agent: *\n" + (b"Disallow: /" + b"*a" * 8_000 + b"b\n") * 8,
-    "keys that are near": _numbered("Disalow%d: /\n"),
-    "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", _N // 2)
-    + _numbered("Disallow: /%d\n", _N // 2),
-    "agents that share and own": _numbered("User-agent: bot%d\n", _N // 3)
-    + _numbered("Disallow: /%d\n", _N // 3)
-    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
-    "index pages that agents share": _numbered("User-agent: bot%d\n", _N // 3)
-    + _numbered("Allow: /%d/index.html\n", _N // 3)
-    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
-    "signals that agents share": _numbered("User-agent: bot%d\n", _N // 3)
-    + b"Content-Signal: use=full\n" * (_N // 75)
-    + _numbered("User-agent: bot%d\nDisallow: /\n", _N // 3),
-    "NULs": b"a\0\n" * (_N // 3),
-    "agents named twice": _numbered("User-agent: bot%d\n", _N // 2)
-    + b"Disallow: /a\n"
-    + _numbered("User-agent: bot%d\n", _N // 2)
-    + b"Disallow: /b\n",
-    "commas in a preference": b"User-agent: *\nContent-Usage: a=n" + b",b" * 8_000 + b" c\n",
-    "dots in an authority": b"User-agent: *\n" + (b"Disallow: //" + b"." * 16_000 + b"\n") * 8,
-    "blanks behind a damaged key": b"User-agent: *\n"
-    + (b"- Disallow: /\xe2\x80\x8b" + b" " * 16_000 + b"a\n") * 8,
-    "comments in comments": b"User-agent: *\n" + (b"<!-- " * 3_000 + b"\n") * 8,
-    "one long name": b"User-agent:" + b"a" * (LINE_LIMIT_OCTETS - 11) + b"\nDisallow: /\n",
-}
+def _hostile(octets: int) -> dict[str, bytes]:
+    """Files that are built to be slow."""
+    return {
+        "short lines": b"a\n" * (octets // 2),
+        "empty records": b"a:\n" * (octets // 3),
+        "wildcards behind one prefix": _numbered("Disallow: /*%d*a\n", octets),
+        "wildcards of both kinds": _numbered(
+            "Disallow: /*%d\nAllow: /a*\n".replace("a*", "a*b"), octets
+        ),
+        "plain rules": _numbered("Disallow: /p%d\n", octets),
+        "nested rules": b"User-agent: *\n"
+        + b"".join(b"Disallow: /" + b"a" * n + b"\n" for n in range(490)),
+        "agents": _numbered("User-agent: bot%d\n", octets),
+        "groups": _numbered("User-agent: bot%d\nDisallow: /\n", octets),
+        "one agent in every group": _numbered(
+            "User-agent: a%d\nUser-agent: b\nDisallow: /x\n", octets
+        ),
+        "many agents with many rules": _numbered("User-agent: bot%d\n", octets // 2)
+        + _numbered("Disallow: /%d\n", octets // 2),
+        "blanks in paths": b"User-agent: *\n" + (b"Disallow: /a" + b" " * 16_000 + b"b\n") * 8,
+        "brackets": b"User-agent: *\n" + (b"Disallow: /" + b"[(" * 8_000 + b"\n") * 8,
+        "bars": b"User-agent: *\n" + (b"Disallow: /(" + b"|" * 16_000 + b"\n") * 8,
+        "stars": b"User-agent: *\n" + (b"Disallow: /" + b"*a" * 8_000 + b"b\n") * 8,
+        "keys that are near": _numbered("Disalow%d: /\n", octets),
+        "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", octets // 2)
+        + _numbered("Disallow: /%d\n", octets // 2),
+        "agents that share and own": _numbered("User-agent: bot%d\n", octets // 3)
+        + _numbered("Disallow: /%d\n", octets // 3)
+        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
+        "index pages that agents share": _numbered("User-agent: bot%d\n", octets // 3)
+        + _numbered("Allow: /%d/index.html\n", octets // 3)
+        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
+        "signals that agents share": _numbered("User-agent: bot%d\n", octets // 3)
+        + b"Content-Signal: use=full\n" * (octets // 75)
+        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
+        "NULs": b"a\0\n" * (octets // 3),
+        "agents named twice": _numbered("User-agent: bot%d\n", octets // 2)
+        + b"Disallow: /a\n"
+        + _numbered("User-agent: bot%d\n", octets // 2)
+        + b"Disallow: /b\n",
+        "commas in a preference": b"User-agent: *\nContent-Usage: a=n" + b",b" * 8_000 + b" c\n",
+        "dots in an authority": b"User-agent: *\n" + (b"Disallow: //" + b"." * 16_000 + b"\n") * 8,
+        "blanks behind a damaged key": b"User-agent: *\n"
+        + (b"- Disallow: /\xe2\x80\x8b" + b" " * 16_000 + b"a\n") * 8,
+        "comments in comments": b"User-agent: *\n" + (b"<!-- " * 3_000 + b"\n") * 8,
+        "one long name": b"User-agent:" + b"a" * (LINE_LIMIT_OCTETS - 11) + b"\nDisallow: /\n",
+    }
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", HOSTILE)
-def test_hostile(name: str) -> None:
-    """A file that is built to be slow is no slower than the others; the suite would notice."""
-    found = lint(HOSTILE[name], URI)
-    counts: dict[Code, int] = {}
-    for finding in found:
-        counts[finding.code] = counts.get(finding.code, 0) + 1
-    assert max(counts.values()) <= FINDINGS_PER_CODE
+@pytest.mark.parametrize("name", _hostile(0))
+@pytest.mark.parametrize("octets", [12_000, pytest.param(128_000, marks=pytest.mark.at_length)])
+def test_hostile_files_take_bounded_time(name: str, octets: int) -> None:
+    body = _hostile(octets)[name]
+    began_at = time.process_time()
+    assert max(Counter(one.code for one in lint(body, URI)).values()) <= FINDINGS_PER_CODE
+    for mode in Mode:
+        assert len(normalise(body, mode)) <= PARSE_LIMIT_OCTETS
+    written = normalise(body)
+    assert normalise(written) == written
+    assert time.process_time() - began_at < octets / 1000
 
 
 @pytest.mark.parametrize("piece", [" ", "\t", "|", "-", "*", "<-", "a;"])
@@ -372,11 +318,11 @@ def test_hostile(name: str) -> None:
     "key", ["Disallow: /", "- Disallow: /\u200b", "Sitemap: ", "Sitemap: http://", "<!-- "]
 )
 def test_long_lines_of_one_piece(key: str, piece: str) -> None:
-    """Lines of blanks behind a damaged key took 36 s of the processor."""
+    """Blanks behind a damaged key took 5 s of the processor a line."""
     line = f"{key}{piece * (15_000 // len(piece))}x<\n"
     began_at = time.process_time()
-    lint(("User-agent: *\n" + line * 8).encode(), URI)
-    assert time.process_time() - began_at < 4
+    lint(("User-agent: *\n" + line).encode(), URI)
+    assert time.process_time() - began_at < 2
 
 
 def test_spent_budget_names_no_rule_of_an_unchecked_group(

@@ -5,13 +5,10 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.lint.linter import fixed, lint
+from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.swallowed import swallowed
 from scrapy_rep.analysis.outline import outline
-from tests.analysis.lint.corpus import files
-from tests.analysis.lint.proving import prove
 from tests.protocol.reading import URI, read
-from tests.shared import needs_shared
 
 BING = "User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: BadBot\nDisallow: /\n"
 
@@ -77,12 +74,3 @@ class TestLint:
         found = {finding.code: finding.line for finding in lint(body.encode(), URI)}
         assert found[Code.RECORD_SPLITS_GROUP] == 6
         assert found[Code.BLANK_LINE_INSIDE] == 8
-
-    @needs_shared
-    def test_fixes_of_real_files_keep_swallowed_crawlers(self) -> None:
-        for uri, body in files()[::40]:
-            outlined = outline(body, uri)
-            if found := list(swallowed(outlined)):
-                new, _ = fixed(body, uri)
-                prove(body, new, uri)
-                assert len(list(swallowed(outline(new, uri)))) == len(found), uri

@@ -11,8 +11,6 @@ from scrapy_rep.analysis.effect.usage_changes import usage_differences
 from scrapy_rep.analysis.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from tests.analysis.lint.test_lint import HOSTILE
 from tests.protocol import strategies
 from tests.protocol.reading import URI
 
@@ -45,11 +43,6 @@ def _as(mode: Mode | str, body: str) -> str:
 
 def _star(*lines: str) -> str:
     return "\n".join(("User-agent: *", *lines, ""))
-
-
-_SHORTER = (Mode.COMPACT, Mode.COMPATIBLE)
-_LEFT = {(name, _SHORTER[number % 2]) for number, name in enumerate(HOSTILE)}
-"""Left to `.ci/at-length`: CI does each hostile file as it is and in one shorter mode."""
 
 
 def test_usage_records_have_their_usual_spelling() -> None:
@@ -90,21 +83,6 @@ class TestMeaning:
             assert before.use == after.use
             assert [one.uri for one in before.licences] == [one.uri for one in after.licences]
         assert next(usage_differences(old, new), None) is None
-
-    @pytest.mark.slow
-    @pytest.mark.parametrize(
-        ("name", "mode"),
-        [
-            pytest.param(name, mode, marks=pytest.mark.at_length if (name, mode) in _LEFT else ())
-            for name in HOSTILE
-            for mode in Mode
-        ],
-    )
-    def test_hostile(self, name: str, mode: Mode) -> None:
-        written = normalise(HOSTILE[name], mode)
-        assert len(written) <= PARSE_LIMIT_OCTETS
-        if mode is Mode.NORMAL:
-            assert normalise(written, mode) == written
 
     @pytest.mark.parametrize("mode", Mode)
     def test_file_with_too_many_merged_rules_stays(self, mode: Mode) -> None:
