@@ -334,14 +334,6 @@ def _commented(text: str) -> list[str]:
     return [_with_value(text, value, f"{value[:at].rstrip()} {_as_comment(value[at:])}")]
 
 
-def _with_end(text: str) -> list[str]:
-    """Without a blank in front of the final ``$`` of a path."""
-    kind, value = _read(text) or (None, "")
-    if kind not in RULES or not value.endswith("$") or not value[-2:-1].isspace():
-        return [text]
-    return [_with_value(text, value, f"{value[:-1].rstrip()}$")]
-
-
 def _without_entities(text: str) -> list[str]:
     """With a blank in place of ``&nbsp;``."""
     if _NBSP.search(text) is None:
@@ -361,5 +353,4 @@ _REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
     (Code.SEVERAL_RECORDS, _apart),
     (Code.QUOTED_VALUE, _unquoted),
     (Code.FOREIGN_COMMENT, _commented),
-    (Code.BLANK_BEFORE_END, _with_end),
 )

@@ -24,7 +24,7 @@ from scrapy_rep.analysis.effect.rule_patterns import (
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line, Outline
-from scrapy_rep.protocol.extensions.sitemaps import absolute_uri, sitemap_line
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import normal_path, path_of
 from scrapy_rep.protocol.ruleset import folder_of
@@ -61,7 +61,7 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     yield from _tie_findings(outlined, merges, budget)
     yield from _ban_findings(outlined, merges)
     yield from _order_findings(outlined, budget)
-    yield from _blocked_uris(outlined, merges, budget)
+    yield from _blocked_sitemaps(outlined, merges, budget)
     yield from _resources(outlined)
     yield from _ignores_star(outlined, merges)
     yield from _like_star(outlined, merges, budget)
@@ -220,14 +220,14 @@ def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
     return None if best[1] else best[2]
 
 
-def _blocked_uris(
+def _blocked_sitemaps(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
-    """Sitemaps and licences on the same host that rules of this file disallow."""
+    """Sitemaps on the same host that rules of this file disallow."""
     targets = [
         (line, path_of(uri))
-        for line in outlined.lines
-        for uri in _uris_of(line, outlined.uri or "https://host/")
+        for line in outlined.sitemaps
+        for uri in sitemap_line(line.value, outlined.uri or "https://host/").uris
         if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
     ]
     star = outlined.by_name.get(EVERYONE)
@@ -252,25 +252,15 @@ def _blocked_uris(
             is_ban = line is not None and line.pattern in EVERYTHING
             if line is None or (is_ban and (is_allow_list or merge != star)):
                 continue
-            is_map = target.kind is Kind.SITEMAP
             if merge == star:
-                code = Code.SITEMAP_DISALLOWED if is_map else Code.LICENSE_DISALLOWED
-                found.setdefault(code, []).append((target, line))
-            elif is_map:
+                found.setdefault(Code.SITEMAP_DISALLOWED, []).append((target, line))
+            else:
                 found.setdefault(Code.BLOCKS_SITEMAP, []).append((line, target))
     for code, pairs in found.items():
         line, other = pairs[0]
         more = len({one.number for one, _ in pairs}) - 1
         words = f", and {more:,} more of these lines" if more else ""
         yield value_finding(code, line, f"see line {other.number}{words}")
-
-
-def _uris_of(line: Line, base: str) -> tuple[str, ...]:
-    """The absolute URIs of a Sitemap line or a License record."""
-    if line.kind is Kind.SITEMAP:
-        return sitemap_line(line.value, base).uris
-    uri = absolute_uri(line.value, base) if line.name == b"license" else None
-    return () if uri is None else (uri,)
 
 
 def _authority(uri: str) -> str:

@@ -15,12 +15,10 @@ about one place, but the rest of the file decides whether it is safe:
   then none of the records is moved.
 - A Crawl-delay belongs to the user-agent lines directly above it: if a group has one, no record
   between its user-agent lines is removed.
-- A rule that becomes shorter may lose against another rule that it outranks now.
 - If the file is larger than the parse limit, removing text makes crawlers read more of it. If a
   line or a file is near its limit, adding text may cut it.
 
-Cost: linear in lines and findings, except for comparisons of patterns, which
-`rivals.BUDGET_STEPS` limits.
+Cost: linear in lines and findings.
 """
 
 from __future__ import annotations
@@ -32,7 +30,6 @@ from dataclasses import replace
 from functools import cached_property
 
 from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
-from scrapy_rep.analysis.effect.rule_patterns import pattern_of
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
 from scrapy_rep.analysis.outline import (
@@ -61,7 +58,6 @@ from scrapy_rep.protocol.verdict import shown
 
 from .damage import Damage
 from .line_checks import meant_key
-from .rivals import Rivals
 from .rule_checks import NEEDLESS_ESCAPE, as_windows_1252, is_utf8
 
 _SIGNAL_KEY = b"Content-Signal"
@@ -283,7 +279,6 @@ class _Mender:
         self._room_octets = PARSE_LIMIT_OCTETS - octets - _END_OCTETS
         self._found = found
         self._lines = {line.number: line for line in outlined.lines}
-        self._rivals = Rivals(outlined)
         self._kept: set[int] = set()  # empty Disallow lines that must stay
         self._emptied: set[int] = set()  # rules that an empty Disallow replaces
         self._keep_one_rule_in_each_group()
@@ -442,8 +437,7 @@ class _Mender:
             Code.USER_AGENT_REPEATED: _without_repeated,
             Code.RECORD_SPLITS_GROUP: self._below_agents,
             Code.ORDER_MATTERS: _above_shorter,
-            Code.TRAILING_STAR: self._with_fewer_stars,
-            Code.REPEATED_STAR: self._with_fewer_stars,
+            **dict.fromkeys((Code.TRAILING_STAR, Code.REPEATED_STAR), _with_fewer_stars),
             **dict.fromkeys(_SITEMAPS_ANEW, self._absolute),
             Code.DOLLAR_NOT_LAST: _dollar,
             Code.MISSPELT_KEY: _with_usual_key,
@@ -542,18 +536,6 @@ class _Mender:
         last = block.agents[-1]
         return Edit(EditPlace.AT, line.number), Edit(EditPlace.BELOW, last.number, line.octets)
 
-    # Wildcards: a shorter pattern is less specific.
-
-    def _with_fewer_stars(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
-        is_final = finding.code is Code.TRAILING_STAR
-        without_last = _with_its_end(_FINAL_STARS(b"", line.value))
-        value = without_last if is_final else _STARS(b"*", line.value)
-        rival = self._rivals.of(line, pattern_of(value))
-        if rival is None:
-            return (Edit(EditPlace.AT, line.number, with_value(line, value)),)
-        reason = f"it outranks line {rival} only at this length" if rival else "it may be needed"
-        return Mend(f"keep it: {reason}", Effect.OUTSIDE)
-
     # Other records.
 
     def _absolute(self, finding: Finding, line: Line) -> Mend:
@@ -610,6 +592,13 @@ def _with_usual_key(finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
 
 def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:
     return Edit(EditPlace.AT, line.number), Edit(EditPlace.ABOVE, finding.other_line, line.octets)
+
+
+def _with_fewer_stars(finding: Finding, line: Line) -> tuple[Edit, ...]:
+    is_final = finding.code is Code.TRAILING_STAR
+    without_last = _with_its_end(_FINAL_STARS(b"", line.value))
+    value = without_last if is_final else _STARS(b"*", line.value)
+    return (Edit(EditPlace.AT, line.number, with_value(line, value)),)
 
 
 def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:

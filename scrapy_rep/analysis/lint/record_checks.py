@@ -41,7 +41,6 @@ _SIGNAL = re.compile(
     re.IGNORECASE,
 )
 _SIGNALS = (b"content-signal", b"content-signals")
-_YANDEX_CHARACTERS = 500
 _SITEMAP_ENDING = re.compile(r"\.(?:xml|txt|rss|atom|gz|php|ashx|aspx|jsp|axd)$", re.IGNORECASE)
 # Hosts of computers of their own, of examples, and of private networks (RFC 1918, RFC 6761).
 _NOT_PUBLIC = re.compile(
@@ -62,7 +61,6 @@ _FORMS = {
     b"visit-time": "write hours and minutes in UTC, for example 'Visit-time: 0600-0845'",
 }
 _SIGNAL_NAMES = {TRAIN_AI: "ai-train", SEARCH: "search", AI_INPUT: "ai-input"}
-_SAYS_YES = re.compile(rb"=\s*yes", re.IGNORECASE)
 _HERE = Source("Content-Usage")
 _UNKNOWN_LABEL = Problem.UNKNOWN_LABEL
 # Words of Content-Signal, and their equivalents in Content-Usage.
@@ -117,7 +115,6 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
         for name, read in READERS.items()
     ),
     ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
-    ((b"clean-param",), Code.CLEAN_PARAM_TOO_LONG, lambda value: len(value) > _YANDEX_CHARACTERS),
     ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
     ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
     (_SIGNALS, Code.SIGNAL_SYNTAX, _is_silent_signal),
@@ -173,8 +170,6 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
             yield from _value_findings(line)
     for run in outlined.runs:
         yield from _run_findings(run)
-    for block in outlined.blocks:
-        yield from _block_findings(block)
     yield from _conflicts(outlined)
 
 
@@ -298,15 +293,6 @@ def _seconds(line: Line) -> float:
     """The seconds of a Crawl-delay; -1 if unreadable."""
     seconds = records.crawl_delay(line.value)
     return -1.0 if seconds is None else seconds
-
-
-def _block_findings(block: Block) -> Iterator[Finding]:
-    forbids_all = any(
-        line.kind is Kind.DISALLOW and line.value in (b"/", b"/*") for line in block.rules
-    ) and not any(line.kind is Kind.ALLOW and line.value for line in block.rules)
-    for line in block.others:
-        if line.name.startswith(b"content-signal") and forbids_all and _SAYS_YES.search(line.value):
-            yield value_finding(Code.SIGNAL_CONTRADICTS, line)
 
 
 def _usage_of(value: bytes) -> Mapping[str, object]:

@@ -18,7 +18,6 @@ from scrapy_rep.protocol.verdict import shown
 NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 """Escapes of characters that need none."""
 
-_YANDEX_OCTETS = 1024
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
 _SEVERAL = re.compile(rb"(?<![\s,*])[\s,]+(?:/|\*/|https?://)")
 # Ranges, alternatives and escapes; bounded, so that the search is linear. A dot before a star is
@@ -108,9 +107,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (8, Code.NEEDLESS_ESCAPE, _search(NEEDLESS_ESCAPE)),
     (9, Code.LOWER_CASE_ESCAPE, _search(rb"%(?:[89A-Fa-f][a-f]|[a-f][0-9A-Fa-f])")),
     (10, Code.LEADING_STAR, re.compile(rb"\*(?=.)").match),
-    (11, Code.ESCAPED_SLASH, re.compile(rb"[^?]*?(%2[Ff]|%3[Ff])").match),
-    (12, Code.HTML_ENTITY, _search(rb"&amp;")),
-    (13, Code.RULE_TOO_LONG, re.compile(rb".{%d}" % (_YANDEX_OCTETS + 1), re.DOTALL).match),
+    (11, Code.HTML_ENTITY, _search(rb"&amp;")),
 )
 
 
@@ -139,8 +136,8 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
         match = holds(line.value) if number != told else None
         if match is not None:
             told = number
-            at = line.value_at + match.start(match.lastindex or 0)
-            found = match[match.lastindex or 0] or line.value
+            at = line.value_at + match.start()
+            found = match[0] or line.value
             finding = Finding(code, line.number, found[:200], line.column_of(at))
             advice = _advice(code, line, uri)
             if advice is not None:
