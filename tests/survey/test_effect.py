@@ -42,26 +42,25 @@ def test_class(disallow: list[str], allow: list[str], effect: str) -> None:
 
 
 def test_many_groups_of_many_names_take_bounded_time() -> None:
-    """Each name obeys the large group and its own: unbounded, that is 10 million rules."""
-    agents = b"".join(b"User-agent: n%d-\n" % n for n in range(2000)).translate(
+    """Each name obeys the large group and its own: unbounded, that is 3 million rules."""
+    agents = b"".join(b"User-agent: n%d-\n" % n for n in range(1000)).translate(
         bytes.maketrans(b"0123456789", b"abcdefghij")
     )
-    rules = b"".join(b"Disallow: /a*%d\nAllow: /b*%d\n" % (n, n) for n in range(2500))
+    rules = b"".join(b"Disallow: /a*%d\nAllow: /b*%d\n" % (n, n) for n in range(1500))
     own = b"".join(
         b"User-agent: %s-\nDisallow: /x\n"
         % (b"n%d" % n).translate(bytes.maketrans(b"0123456789", b"abcdefghij"))
-        for n in range(2000)
+        for n in range(1000)
     )
     began_at = time.process_time()
     found = facts(agents + rules + own)
-    assert found.names_in_several_groups == 2000
-    assert 0 < len(found.agents) < 2000
-    assert time.process_time() - began_at < 20
+    assert found.names_in_several_groups == 1000
+    assert 0 < len(found.agents) < 1000
+    assert time.process_time() - began_at < 10
 
 
-@pytest.mark.slow
 def test_expensive_rules_take_bounded_time() -> None:
-    rules = b"".join(b"Allow: /%s*%d*z\n" % (b"a*" * 20, n) for n in range(9000))
+    rules = b"".join(b"Allow: /%s*%d*z\n" % (b"a*" * 20, n) for n in range(3000))
     began_at = time.process_time()
     assert facts(b"User-agent: *\nDisallow: /\n" + rules).star_class in ("full", "part")
-    assert time.process_time() - began_at < 30
+    assert time.process_time() - began_at < 15

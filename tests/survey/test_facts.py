@@ -98,7 +98,7 @@ def test_lint_is_counted_on_request() -> None:
 
 
 def test_octets_beyond_the_parse_limit_have_no_facts() -> None:
-    body = b"User-agent: *\nDisallow:\n" + b"#\n" * 300_000 + b"Disallow: /\n"
+    body = b"User-agent: *\nDisallow:\n" + b"#" * 600_000 + b"\n" + b"Disallow: /\n"
     found = facts(body)
     assert (found.is_cut, found.star_class, found.octets) == (True, "none", len(body))
 

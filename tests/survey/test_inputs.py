@@ -56,14 +56,8 @@ def test_all_kinds_of_input_give_the_same_survey(
 
 
 @needs_shared
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    "kind",
-    [
-        inputs.KINDS[0],
-        *(pytest.param(kind, marks=pytest.mark.at_length) for kind in inputs.KINDS[1:]),
-    ],
-)
+@pytest.mark.at_length
+@pytest.mark.parametrize("kind", inputs.KINDS)
 def test_all_kinds_of_input_give_the_same_survey_of_real_files(
     kind: Callable[[inputs.Files, Path], Path], tmp_path: Path
 ) -> None:
@@ -100,15 +94,12 @@ class TestLines:
             ("[" * 100_000, "no-json"),
             ("[]", "no-object"),
             ("{}", "no-host"),
-            ('{"host": ""}', "no-host"),
             ('{"host": 3, "body": ""}', "no-host"),
             ('{"host": "a"}', "no-body"),
-            ('{"host": "a", "body": 3}', "no-body"),
             ('{"host": "a", "body_b64": "!"}', "no-base64"),
             ('{"host": "a", "body_base64": 3}', "no-base64"),
             ('{"origin": "x", "copy": null, "outage": null}', "no-body"),
             ('{"origin": "http://", "copy": null, "outage": null}', "bad-field"),
-            ('{"origin": "http://a", "copy": 3, "outage": null}', "bad-field"),
         ],
     )
     def test_bad_line_has_a_reason(self, line: str, reason: str) -> None:
@@ -234,16 +225,7 @@ class TestWarc:
         )
         assert (found.date, found.media_type) == ("2026-01-02T03:04:05Z", "text/plain")
 
-    @pytest.mark.parametrize(
-        "more",
-        [
-            "Content-Encoding: gzip\r\n",
-            "Content-Encoding: deflate\r\n",
-            "Content-Encoding: br\r\n",
-            "Transfer-Encoding: chunked\r\n",
-            "X-Crawler-Content-Encoding: gzip\r\nX-Crawler-Transfer-Encoding: chunked\r\n",
-        ],
-    )
+    @pytest.mark.parametrize("more", ["Content-Encoding: br\r\n", "Transfer-Encoding: chunked\r\n"])
     def test_coding_of_a_decoded_body_is_ignored(self, more: str) -> None:
         block = inputs.answer(b"User-agent: *\nDisallow: /", more=more)
         (found,) = _of_warc(inputs.record("response", block, _URI))
@@ -299,10 +281,6 @@ class TestWarc:
         assert _reasons(_of_warc(packed, packed[:-9])) == {"damaged": 1}
         assert _reasons(_of_warc(packed, b"\x1f\x8b" + b"x" * 50)) == {"damaged": 1}
 
-    def test_lengths_that_lie_take_no_memory(self) -> None:
-        lying = b"WARC/1.0\r\nWARC-Type: response\r\nContent-Length: 99999999999999\r\n\r\nx"
-        assert _reasons(_of_warc(lying)) == {"damaged": 1}
-
     def test_folded_fields(self) -> None:
         block = inputs.record(
             "resource", b"x: y", more="WARC-Target-URI:\r\n https://a/robots.txt\r\n"
@@ -316,26 +294,6 @@ class TestWarc:
         assert len(_of_warc(octets)) <= 3
         _of_warc(inputs.record("response", octets, _URI))
         _of_warc(b"\x1f\x8b" + octets)
-
-    @pytest.mark.filterwarnings(
-        "ignore::pytest.PytestUnraisableExceptionWarning"
-    )  # files of its own
-    def test_as_warcio_writes_it(self, tmp_path: Path) -> None:
-        warcio = pytest.importorskip("warcio", reason="needs warcio")
-        from warcio.statusandheaders import StatusAndHeaders
-
-        path = tmp_path / "x.warc.gz"
-        with path.open("wb") as file:
-            writer = warcio.WARCWriter(file, gzip=True)
-            for host, body in SMALL.items():
-                head = StatusAndHeaders("200 OK", [("Content-Type", "text/plain")], "HTTP/1.1")
-                uri = f"http://{host}/robots.txt"
-                writer.write_record(
-                    writer.create_warc_record(uri, "response", BytesIO(body), http_headers=head)
-                )
-        found = _captures(path)
-        assert {o.host: o.body for o in found if isinstance(o, Capture)} == SMALL
-        assert len(found) == len(SMALL)
 
 
 def _zstd() -> Any:
@@ -387,11 +345,10 @@ class TestAnswers:
         assert decoded(gzip.compress(body) * 2, "aws-chunked, gzip;q=1.0") == body * 2
         assert decoded(gzip.compress(body)[:-1], "gzip") == body, "archives cut what they keep"
 
-    @pytest.mark.slow
     def test_bombs_are_cut(self) -> None:
-        assert len(decoded(gzip.compress(bytes(1 << 26)), "gzip") or b"") == 1 << 24
+        assert len(decoded(gzip.compress(bytes(1 << 25), 1), "gzip") or b"") == 1 << 24
         brotli = pytest.importorskip("brotli")
-        assert len(decoded(brotli.compress(bytes(1 << 26)), "br") or b"") == 1 << 24
+        assert len(decoded(brotli.compress(bytes(1 << 25), quality=1), "br") or b"") == 1 << 24
 
     def test_instants_of_wrong_clocks(self) -> None:
         assert date_at(1e300) == date_at(float("nan")) == ""
@@ -428,17 +385,6 @@ class TestStore:
             assert len(_captures(path)) == len(SMALL) + 1
         finally:
             store.close()
-
-    @pytest.mark.skipif(os.geteuid() == 0, reason="root may write everywhere")
-    def test_store_in_a_read_only_folder_is_read(self, tmp_path: Path) -> None:
-        place = tmp_path / "place"
-        place.mkdir()
-        path = inputs.store(SMALL.items(), place)
-        place.chmod(0o555)
-        try:
-            assert len(_captures(path)) == len(SMALL)
-        finally:
-            place.chmod(0o755)
 
     def test_other_databases(self, tmp_path: Path) -> None:
         import sqlite3

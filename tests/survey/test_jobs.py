@@ -7,16 +7,14 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.survey.aggregate import Aggregate, SurveyPart, SurveyReader
-from scrapy_rep.survey.captures import Capture
+from scrapy_rep.survey.aggregate import SurveyPart, SurveyReader
 from scrapy_rep.survey.inputs import tasks
 from scrapy_rep.survey.inputs.json_lines import captures_in
 from scrapy_rep.survey.inputs.tasks import Task, tasks_of
 from scrapy_rep.survey.jobs import parts_of
 from scrapy_rep.survey.saved import Survey
-from tests.shared import needs_shared
 from tests.survey import inputs
-from tests.survey.files import SMALL, corpus
+from tests.survey.files import SMALL
 
 
 def _whole(found: Iterator[Task], jobs: int, reader: SurveyReader | None = None) -> SurveyPart:
@@ -65,12 +63,3 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
     next(parts)
     assert read <= 6
     assert len([*parts]) == 99
-
-
-@needs_shared
-@pytest.mark.slow
-def test_corpus_is_the_same_on_three_processes(tmp_path: Path) -> None:
-    path = inputs.packed_lines(corpus(), tmp_path)
-    one, three = _whole(tasks_of(path), 1), _whole(tasks_of(path), 3)
-    assert one.aggregate.to_json() == three.aggregate.to_json()
-    assert one.aggregate == Aggregate.of(Capture(host, body=body) for host, body in corpus())
