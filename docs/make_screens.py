@@ -11,12 +11,17 @@ from __future__ import annotations
 
 import os
 import re
-import subprocess
 import sys
 import textwrap
 from collections.abc import Iterator
+from contextlib import redirect_stderr, redirect_stdout, suppress
 from html import escape
+from io import StringIO
 from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from scrapy_rep.commands.subcommands import main as call_command
 
 _DOCS = Path(__file__).resolve().parent
 _HERE = _DOCS / "screens"
@@ -47,22 +52,16 @@ _STYLE = re.compile(r"\x1b\[([\d;]*)m")
 
 def screen(arguments: list[str]) -> str:
     """The command line of a call, and its output."""
-    environment = {**os.environ, "FORCE_COLOR": "1", "PYTHONPATH": str(_DOCS.parent)}
-    environment.pop("NO_COLOR", None)
-    done = subprocess.run(  # noqa: S603
-        [sys.executable, "-m", "scrapy", "rep", *arguments],
-        cwd=_HERE,
-        env=environment,
-        capture_output=True,
-        encoding="utf-8",
-        check=False,
-    )
-    if done.stderr:
-        raise RuntimeError(done.stderr)
+    out, err = StringIO(), StringIO()
+    sys.argv = ["scrapy", *arguments]
+    with redirect_stdout(out), redirect_stderr(err), suppress(SystemExit):
+        call_command()
+    if err.getvalue():
+        raise RuntimeError(err.getvalue())
     call = f"$ scrapy rep {' '.join(arguments)}"
     lines = textwrap.wrap(call, _COLUMNS - 2, subsequent_indent="    ", break_on_hyphens=False)
     written = " \\\n".join(f"\x1b[1m{line}\x1b[0m" for line in lines)
-    return f"{written}\n{done.stdout}"
+    return f"{written}\n{out.getvalue()}"
 
 
 def svg(text: str) -> str:
@@ -132,7 +131,10 @@ def _spans(line: Line) -> Iterator[str]:
 
 def main() -> None:
     """Write all screens."""
-    folder = Path(sys.argv[1]) if len(sys.argv) > 1 else _HERE
+    folder = Path(sys.argv[1]).resolve() if len(sys.argv) > 1 else _HERE
+    os.environ.pop("NO_COLOR", None)
+    os.environ["FORCE_COLOR"] = "1"
+    os.chdir(_HERE)
     for name, arguments in _SCREENS.items():
         (folder / f"{name}.svg").write_text(svg(screen(arguments)), encoding="utf-8")
 
