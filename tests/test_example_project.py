@@ -21,8 +21,8 @@ ROOT = Path(__file__).parent.parent
 PROJECT = ROOT / "example_project"
 
 
-def crawl(spider: str, *options: str) -> str:
-    done = Scrapy("crawl", spider, *options, environment=os.environ, folder=PROJECT).end(60)
+def crawl(spider: str) -> str:
+    done = Scrapy("crawl", spider, environment=os.environ, folder=PROJECT).end(60)
     assert done.returncode == 0, done.stderr
     assert b"ERROR" not in done.stderr
     assert b"Traceback" not in done.stderr
@@ -70,31 +70,20 @@ EXPECTED = {
 }
 
 
-@pytest.fixture(
-    scope="module",
-    params=[(), ("-s", "TWISTED_REACTOR_ENABLED=False")],
-    ids=["asyncio", "reactorless"],
-)
-def printed(request: pytest.FixtureRequest) -> str:
-    return crawl("polite", *request.param)
-
-
-class TestCrawl:
-    @pytest.mark.parametrize("site", EXPECTED)
-    def test_site(self, printed: str, site: str) -> None:
-        urls = dict(re.findall(r"^(\w+) +(http://\S+:\d+) ", printed, re.MULTILINE))
+def test_polite() -> None:
+    """The first spider: what is allowed of each site, and why the others are dropped."""
+    printed = crawl("polite")
+    urls = dict(re.findall(r"^(\w+) +(http://\S+:\d+) ", printed, re.MULTILINE))
+    for site, expected in EXPECTED.items():
         found = re.search(rf"^{site} +http\S+ (.*\n(?: +.*\n)*)", printed, re.MULTILINE)
         assert found, printed
         said = [" ".join(line.split()) for line in found[1].splitlines()]
         said = [re.sub(r"^no line \(.+\)", "no line (REASON)", line) for line in said]
-        expected = textwrap.dedent(EXPECTED[site].format_map(urls)).splitlines()
-        assert said == expected
-
-    def test_the_servers_saw_no_disallowed_request(self, printed: str) -> None:
-        assert printed.endswith(
-            "The crawler fetched 25 pages and dropped 26.\n"
-            "The servers saw 25 page requests, 0 of them disallowed.\n"
-        )
+        assert said == textwrap.dedent(expected.format_map(urls)).splitlines()
+    assert printed.endswith(
+        "The crawler fetched 25 pages and dropped 26.\n"
+        "The servers saw 25 page requests, 0 of them disallowed.\n"
+    )
 
 
 class TestSitemaps:
@@ -126,12 +115,8 @@ class TestSitemaps:
 class TestPages:
     """The third spider: what pages and their site withhold, and which statement says so."""
 
-    @pytest.mark.parametrize(
-        "options",
-        [(), pytest.param(("-s", "TWISTED_REACTOR_ENABLED=False"), marks=pytest.mark.slow)],
-    )
-    def test_what_was_withheld_and_why(self, options: tuple[str, ...]) -> None:
-        kept, withheld, counts = crawl("pages", *options).split("\n\n")
+    def test_what_was_withheld_and_why(self) -> None:
+        kept, withheld, counts = crawl("pages").split("\n\n")
         usual = "search=y, ai-input=n"
         assert [line.split(maxsplit=1) for line in kept.splitlines()[1:]] == [
             ["/", usual],
@@ -227,21 +212,17 @@ class TestFleet:
 
     @needs_redis
     @pytest.mark.slow
-    @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
     def test_it_is_interrupted(
-        self,
-        start: Callable[..., subprocess.Popen[str]],
-        tmp_path: Path,
-        number: signal.Signals,
+        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
     ) -> None:
         process = start()
         assert process.stdout
         assert "3 workers crawl" in process.stdout.readline()
         assert len(self._left(tmp_path)) == 5, "itself, Redis, and three workers"
-        process.send_signal(number)
-        process.send_signal(number)
+        process.send_signal(signal.SIGINT)
+        process.send_signal(signal.SIGINT)
         out, err = process.communicate(timeout=30)
-        assert (process.returncode, out) == (128 + number, "")
+        assert (process.returncode, out) == (128 + signal.SIGINT, "")
         assert err == "ended before it was done; nothing is left behind\n"
 
     @needs_redis

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import Loop, crawl
 from tests.servers.answers import Fault
 from tests.servers.handle import Answer, Site, free_port, redirect
 from tests.spiders import UrlsSpider
@@ -117,10 +117,9 @@ class FailingSpider(UrlsSpider):
         raise LookupError("in a callback")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_error_at_start_is_seen(loop: Loop) -> None:
+def test_error_at_start_is_seen() -> None:
     middlewares = {"DOWNLOADER_MIDDLEWARES": {"tests.test_harness.BrokenAtStart": 50}}
-    result = crawl(URLS_SPIDER, loop=loop, settings=middlewares, urls=[])
+    result = crawl(URLS_SPIDER, settings=middlewares, urls=[])
     assert result.exit_code == 1
     assert "ValueError: broken at start" in result.error
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from contextlib import suppress
+from contextlib import ExitStack, suppress
 from datetime import date, datetime, timezone
 from pathlib import Path
 from typing import Any
@@ -18,7 +18,7 @@ from scrapy_rep.checks import Override, Overrides
 from scrapy_rep.protocol.access.knowledge import Knowledge, Outage
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
@@ -154,9 +154,8 @@ class TestGrants:
         assert words in told[0] if words else not told
         assert len(told) <= 1
 
-    @pytest.mark.parametrize("loop", LOOPS)
     @pytest.mark.parametrize("grant", [{"policy": "ignore"}, {"policy": "lenient"}])
-    def test_override_ends_during_a_crawl(self, grant: dict[str, str], loop: Loop) -> None:
+    def test_override_ends_during_a_crawl(self, grant: dict[str, str]) -> None:
         """The clock steps to the next day after the second page."""
         today = datetime.now(timezone.utc).date()
         settings = {
@@ -168,7 +167,7 @@ class TestGrants:
         }
         with Site({"/robots.txt": Answer(status=503)}) as site:
             urls = [site.url(f"/{n}") for n in range(4)]
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            result = crawl(URLS_SPIDER, settings=settings, urls=urls)
             paths = site.paths()
         pages = [path for path in paths if path != "/robots.txt"]
         assert pages == ["/0", "/1"], result.log
@@ -188,29 +187,36 @@ class TestGrants:
 class TestCrawls:
     """The same in whole crawls: `localhost` and `127.0.0.1` are two origins of one site."""
 
-    @pytest.mark.parametrize("loop", LOOPS)
-    @pytest.mark.parametrize(
-        ("value", "fetched", "asked"),
-        [
+    def test_override_of_one_host(self) -> None:
+        """`localhost`, at a port for each value; `127.0.0.1` stays as it is."""
+        expected: list[tuple[Any, set[str], int]] = [
             ("ignore", {"/own", "/a"}, 0),
             ({"robots_txt": _OWN}, {"/a"}, 0),
             ({"robots_txt": ""}, {"/own", "/a"}, 0),
             ("strict", set(), 1),
             ("lenient", {"/own", "/a"}, 1),
-        ],
-        ids=["ignore", "text", "empty text", "strict", "lenient"],
-    )
-    def test_override_of_one_host(
-        self, value: Any, fetched: set[str], asked: int, loop: Loop
-    ) -> None:
-        with Site({"/robots.txt": Answer(status=503, body=DISALLOW_ALL)}) as site:
-            urls = [site.url(path, host) for path in ("/own", "/a") for host in _HOSTS]
-            settings = {**ADDON, "REP_OVERRIDES": {"localhost": value}}
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-            seen = [(one.headers["host"].partition(":")[0], one.path) for one in site.requests()]
-        assert {path for host, path in seen if host == "localhost"} - _ROBOTS == fetched
-        assert {path for host, path in seen if host == "127.0.0.1"} == _ROBOTS
-        assert seen.count(("localhost", "/robots.txt")) == asked, result.log
+        ]
+        with ExitStack() as stack:
+            answer = Answer(status=503, body=DISALLOW_ALL)
+            sites = [stack.enter_context(Site({"/robots.txt": answer})) for _ in expected]
+            overrides = {
+                f"localhost:{site.port}": value
+                for site, (value, _, _) in zip(sites, expected, strict=True)
+            }
+            urls = [
+                site.url(path, host)
+                for site in sites
+                for path in ("/own", "/a")
+                for host in ("localhost", "127.0.0.1")
+            ]
+            result = crawl(URLS_SPIDER, settings={**ADDON, "REP_OVERRIDES": overrides}, urls=urls)
+            for site, (value, fetched, asked) in zip(sites, expected, strict=True):
+                seen: dict[str, list[str]] = {"localhost": [], "127.0.0.1": []}
+                for one in site.requests():
+                    seen[one.headers["host"].partition(":")[0]].append(one.path)
+                assert {*seen["localhost"]} - {"/robots.txt"} == fetched, value
+                assert {*seen["127.0.0.1"]} == {"/robots.txt"}, value
+                assert seen["localhost"].count("/robots.txt") == asked, result.log
 
     @pytest.mark.parametrize(
         ("preset", "override", "days"),
@@ -266,42 +272,26 @@ class TestCrawls:
                 )
                 assert site.paths()[before:].count("/a") == 1, settings
 
-    @pytest.mark.parametrize("loop", LOOPS)
-    @pytest.mark.parametrize(
-        ("answer", "reason"),
-        [(Answer(body=DISALLOW_ALL), "RULE"), (Answer(status=503), "UNREACHABLE")],
-    )
-    def test_dry_run(self, answer: Answer, reason: str, loop: Loop) -> None:
-        with Site({"/robots.txt": answer}) as site:
-            settings = {**ADDON, "REP_DRY_RUN": True}
-            urls = [site.url("/a"), site.url("/b")]
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-            assert sorted(site.paths()) == ["/a", "/b", "/robots.txt"]
-        assert all("allowed=False" in item["verdict"] for item in result.items)
-        assert all(reason in item["verdict"] for item in result.items), result.items
-        assert result.stats["rep/dry_run/would_drop"] == 2
-        assert result.stats["rep/verdict/disallowed"] == 2
-        assert "robotstxt/forbidden" not in result.stats
-
-    @pytest.mark.every_loop
-    @pytest.mark.parametrize("loop", LOOPS)
-    def test_dry_run_logs_requests_that_would_be_dropped(self, loop: Loop) -> None:
+    def test_dry_run_fetches_and_logs_what_would_be_dropped(self) -> None:
         """Twenty requests one by one; the others are only counted."""
-        with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /no\n")}) as site:
-            urls = [site.url(f"/no/{n}") for n in range(25)] + [site.url("/yes")]
+        file = Answer(body="User-agent: *\nDisallow: /no\n")
+        with Site({"/robots.txt": file}) as site, Site({"/robots.txt": Answer(status=503)}) as down:
+            urls = [site.url(f"/no/{n}") for n in range(25)] + [
+                site.url("/yes"),
+                down.url("/no/25"),
+            ]
             settings = {**ADDON, "REP_DRY_RUN": True, "LOG_LEVEL": "INFO"}
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-        told = [
-            line
-            for line in result.log.splitlines()
-            if "Would be dropped without REP_DRY_RUN" in line
-        ]
-        assert len(told) == 20
-        assert all("INFO: " in line and "/no/" in line and "Disallow: /no" in line for line in told)
-        assert len({line.split("/no/")[1].split(">")[0] for line in told}) == 20
+            result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+            assert len(site.paths()) == 27
+            assert down.paths().count("/no/25") == 1
+        reasons = [item["verdict"] for item in result.items if "allowed=False" in item["verdict"]]
+        assert sum("RULE" in one for one in reasons) == 25
+        assert sum("UNREACHABLE" in one for one in reasons) == 1
+        words = "Would be dropped without REP_DRY_RUN"
+        told = [line for line in result.log.splitlines() if words in line]
+        assert all("INFO: " in line and "/no/" in line for line in told)
+        assert len({line.split("/no/")[1].split(">")[0] for line in told}) == len(told) == 20
         assert result.log.count("No more are logged, see the stat rep/dry_run/would_drop") == 1
-        assert result.stats["rep/dry_run/would_drop"] == 25
-
-
-_HOSTS = ("localhost", "127.0.0.1")
-_ROBOTS = {"/robots.txt"}
+        assert result.stats["rep/dry_run/would_drop"] == 26
+        assert result.stats["rep/verdict/disallowed"] == 26
+        assert "robotstxt/forbidden" not in result.stats

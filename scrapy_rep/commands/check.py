@@ -6,7 +6,6 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import closing
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -76,27 +75,27 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
     if options.csv:
         call.csv_row((*_CSV_COLUMNS, "expected") if table else _CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
-    with closing(_opinions(options.like)) as opinions:
+    opinions = _opinions(options.like)
 
-        def tell(url: str | None, judge: Judge) -> None:
-            nonlocal differing_count
-            for agent, allowed in table.get(url or "") or ((agent, None) for agent in agents):
-                if url is not None:
-                    judgement = replace(judge.judge(url, agent), expected=allowed)
-                    call.end_with(judgement.status)
-                    if judgement.is_as_expected:
-                        continue
-                    differing_count += 1
-                    said = judge.opinions(opinions, url, agent) if options.like else ()
-                    show(judgement, said, call)
-                if options.rules and (id(judge), agent.name) not in shown:
-                    shown.add((id(judge), agent.name))
-                    if call.is_json:
-                        call.row(group_dict(judge.policy, agent))
-                    else:
-                        write_group(judge.policy, agent, call)
+    def tell(url: str | None, judge: Judge) -> None:
+        nonlocal differing_count
+        for agent, allowed in table.get(url or "") or ((agent, None) for agent in agents):
+            if url is not None:
+                judgement = replace(judge.judge(url, agent), expected=allowed)
+                call.end_with(judgement.status)
+                if judgement.is_as_expected:
+                    continue
+                differing_count += 1
+                said = judge.opinions(opinions, url, agent) if options.like else ()
+                show(judgement, said, call)
+            if options.rules and (id(judge), agent.name) not in shown:
+                shown.add((id(judge), agent.name))
+                if call.is_json:
+                    call.row(group_dict(judge.policy, agent))
+                else:
+                    write_group(judge.policy, agent, call)
 
-        _judge_all(call, tell)
+    _judge_all(call, tell)
     if table:
         rows = count_of(sum(map(len, table.values())), "row")
         call.complain(f"{rows}, {differing_count} not as expected")
@@ -216,13 +215,29 @@ def _governed(urls: Iterable[str], call: Call) -> Iterator[str]:
 def _form(options: argparse.Namespace) -> Callable[[Judgement, tuple[Opinion, ...], Call], None]:
     """The function that shows a verdict."""
     if options.json or options.csv:
-        return _show_json if options.json else _show_csv
+        return _show_row
     return _show_text if options.explain else _show_line
 
 
-def _show_json(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+_CSV_COLUMNS = (
+    *("url", "agent", "allowed", "reason", "group", "rule", "line", "text"),
+    *("robots_txt", "event", "source", "like"),
+)
+
+
+_WORDS = {True: "allowed", False: "disallowed"}
+
+
+def _show_row(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+    """Write an object, or a row for spreadsheets."""
     judge = judgement.judge
     found: dict[str, Any] = {**judgement.as_dict(), "text": judgement.text or None}
+    access = judge.access_dict() if judge.has_answer else None
+    if call.options.csv:
+        found = {**(access or {}), **found, "like": [f"{one.parser}: {one}" for one in said]}
+        columns = _CSV_COLUMNS if judgement.expected is None else (*_CSV_COLUMNS, "expected")
+        call.csv_row(map(found.get, columns))
+        return
     if call.options.explain:
         found["lost"] = [
             {"rule": str(lost), "line": lost.line, "octets": lost.octets} for lost in judgement.lost
@@ -236,26 +251,8 @@ def _show_json(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
         failures = {one.parser: one.failure for one in said if one.failure}
         found.update({"like_failures": failures} if failures else {})
     if judge.has_answer:
-        found["access"] = judge.access_dict()
+        found["access"] = access
     call.row(found)
-
-
-_CSV_COLUMNS = (
-    *("url", "agent", "allowed", "reason", "group", "rule", "line", "text"),
-    *("robots_txt", "event", "source", "like"),
-)
-
-
-_WORDS = {True: "allowed", False: "disallowed"}
-
-
-def _show_csv(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
-    """Write a row, for spreadsheets."""
-    access = judgement.judge.access_dict() if judgement.judge.has_answer else None
-    found = {**(access or {}), **judgement.as_dict(), "text": judgement.text or None}
-    found["like"] = [f"{opinion.parser}: {opinion}" for opinion in said]
-    columns = _CSV_COLUMNS if judgement.expected is None else (*_CSV_COLUMNS, "expected")
-    call.csv_row(map(found.get, columns))
 
 
 def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:

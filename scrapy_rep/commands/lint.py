@@ -21,7 +21,7 @@ from .diff import show_differences
 from .format import is_refused, proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
 from .lint_choice import Choice
-from .lint_formats import FORMATS, NOUNS, FileReport, Outcome, advice, line_of
+from .lint_formats import FORMATS, NOUNS, FileReport, advice, line_of
 from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import count_of, cut, safe, width_of
 
@@ -45,7 +45,7 @@ def run(call: Call) -> int:
     if options.diff and not is_good:  # errors that no fix would change
         _write_summary(reports, 0, call)
     elif not options.diff and (reports or form in FORMATS or not (call.status or is_fixing)):
-        _write_report(reports, form, choice, call)
+        _write_report(reports, form, call)
     return OK if is_good else FOUND
 
 
@@ -145,10 +145,10 @@ _FOUND_CELLS = 40
 _WINDOW = 100  # characters of a source line that are shown
 
 
-def _write_report(reports: Sequence[FileReport], form: str, choice: Choice, call: Call) -> None:
+def _write_report(reports: Sequence[FileReport], form: str, call: Call) -> None:
     """Write the findings of all files, or their numbers."""
     if form in FORMATS:
-        call.lines(FORMATS[form](Outcome(reports, call.failures, choice.fatal)))
+        call.lines(FORMATS[form](reports, call.failures))
     elif call.options.statistics:
         _write_statistics(reports, form, call)
     elif form == "json":
@@ -276,7 +276,7 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
         whole = f"the other {hidden:,} too" if hidden else "each finding"
         ways.append(f"--all shows {whole}, with line and advice")
     if ways and not call.options.diff:
-        call.line("; ".join(ways))
+        call.line(call.terminal.wrapped("; ".join(ways)))
 
 
 def _write_statistics(reports: Sequence[FileReport], form: str, call: Call) -> None:

@@ -2,10 +2,10 @@
 
 ::
 
-    # scrapy-rep.toml                 # pyproject.toml                # setup.cfg
-    [lint]                            [tool.scrapy-rep.lint]          [scrapy-rep.lint]
-    ignore = ["REP316"]               ignore = ["REP316"]             ignore = REP316
-    strict = true                     strict = true                   strict = true
+    # scrapy-rep.toml                 # pyproject.toml
+    [lint]                            [tool.scrapy-rep.lint]
+    ignore = ["REP316"]               ignore = ["REP316"]
+    strict = true                     strict = true
 
 The folders are searched from the current one upwards. The first folder with such settings counts,
 and in it, the first of these files.
@@ -14,7 +14,6 @@ and in it, the first of these files.
 from __future__ import annotations
 
 import argparse
-import configparser
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, fields
 from importlib import import_module
@@ -30,8 +29,7 @@ from .inputs import octets_of
 from .running import CommandError
 
 _LEVELS = ("error", "warning", "info")
-_OWN_FILE, _PYPROJECT, _SETUP = "scrapy-rep.toml", "pyproject.toml", "setup.cfg"
-_SECTION = "scrapy-rep.lint"
+_OWN_FILE, _PYPROJECT = "scrapy-rep.toml", "pyproject.toml"
 _MOST_OCTETS = 1024 * 1024
 _TOML_MODULES = "tomllib", "tomli"  # tomllib from Python 3.11 on
 
@@ -143,7 +141,7 @@ def _settings_of(name: str | None) -> _LintSettings:
             raise CommandError(f"--config {name}: it has no settings of scrapy rep lint")
         return found
     folders = (Path.cwd(), *Path.cwd().parents)
-    paths = (folder / name for folder in folders for name in (_OWN_FILE, _PYPROJECT, _SETUP))
+    paths = (folder / name for folder in folders for name in (_OWN_FILE, _PYPROJECT))
     all_found = (_read(path, is_named=False) for path in paths if path.is_file())
     return next(filter(None, all_found), _LintSettings())
 
@@ -162,10 +160,8 @@ def _read(path: Path, *, is_named: bool) -> _LintSettings | None:
     if len(octets) > _MOST_OCTETS:
         raise CommandError(f"{path}: too large for a file of settings")
     try:
-        told = _of_toml(path, text) if path.suffix == ".toml" else _of_ini(text)
-    except (ValueError, configparser.Error) as error:
-        if not is_named and isinstance(error, configparser.Error) and f"[{_SECTION}]" not in text:
-            return None
+        told = _of_toml(path, text)
+    except ValueError as error:
         raise CommandError(f"{path}: {error}") from error
     return None if told is None else _checked(path, told)
 
@@ -192,24 +188,8 @@ def _of_toml(path: Path, text: str) -> Mapping[str, Any] | None:
 def _toml_module(path: Path) -> Any:
     name = next((name for name in _TOML_MODULES if find_spec(name) is not None), None)
     if name is None:
-        raise CommandError(
-            f"{path}: TOML needs Python 3.11 or the package tomli; or put the settings "
-            f"into {_SETUP}, below [{_SECTION}]"
-        )
+        raise CommandError(f"{path}: TOML needs Python 3.11 or the package tomli")
     return import_module(name)
-
-
-def _of_ini(text: str) -> Mapping[str, Any] | None:
-    parser = configparser.ConfigParser(interpolation=None)
-    parser.read_string(text)
-    if _SECTION not in parser:
-        return None
-    told: dict[str, Any] = dict(parser[_SECTION])
-    for name in told.keys() & {"select", "extend-select", "ignore"}:
-        told[name] = told[name].replace(",", " ").split()
-    if "strict" in told:
-        told["strict"] = parser.BOOLEAN_STATES.get(told["strict"].lower())
-    return told
 
 
 def _checked(path: Path, told: Mapping[str, Any]) -> _LintSettings:

@@ -1,4 +1,4 @@
-"""The findings of `lint` for code hosts and CI: SARIF, GitHub, GitLab, JUnit.
+"""The findings of `lint` for code hosts and CI: SARIF, GitHub, GitLab.
 
 A file that could not be read is in each of them, so that it does not look like a clean one.
 """
@@ -6,7 +6,6 @@ A file that could not be read is in each of them, so that it does not look like 
 from __future__ import annotations
 
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
@@ -32,8 +31,6 @@ _FINGERPRINT = "codeAndLine/v1"
 _TITLE = "scrapy rep lint"
 _GITHUB_LEVELS = {Severity.ERROR: "error", Severity.WARNING: "warning", Severity.INFO: "notice"}
 _GITLAB_LEVELS = {Severity.ERROR: "major", Severity.WARNING: "minor", Severity.INFO: "info"}
-_COUNTS = {"testcase": "tests", "failure": "failures", "error": "errors"}
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 @dataclass(frozen=True)
@@ -78,21 +75,6 @@ class FileReport:
             yield finding, f"{fingerprint}:{seen[fingerprint]}"
 
 
-@dataclass(frozen=True)
-class Outcome:
-    """The result of a call of `lint`.
-
-    Attributes:
-        reports: of the files that were read.
-        failures: the other files, and the reasons.
-        fatal: the severities that make the call fail.
-    """
-
-    reports: Sequence[FileReport]
-    failures: Sequence[CommandError]
-    fatal: frozenset[str]
-
-
 @lru_cache(maxsize=2)
 def _lines_of(body: bytes) -> list[bytes]:
     return clean(body)[0].split(b"\n")
@@ -125,8 +107,8 @@ def _words(finding: Finding) -> str:
 # SARIF 2.1.0
 
 
-def _sarif(outcome: Outcome) -> Iterator[str]:
-    from importlib.metadata import version  # slow to load, as is the module for XML
+def _sarif(reports: Sequence[FileReport], failures: Sequence[CommandError]) -> Iterator[str]:
+    from importlib.metadata import version  # slow to load
 
     driver = {
         "name": "scrapy-rep",
@@ -135,14 +117,14 @@ def _sarif(outcome: Outcome) -> Iterator[str]:
         "rules": list(map(_rule, Code)),
     }
     invocation = {
-        "executionSuccessful": not outcome.failures,
-        "toolExecutionNotifications": list(map(_notification, outcome.failures)),
+        "executionSuccessful": not failures,
+        "toolExecutionNotifications": list(map(_notification, failures)),
     }
     run = {
         "tool": {"driver": driver},
         "invocations": [invocation],
         "columnKind": "unicodeCodePoints",
-        "results": [result for report in outcome.reports for result in _results(report)],
+        "results": [result for report in reports for result in _results(report)],
     }
     yield json.dumps({"$schema": _SCHEMA, "version": "2.1.0", "runs": [run]})
 
@@ -201,8 +183,8 @@ def _uri(path: str) -> str:
 # GitHub: a workflow command for each finding, which becomes an annotation
 
 
-def _github(outcome: Outcome) -> Iterator[str]:
-    for report in outcome.reports:
+def _github(reports: Sequence[FileReport], failures: Sequence[CommandError]) -> Iterator[str]:
+    for report in reports:
         for finding in report.findings:
             code = finding.code.value
             place = {"line": finding.line or 1, "col": finding.column or None}
@@ -211,7 +193,7 @@ def _github(outcome: Outcome) -> Iterator[str]:
             at = ":".join(str(part) for part in (report.path, finding.line) if part)
             level, title = _GITHUB_LEVELS[finding.severity], f"{_TITLE} ({code})"
             yield _command(level, f"{at}: {code} {_words(finding)}", **where, title=title)
-    for failure in outcome.failures:
+    for failure in failures:
         yield _command("error", str(failure), title=_TITLE)
 
 
@@ -231,15 +213,15 @@ def _escaped(text: str) -> str:
 # GitLab: a report of Code Quality
 
 
-def _gitlab(outcome: Outcome) -> Iterator[str]:
+def _gitlab(reports: Sequence[FileReport], failures: Sequence[CommandError]) -> Iterator[str]:
     issues = [
         _issue(report.path, finding.code.slug, _GITLAB_LEVELS[finding.severity], fingerprint)
         | {"description": f"{finding.code.value} {_words(finding)}"}
         | {"location": {"path": report.path, "lines": {"begin": max(finding.line, 1)}}}
-        for report in outcome.reports
+        for report in reports
         for finding, fingerprint in report.with_fingerprints()
     ]
-    for failure in outcome.failures:
+    for failure in failures:
         path = _path(failure.where or _TITLE)
         place = {"path": path, "lines": {"begin": 1}}
         told = {"description": str(failure), "location": place}
@@ -253,48 +235,9 @@ def _issue(path: str, name: str, severity: str, fingerprint: str) -> dict[str, A
     return {"check_name": name, "severity": severity, "fingerprint": sha256(text).hexdigest()}
 
 
-# JUnit: a suite for each file, a case for each finding
-
-
-def _junit(outcome: Outcome) -> Iterator[str]:
-    from xml.etree import ElementTree as ET
-
-    def case_of(suite: ET.Element, name: str) -> ET.Element:
-        return ET.SubElement(suite, "testcase", classname=suite.get("name", ""), name=name)
-
-    root = ET.Element("testsuites", name=_TITLE)
-    for report in outcome.reports:
-        suite = ET.SubElement(root, "testsuite", name=_xml(report.path))
-        for finding in report.findings:
-            at = ":".join(str(part) for part in (finding.line, finding.column) if part)
-            name = f"{finding.code.value} {finding.code.slug}{at and f' at {at}'}"
-            case = case_of(suite, name)
-            if finding.severity.value in outcome.fatal:
-                message, kind = _xml(finding.message), finding.severity.value
-                told = ET.SubElement(case, "failure", message=message, type=kind)
-            else:
-                told = ET.SubElement(case, "system-out")
-            told.text = _xml(f"{report.path}:{at}: {_words(finding)}")
-        if not report.findings:
-            case_of(suite, "no findings")
-    for failure in outcome.failures:
-        suite = ET.SubElement(root, "testsuite", name=_xml(_path(failure.where or _TITLE)))
-        ET.SubElement(case_of(suite, "read"), "error", message=_xml(str(failure)), type="error")
-    for one in (*root, root):  # each suite, and the whole
-        for element, attribute in _COUNTS.items():
-            one.set(attribute, str(len(one.findall(f".//{element}"))))
-    yield ET.tostring(root, encoding="us-ascii", xml_declaration=True).decode("ascii")
-
-
-def _xml(text: str) -> str:
-    """A text with the characters that XML cannot hold escaped as in Python."""
-    return _NOT_XML.sub(lambda found: found[0].encode("unicode_escape").decode("ascii"), text)
-
-
-FORMATS: dict[str, Callable[[Outcome], Iterator[str]]] = {
+FORMATS: dict[str, Callable[[Sequence[FileReport], Sequence[CommandError]], Iterator[str]]] = {
     "sarif": _sarif,
     "github": _github,
     "gitlab": _gitlab,
-    "junit": _junit,
 }
 """The functions that write a whole call in each format."""

@@ -18,15 +18,6 @@ FILE = (
 )
 
 
-def test_assertion_may_name_a_crawler(tmp_path: Path) -> None:
-    path = tmp_path / "robots.txt"
-    path.write_text("User-agent: *\nDisallow:\n")
-    err = rep("agents", path, "--assert-disallowed", "ClaudeBott").err
-    assert "ai-training" in err
-    assert "or a crawler's name such as ClaudeBot" in err
-    assert "crawler's name" not in rep("agents", path, "--purpose", "trainings").err
-
-
 def test_text_has_table_lists_and_date(robots: Path) -> None:
     done = rep("agents", robots)
     assert (done.status, done.err) == (1, "")
@@ -65,11 +56,6 @@ def test_all_shows_every_crawler(robots: Path) -> None:
     assert "anthropic-ai" in retired
     assert "anthropic-ai" not in table
     assert max(map(len, done.out.splitlines())) <= 80
-
-
-def test_purpose_and_operator_filter_crawlers(robots: Path) -> None:
-    found = rep("agents", robots, "--json", "--purpose", "ai-training", "--operator", "openai").rows
-    assert [row["crawler"] for row in found] == ["GPTBot"]
 
 
 def test_json_has_a_row_for_each_crawler_and_url(robots: Path) -> None:
@@ -113,11 +99,6 @@ def test_different_verdicts_are_shown_for_each_url(tmp_path: Path) -> None:
     assert done.out.count("who can train on it") == 2
     assert "same verdict" not in done.out
     assert done.out.count("from a list of") == 1
-
-
-def test_colours_are_for_terminals(robots: Path) -> None:
-    assert "\x1b[1m" in rep("agents", robots, is_terminal=True).out
-    assert "\x1b" not in rep("agents", robots).out
 
 
 @pytest.mark.slow
@@ -177,16 +158,13 @@ class TestAsserted:
 class TestPolicyTokens:
     FILE = b"User-agent: __usage_ai-training\nDisallow: /a\nUser-agent: *\nDisallow: /x\n"
 
-    def test_named_token_is_explained(self, robots: Path) -> None:
+    def test_token_is_shown_if_it_is_named(self, robots: Path) -> None:
+        assert "__usage_" not in rep("agents", robots).out
+        assert "__usage_" in rep("agents", robots, "--all").out
         robots.write_bytes(self.FILE)
         done = rep("agents", robots, "/a")
         assert "ai-training  anyone (poli...  __usage_ai-training  disallowed?  2\n" in done.out
         assert "  __usage_ai-training: crawlers that know this policy token do not" in done.out
-        assert "policy tokens" not in rep("agents", robots, "/b").out
-
-    def test_unnamed_token_is_hidden(self, robots: Path) -> None:
-        assert "__usage_" not in rep("agents", robots).out
-        assert "__usage_" in rep("agents", robots, "--all").out
 
     def test_purpose_does_not_include_tokens(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: *\nDisallow: /\n")
@@ -211,9 +189,8 @@ class TestWriting:
         assert rep("agents", robots, *asserted).status == 0
 
     def test_standard_input_is_read_but_not_written(self) -> None:
-        done = rep("agents", "-", "--disallow", "GPTBot")
-        assert done.out == "User-agent: GPTBot\nDisallow: /\n"
-        assert rep("agents", "-", "--disallow", "GPTBot", "--write").status == 2
+        done = rep("agents", "-", "--disallow", "GPTBot", "--write")
+        assert (done.status, done.out) == (2, "")
 
     def test_crawler_that_uses_the_group_of_another_is_noted(self, robots: Path) -> None:
         done = rep("agents", robots, "--disallow", "Googlebot")

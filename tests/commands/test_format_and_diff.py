@@ -46,12 +46,8 @@ class TestFormat:
         assert (done.status, done.out) == (0, f"# {line}\nUser-agent: GPTBot\nDisallow: /\n")
         assert "only the first name counts in the user-agent lines 1; the others are" in done.err
 
-    def test_check_reports_without_writing(self, robots: Path) -> None:
+    def test_check_and_diff_write_nothing(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")
-        robots.write_text(NEW)
-        assert rep("format", robots, "--check") == Done(0, f"{robots}: already in this form\n", "")
-
-    def test_diff_shows_changes_without_writing(self, robots: Path) -> None:
         done = rep("format", robots, "--diff")
         assert done.status == 1
         assert "-useragent: *\n" in done.out
@@ -101,27 +97,17 @@ class TestFormat:
         assert rep("format", "-", stdin=NEW.encode()) == Done(0, NEW, "")
 
 
-class TestSeveral:
-    @pytest.fixture
-    def files(self, tmp_path: Path) -> list[Path]:
-        paths = [tmp_path / name for name in "abc"]
-        for path in paths:
-            path.write_text("user-agent: *\ndisallow: /a%c3%a9\n")
-        return paths
-
-    def test_write_rewrites_several_files(self, files: list[Path]) -> None:
-        done = rep("format", *files, "--write")
-        assert done.status == 0
-        assert done.out.count("rewritten") == 3
-        assert {path.read_text() for path in files} == {"User-agent: *\nDisallow: /a%C3%A9\n"}
-        again = rep("format", *files, "--check")
-        assert (again.status, again.out.count("already in this form")) == (0, 3)
-
-    def test_unreadable_file_does_not_stop_others(self, files: list[Path]) -> None:
-        done = rep("format", files[0], files[0].parent / "none", files[1], "--check")
-        assert done.status == 2
-        assert done.out.count("would be rewritten") == 2
-        assert "No such file" in done.err
+def test_several_files_are_rewritten(tmp_path: Path) -> None:
+    """One that cannot be read does not stop the others."""
+    files = [tmp_path / name for name in "abc"]
+    for path in files:
+        path.write_text("user-agent: *\ndisallow: /a%c3%a9\n")
+    done = rep("format", files[0], tmp_path / "none", *files[1:], "--write")
+    assert (done.status, done.out.count("rewritten")) == (2, 3)
+    assert "No such file" in done.err
+    assert {path.read_text() for path in files} == {"User-agent: *\nDisallow: /a%C3%A9\n"}
+    again = rep("format", *files, "--check")
+    assert (again.status, again.out.count("already in this form")) == (0, 3)
 
 
 def compared(folder: Path, old: str, new: str, *options: str) -> Done:
@@ -217,42 +203,27 @@ class TestDiff:
         assert words.partition("like ")[2].split(" and ") in names
         assert not any("rfc9309" in each for each in names)
 
-    def test_changes_for_some_readers_come_last(self, tmp_path: Path) -> None:
-        old, new = "User-agent: *\nDisallow: /\n", "User-agent: *\nAllow: /a\nDisallow: /b%3Dc\n"
-        told = [line for line in compared(tmp_path, old, new).out.splitlines() if "->" in line]
-        assert sorted(told, key=lambda line: "only like" in line) == told
-        assert "only like" in told[-1]
-
+    @pytest.mark.slow
     @pytest.mark.parametrize(
         ("form", "old", "new", "status"),
         [
-            ("/*{0}/a?b={0}", "/*77/", "/*77-/", 1),
-            pytest.param("/{0}/abcdef?b={0}", "/77/", "/77-/", 1, marks=pytest.mark.slow),
-            pytest.param("/{0}/abcdef?b={0}", "abc", "abx", 4, marks=pytest.mark.slow),
+            ("/{1}{0}/abcdef?b={0}", "*", "*x", 1),  # 360 rules with a wildcard
+            ("/{0}/abcdef?b={0}", "abc", "abx", 4),  # all rules
         ],
     )
     def test_large_files_are_compared_in_time(
         self, tmp_path: Path, form: str, old: str, new: str, status: int
     ) -> None:
         """If too many rules differ, the command names the part that it compared."""
-        rules = "".join(f"Disallow: {form.format(number)}\n" for number in range(45_000))
-        body = f"User-agent: *\n{rules}"
-        started = time.process_time()
-        done = compared(tmp_path, body, body.replace(old, new))
-        assert (done.status, time.process_time() - started < 5) == (status, True)
-
-    @pytest.mark.slow
-    def test_many_changed_wildcard_rules_are_settled(self, tmp_path: Path) -> None:
-        rules = [f"/{'*' * (n % 125 == 0)}{n}/abcdef?b={n}" for n in range(45_000)]
-        old, new = (
-            "User-agent: *\n" + "".join(f"Disallow: {rule}\n" for rule in some)
-            for some in (rules, [one.replace("*", "*x") for one in rules])
+        rules = "".join(
+            f"Disallow: {form.format(n, '*' * (n % 125 == 0))}\n" for n in range(45_000)
         )
         started = time.process_time()
-        done = compared(tmp_path, old, new)
+        done = compared(
+            tmp_path, f"User-agent: *\n{rules}", f"User-agent: *\n{rules.replace(old, new)}"
+        )
         busy_seconds = 10  # 5 if nothing else runs
-        assert (done.status, time.process_time() - started < busy_seconds) == (1, True)
-        assert "Disallow: /*125/" in done.out
+        assert (done.status, time.process_time() - started < busy_seconds) == (status, True)
 
     def test_too_large_comparison_is_not_settled(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch

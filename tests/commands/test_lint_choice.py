@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import GROUPS, PEDANTIC, Code
+from scrapy_rep.analysis.checks.codes import GROUPS, Code
 from scrapy_rep.commands import lint_choice
 from tests.commands.calling import rep
 
@@ -26,18 +26,11 @@ def _codes(*arguments: object, body: bytes = BODY) -> set[str]:
     return {json.loads(line)["code"] for line in done.out.splitlines()}
 
 
-class TestGroups:
-    def test_each_code_is_in_one_group(self) -> None:
-        groups = [codes for name, codes in GROUPS.items() if name != "all"]
-        assert all(groups)
-        assert sum(map(len, groups)) == len(GROUPS["all"]) == len(Code)
-        assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
-
-    def test_pedantic_groups_have_no_errors(self) -> None:
-        from scrapy_rep.analysis.checks.codes import Severity
-
-        for group in PEDANTIC:
-            assert all(code.severity is not Severity.ERROR for code in GROUPS[group])
+def test_each_code_is_in_one_group() -> None:
+    groups = [codes for name, codes in GROUPS.items() if name != "all"]
+    assert all(groups)
+    assert sum(map(len, groups)) == len(GROUPS["all"]) == len(Code)
+    assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
 
 
 class TestOptions:
@@ -70,7 +63,6 @@ class TestOptions:
     def test_ignored_findings_do_not_fail(self) -> None:
         assert rep("lint", "-", "--ignore", "REP401", stdin=BODY).status == 0
         assert rep("lint", "-", "--ignore", "REP401", "--strict", stdin=BODY).status == 1
-        assert rep("lint", "-", "--level", "error", "--ignore", "REP401", stdin=BODY).status == 0
 
     def test_fix_is_limited_to_chosen_codes(self, here: Path) -> None:
         path = here / "robots.txt"
@@ -83,21 +75,20 @@ class TestOptions:
 
 
 class TestReplacing:
-    @pytest.mark.parametrize("call", [["lint", "--fix"], ["format", "--write"]], ids=" ".join)
-    def test_binary_file_is_not_written(self, here: Path, call: list[str]) -> None:
-        body = BODY.decode().encode("utf-16-le")
-        (here / "robots.txt").write_bytes(body)
-        done = rep(*call, "robots.txt")
-        assert (done.status, (here / "robots.txt").read_bytes()) == (1, body)
-        assert "is not written: much of the file is NUL" in done.err
-
-    @pytest.mark.parametrize("body", [gzip.compress(BODY, mtime=0), BODY.decode().encode("utf-32")])
-    def test_packed_file_is_not_written(self, here: Path, body: bytes) -> None:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            BODY.decode().encode("utf-16-le"),
+            BODY.decode().encode("utf-32"),
+            gzip.compress(BODY, mtime=0),
+        ],
+    )
+    def test_unread_file_is_not_written(self, here: Path, body: bytes) -> None:
         (here / "robots.txt").write_bytes(body)
         for call in ["lint", "--fix", "--unsafe-fixes"], ["format", "--write", "--keep-errors"]:
             done = rep(*call, "robots.txt")
             assert (done.status, (here / "robots.txt").read_bytes()) == (1, body)
-            assert "is not written: the file is" in done.err
+            assert "is not written: " in done.err
 
     def test_text_with_a_mark_or_a_nul_is_written(self, here: Path) -> None:
         path = here / "robots.txt"
@@ -140,7 +131,7 @@ class TestReplacing:
 class TestFixAsJson:
     @pytest.mark.parametrize(
         "options",
-        [["--json"], ["--output-format", "sarif"], ["--json", "--statistics"]],
+        [["--json"], ["--output-format", "sarif"]],
         ids=" ".join,
     )
     def test_output_is_one_document(self, here: Path, options: list[str]) -> None:
@@ -149,18 +140,9 @@ class TestFixAsJson:
         done = rep("lint", "a", "b", "--fix", *options)
         assert done.status == 1
         assert done.err.count("rewritten") == done.err.count("1 finding fixed") == 2
-        if "sarif" in options:
-            assert len(json.loads(done.out)["runs"][0]["results"]) == 2
-        else:
-            rows = done.rows
-            assert {row["code"] for row in rows} == {"REP401"}
-
-    @pytest.mark.parametrize("uri", ["nonsense", "http://[bad/", "mailto:x"])
-    def test_wrong_uri_is_an_error(self, uri: str) -> None:
-        for command in ("lint", "format"):
-            done = rep(command, "-", "--uri", uri, stdin=BODY)
-            assert (done.status, done.out) == (2, "")
-            assert done.err.startswith(f"scrapy rep {command}: --uri: ")
+        is_sarif = "sarif" in options
+        rows = json.loads(done.out)["runs"][0]["results"] if is_sarif else done.rows
+        assert {row["ruleId" if is_sarif else "code"] for row in rows} == {"REP401"}
 
 
 class TestStatistics:
@@ -174,17 +156,8 @@ class TestStatistics:
         assert lines[1].split() == ["4", "2", "REP401", "error", "-", "rule-matches-nothing"]
         assert any(line.split()[2:6] == ["REP205", "warning", "2", "fix"] for line in lines)
         assert lines[-2] == "2 files: 4 errors, 2 warnings, 7 notes"
-
-    def test_statistics_as_json(self) -> None:
-        done = rep("lint", "-", "--statistics", "--json", stdin=BODY)
-        assert json.loads(done.out.splitlines()[1]) == {
-            "code": "REP401",
-            "name": "rule-matches-nothing",
-            "severity": "error",
-            "findings": 1,
-            "files": 1,
-            "mended_by": {},
-        }
+        (_, row) = rep("lint", "-", "--statistics", "--json", stdin=BODY).rows
+        assert (row["code"], row["findings"], row["files"]) == ("REP401", 1, 1)
 
 
 class TestComments:
@@ -250,7 +223,6 @@ extend-select = ["context"]
 ignore = ["REP401"]
 strict = true
 """
-SETUP = "[metadata]\nname = x\n[scrapy-rep.lint]\nignore = REP401, REP205\nlevel = error\n"
 
 
 class TestSettings:
@@ -261,11 +233,6 @@ class TestSettings:
         assert _codes("--select", "REP2") == {"REP205", "REP605"}
         assert _codes("--isolated") == {"REP401", "REP205"}
 
-    def test_setup_cfg_is_read(self, here: Path) -> None:
-        (here / "setup.cfg").write_text(SETUP)
-        assert _codes() == set()
-        assert _codes("--level", "info", "--extend-select", "context") == {"REP605"}
-
     def test_own_file_comes_first(self, here: Path) -> None:
         (here / "pyproject.toml").write_text(PYPROJECT)
         (here / "scrapy-rep.toml").write_text('[lint]\nselect = ["REP401"]\n')
@@ -273,7 +240,7 @@ class TestSettings:
         assert _codes("--config", "pyproject.toml") == {"REP205", "REP605"}
 
     def test_nearest_folder_with_settings_counts(self, here: Path, tmp_path: Path) -> None:
-        (tmp_path / "setup.cfg").write_text(SETUP)
+        (tmp_path / "scrapy-rep.toml").write_text("[lint]\nignore = ['REP401', 'REP205']\n")
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
         assert _codes() == set()
         (here / "pyproject.toml").write_text(PYPROJECT)
@@ -298,8 +265,6 @@ class TestSettings:
             ("scrapy-rep.toml", "strict = true", "unknown table 'strict'"),
             ("pyproject.toml", "[tool.scrapy-rep]\nignore = []", "unknown table 'ignore'"),
             ("pyproject.toml", "[tool.scrapy-rep.lint]\nx = 1", "'x' is not a setting"),
-            ("setup.cfg", "[scrapy-rep.lint]\nstrict = perhaps", "strict must be true or false"),
-            ("setup.cfg", "[scrapy-rep.lint]\nlint\n= ", "setup.cfg: "),
         ],
     )
     def test_wrong_setting_is_an_error(self, here: Path, name: str, text: str, words: str) -> None:
@@ -316,11 +281,7 @@ class TestSettings:
 
     def test_files_of_other_software_are_ignored(self, here: Path) -> None:
         (here / "pyproject.toml").write_bytes(b"\xff\xfe no TOML")
-        (here / "setup.cfg").write_text("no = section\n")
         assert _codes() == {"REP401", "REP205"}
-        (here / "setup.cfg").write_text("[metadata]\n")
-        done = rep("lint", "-", "--config", "setup.cfg", stdin=BODY)
-        assert (done.status, "it has no settings of scrapy rep lint" in done.err) == (2, True)
 
     def test_missing_toml_reader_is_explained(
         self, here: Path, monkeypatch: pytest.MonkeyPatch
@@ -333,4 +294,3 @@ class TestSettings:
         done = rep("lint", "-", stdin=BODY)
         assert done.status == 2
         assert "TOML needs Python 3.11 or the package tomli" in done.err
-        assert "setup.cfg" in done.err

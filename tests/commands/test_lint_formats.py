@@ -6,7 +6,6 @@ import json
 import re
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -118,48 +117,17 @@ def test_gitlab_has_an_issue_for_each_finding(files: list[str]) -> None:
     assert (issues[-1]["severity"], issues[-1]["location"]["path"]) == ("blocker", "none.txt")
 
 
-@pytest.mark.parametrize("options", [[], ["--strict"]])
-def test_junit_has_a_case_for_each_finding(files: list[str], options: list[str]) -> None:
-    """Only findings that make the call fail are failures; a clean file is a passed case."""
-    done = rep("lint", *files, "--output-format", "junit", *options)
-    root = ET.fromstring(done.out)
-    assert root.tag == "testsuites"
-    rows = _found(files)
-    fatal = {"error", "warning"} if options else {"error"}
-    failing = [row for row in rows if row["severity"] in fatal]
-    suites = {suite.get("name"): suite for suite in root}
-    assert [*suites] == files
-    for counted, count in (("tests", len(rows) + 2), ("failures", len(failing)), ("errors", 1)):
-        assert int(root.get(counted, "")) == count
-        assert sum(int(suite.get(counted, "")) for suite in root) == count
-    assert len(root.findall("./testsuite/testcase/failure[@message]")) == len(failing)
-    assert len(root.findall("./testsuite/testcase/error[@message]")) == 1
-    assert [case.get("name") for case in suites["clean.txt"]] == ["no findings"]
-    for case in root.iter("testcase"):
-        assert case.get("classname")
-        assert case.get("name")
-
-
-@pytest.mark.parametrize(
-    ("form", "empty"),
-    [("sarif", []), ("gitlab", []), ("github", ""), ("junit", ["no findings"])],
-)
+@pytest.mark.parametrize(("form", "empty"), [("sarif", []), ("gitlab", []), ("github", "")])
 def test_clean_file_has_no_findings(here: Path, form: str, empty: object) -> None:
-    (here / "clean.txt").write_bytes(CLEAN)
-    done = rep("lint", here / "clean.txt", "--output-format", form)
-    assert (done.status, done.err) == (0, "")
-    if form == "junit":
-        assert [case.get("name") for case in ET.fromstring(done.out).iter("testcase")] == empty
-    else:
-        found: Any = json.loads(done.out) if form != "github" else done.out
-        assert (found["runs"][0]["results"] if form == "sarif" else found) == empty
-
-
-@pytest.mark.parametrize("form", ["sarif", "gitlab", "github", "junit"])
-def test_paths_are_relative_to_the_current_folder(here: Path, form: str) -> None:
     """A code host knows paths of the repository only; standard input is taken for its file."""
-    (here / "robots.txt").write_bytes(BAD)
-    by_path = rep("lint", here / "robots.txt", "--output-format", form).out
+    path = here / "robots.txt"
+    path.write_bytes(CLEAN)
+    done = rep("lint", path, "--output-format", form)
+    assert (done.status, done.err) == (0, "")
+    found: Any = json.loads(done.out) if form != "github" else done.out
+    assert (found["runs"][0]["results"] if form == "sarif" else found) == empty
+    path.write_bytes(BAD)
+    by_path = rep("lint", path, "--output-format", form).out
     assert str(here) not in by_path
     assert rep("lint", "-", "--output-format", form, stdin=BAD).out == by_path
 

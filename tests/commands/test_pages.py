@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from tests.cache.samples import ORIGIN, file_entry, usual_key
-from tests.commands.calling import LOOPS, Done, rep, rep_process, stored
+from tests.commands.calling import Done, rep, rep_process, stored
 from tests.pages.answers import meta, page
 from tests.servers.handle import Answer, Site, redirect
 
@@ -48,8 +48,8 @@ def site() -> Iterator[Site]:
         yield made
 
 
-def ask(*arguments: object, loop: str = "asyncio") -> Done:
-    options = [*LOOPS[loop], "-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
+def ask(*arguments: object) -> Done:
+    options = ["-s", "REP_STORE=memory", "-s", "REP_QUICK_RETRY_SECONDS="]
     return rep_process("rep", "check", *arguments, *options)
 
 
@@ -60,11 +60,10 @@ def rows(done: Done) -> list[dict[str, Any]]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_page_shows_rules_for_each_agent(site: Site, loop: str) -> None:
+def test_page_shows_rules_for_each_agent(site: Site) -> None:
     agents = ["--agent", "FooBot", "--agent", "OtherBot"]
     options = [*agents, "-s", "REP_PAGE_OBEY=noindex"]
-    done = ask("--page", site.url("/moved"), *options, loop=loop)
+    done = ask("--page", site.url("/moved"), *options)
     assert done.status == 1, done.err
     assert done.out.startswith(f"{site.url('/a')}\n")
     foo, other = done.out.partition("  for FooBot:")[2].split("  for OtherBot:")
@@ -89,7 +88,6 @@ def test_page_rules_as_json(site: Site) -> None:
     assert first["sources"]["max-snippet"][0] == "meta 1, line 1"
     assert first["refused_links"] == [site.url("/refused")]
     assert (second["rules"], second["refused_links"], second["notes"]) == ({}, [], [])
-    assert ask("--page", site.url("/plain")).status == 0
 
 
 @pytest.mark.slow
@@ -106,10 +104,9 @@ def test_disallowed_page_is_not_fetched(site: Site) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_usage_shows_deciding_statements(site: Site, loop: str) -> None:
+def test_usage_shows_deciding_statements(site: Site) -> None:
     options = ["-s", "REP_TDMREP=1", "--agent", "FooBot"]
-    done = ask("--usage", site.url("/a"), *options, loop=loop)
+    done = ask("--usage", site.url("/a"), *options)
     assert done.status == 1, done.err
     assert "  for FooBot:\n    train-ai: disallowed\n" in done.out
     where = f"line 2 of {site.url('/robots.txt')}"
