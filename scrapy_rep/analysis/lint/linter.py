@@ -9,7 +9,6 @@ from scrapy_rep.analysis.checks.codes import Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, edited
 from scrapy_rep.analysis.outline import outline
-from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
 from .damage import damages
 from .effect_checks import effect_findings
@@ -54,7 +53,7 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
         *(finding for finding in of_lines if finding.line not in damaged),
     ]
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code.value))
-    return list(_bounded(with_mends(outlined, found, damaged, len(body))))
+    return list(_bounded(with_mends(outlined, found, damaged)))
 
 
 def _bounded(found: list[Finding]) -> Iterator[Finding]:
@@ -102,8 +101,6 @@ def fixed(
         if has_suppressions:
             found = without_suppressed(body, found)
         taken = list(_together(found))
-        while taken and len(body) <= PARSE_LIMIT_OCTETS < len(_followed(body, taken)):
-            taken = taken[: len(taken) // 2]  # each one fits, but not all of them together
         new = _followed(body, taken)
         if not taken or new == body:
             break

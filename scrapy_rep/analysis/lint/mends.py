@@ -15,8 +15,8 @@ about one place, but the rest of the file decides whether it is safe:
   then none of the records is moved.
 - A Crawl-delay belongs to the user-agent lines directly above it: if a group has one, no record
   between its user-agent lines is removed.
-- If the file is larger than the parse limit, removing text makes crawlers read more of it. If a
-  line or a file is near its limit, adding text may cut it.
+- If the file is near the parse limit or beyond it, crawlers may read more or less of it afterwards.
+  The same is true of a line at its limit.
 
 Cost: linear in lines and findings.
 """
@@ -48,7 +48,6 @@ from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
     PARSE_LIMIT_OCTETS,
     RULES,
-    Coding,
     Kind,
     read_line,
 )
@@ -203,8 +202,8 @@ _OWN_GROUPS = (
     "write an empty 'Disallow:' above the next user-agent line if each of these crawlers should "
     "have its own record; otherwise keep one of them, below the user-agent lines"
 )
-_UNCUT = "; then more of the file is read, since it is larger than the parse limit"
-_CUT = "; then less of the file may be read, since it is near the parse limit"
+_AT_LIMIT = "; then crawlers may read more or less of the file, which is near the parse limit"
+_NEAR_LIMIT_OCTETS = PARSE_LIMIT_OCTETS * 9 // 10
 _AFTER_ALL = PARSE_LIMIT_OCTETS + 1  # no line has a larger number
 _AGENT_LINE = "a user-agent line"
 _CAUSES = {
@@ -218,7 +217,6 @@ _NOT_OF_STAR = (
 )
 _MORE_LETTERS = 2  # after a known key: Allowed, Sitemaps; more of them make another word
 _DOLLAR_AND_SIGNS = re.compile(rb"\$(?=[^\w/$]+\Z)")
-_END_OCTETS = len(b"\r\n")  # at most
 _SHOWN = 4  # lines that were meant
 
 # Rules to remove. A rule with such a finding has no effect at its place.
@@ -236,10 +234,6 @@ _LINES_THAT_GO = frozenset(
 _SITEMAPS_ANEW = (
     *(Code.SITEMAP_RELATIVE, Code.SITEMAP_QUOTED, Code.SITEMAP_SEVERAL, Code.SITEMAP_NO_SCHEME),
 )
-# Findings with a fix that writes a new line: a line beyond the limit would be cut elsewhere.
-_WRITTEN_ANEW = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *_SITEMAPS_ANEW, *REWRITES])
-
-
 # Findings with a fix that keeps our meaning, but may change that of other readers.
 _OF_READERS = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *SPELLINGS])
 
@@ -248,24 +242,17 @@ _LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLI
 
 
 def with_mends(
-    outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage], octets: int
+    outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage]
 ) -> list[Finding]:
-    """The findings with their fixes; findings about lines that must stay are dropped.
-
-    `octets` is the size of the file.
-    """
-    return list(_Mender(outlined, found, damaged, octets).findings())
+    """The findings with their fixes; findings about lines that must stay are dropped."""
+    return list(_Mender(outlined, found, damaged).findings())
 
 
 class _Mender:
     """The findings of one file, with their lines and groups."""
 
     def __init__(
-        self,
-        outlined: Outline,
-        found: list[Finding],
-        damaged: Mapping[int, Damage],
-        octets: int,
+        self, outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage]
     ) -> None:
         self._outlined = outlined
         self._damaged = damaged
@@ -273,10 +260,8 @@ class _Mender:
         lines = {line.number for line in outlined.lines if not _is_of_no_group(line)}
         self._unclear = sorted(self._errors & {*lines, *damaged})
         self._is_text = all(one.code is not Code.NOT_TEXT for one in found)
-        if outlined.codings == (Coding.UTF16,):  # the first edit converts it to UTF-8
-            octets = len(outlined.octets) + outlined.octets.count(b"\n")
-        # The last line may lack its end.
-        self._room_octets = PARSE_LIMIT_OCTETS - octets - _END_OCTETS
+        is_large = len(outlined.octets) > _NEAR_LIMIT_OCTETS
+        self._is_near_limit = is_large or outlined.is_cut
         self._found = found
         self._lines = {line.number: line for line in outlined.lines}
         self._kept: set[int] = set()  # empty Disallow lines that must stay
@@ -357,7 +342,9 @@ class _Mender:
         """Whether safe edits would not be safe at their place."""
         return (
             any(edit.place is EditPlace.AT and edit.line in self._errors for edit in edits)
-            or any(map(self._is_cut_by, edits))
+            or any(
+                len((edit.octets or b"").partition(b"#")[0]) > LINE_LIMIT_OCTETS for edit in edits
+            )
             or self._joins_runs(edits)
         )
 
@@ -374,29 +361,12 @@ class _Mender:
         return ""
 
     def _within_the_file(self, mend: Mend) -> Mend:
-        """A fix, marked as changing verdicts if it makes crawlers read more or less of the file."""
+        """A fix, without edits if it may make crawlers read more or less of the file."""
         if mend.edits and (self._outlined.is_opaque or not self._is_text):
             return Mend(mend.text, Effect.CHANGES)
-        if mend.edits and self._outlined.is_cut:
-            return Mend(mend.text + _UNCUT, Effect.CHANGES)
-        if mend.edits and sum(map(self._grown_by, mend.edits)) > self._room_octets:
-            return Mend(mend.text + _CUT, Effect.CHANGES)
+        if mend.edits and self._is_near_limit:
+            return Mend(mend.text + _AT_LIMIT, Effect.CHANGES)
         return mend
-
-    def _grown_by(self, edit: Edit) -> int:
-        """The most octets that an edit adds to the file."""
-        after = len(edit.octets or b"")
-        if edit.place is not EditPlace.AT:
-            return after + _END_OCTETS
-        before = self._lines.get(edit.line)
-        return after - len(before.octets) if before is not None else after
-
-    def _is_cut_by(self, edit: Edit) -> bool:
-        """Whether the new line would be cut by the line limit, unlike the old one."""
-        before = self._lines.get(edit.line)
-        if edit.place is not EditPlace.AT or edit.octets is None or before is None:
-            return False
-        return not before.is_cut and len(edit.octets.partition(b"#")[0]) > LINE_LIMIT_OCTETS
 
     def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
         """Whether a Crawl-delay would belong to more user-agent lines after the edits."""
@@ -413,8 +383,6 @@ class _Mender:
             return self._of_file[code](finding)
         line = self._lines.get(finding.line)
         if line is None:
-            return ()
-        if line.is_cut and code in _WRITTEN_ANEW:
             return ()
         if code in self._of_line:
             return self._of_line[code](finding, line)
