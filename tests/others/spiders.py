@@ -119,33 +119,6 @@ class UnwatchedSpider(BrowserSpider):
         contexts.new_cdp_session = open_badly
 
 
-class WaywardSpider(UnwatchedSpider):
-    """Goes elsewhere by itself, in new pages of the same window.
-
-    Args:
-        elsewhere: where.
-    """
-
-    def __init__(self, elsewhere: Sequence[str], **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.elsewhere = elsewhere
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        from playwright.async_api import Error
-
-        context = response.meta["playwright_page"].context
-        for url in self.elsewhere:
-            page = await context.new_page()
-            try:
-                answer = await page.goto(url)
-                yield {"url": url, "status": answer.status}
-            except Error as error:
-                yield {"url": url, "error": error.message}
-            await page.close()
-        async for item in super().parse(response):
-            yield item
-
-
 class SamePageSpider(BrowserSpider):
     """Opens one URL after the other in one page."""
 
@@ -191,11 +164,6 @@ async def log_in(page: Any, request: Request) -> None:
 async def give_a_name(page: Any, request: Request) -> None:
     """A user's own callback for new pages."""
     await page.add_init_script("window.given = 'a name'")
-
-
-def no_images(request: Any) -> bool:
-    """A hook that does not call ours."""
-    return bool(request.resource_type == "image")
 
 
 class Threads:

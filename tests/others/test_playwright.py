@@ -27,12 +27,7 @@ def test_every_request_of_a_page_is_judged() -> None:
         result = run(site.url("/page"))
         assert asked(site) == sorted(
             [
-                "/robots.txt",
-                "/page",
-                "/open.png",
-                "/frame",
-                "/fetched",
-                "/worker.js",
+                *["/robots.txt", "/page", "/open.png", "/frame", "/fetched", "/worker.js"],
                 "/of-a-worker",
             ]
         )

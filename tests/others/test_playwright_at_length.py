@@ -50,12 +50,6 @@ def test_redirects_in_frames_of_other_sites(is_isolated: bool) -> None:
     assert ("which could not be stopped" in result.log) == is_isolated
 
 
-def test_target_of_a_redirect_is_the_page() -> None:
-    with Site({"/robots.txt": RULES, "/top": redirect("/open", 302)}) as site:
-        result = run(site.url("/top"))
-    assert result.items[0]["url"] == site.url("/open")
-
-
 def test_windows_and_service_workers_are_judged() -> None:
     worker = (
         "self.addEventListener('install', e => { self.skipWaiting(); fetch('/private/of-sw'); "
@@ -162,19 +156,6 @@ def test_network_requests_of_a_service_worker_are_judged() -> None:
     assert "rep/browser/slipped" not in result.stats
 
 
-def test_service_workers_can_be_switched_off() -> None:
-    """By the launch options of docs/others.md."""
-    page = html(
-        "<script>try { new SharedWorker('/shared.js') } catch { fetch('/no-shared-worker') };"
-        "if (!window.open('/window')) fetch('/no-window')</script>"
-    )
-    with Site({"/robots.txt": RULES, "/page": page, "/shared.js": script("")}) as site:
-        options = with_flags("disable-site-isolation-trials", "disable-shared-workers")
-        options["ignore_default_args"] = ["--disable-popup-blocking"]
-        run(site.url("/page"), PLAYWRIGHT_LAUNCH_OPTIONS=options)
-        assert asked(site) == ["/no-shared-worker", "/no-window", "/page", "/robots.txt"]
-
-
 def test_robots_txt_of_each_origin_is_fetched_by_the_crawl() -> None:
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as other:
         there = other.url("", "localhost")
@@ -202,29 +183,6 @@ def test_page_may_have_a_group_of_its_own() -> None:
         assert asked(site) == ["/page", "/robots.txt", "/star.png"]
 
 
-def test_unreachable_robots_txt_disallows() -> None:
-    with Site({"/robots.txt": Answer(status=503)}) as down, Site() as site:
-        page = html(f'<img src="{down.url("/a.png", "localhost")}">')
-        site.change({"/robots.txt": RULES, "/page": page})
-        result = run(site.url("/page"))
-        assert asked(down) == ["/robots.txt"]
-    assert result.stats["rep/browser/aborted"] >= 1
-
-
-def test_other_schemes_pass() -> None:
-    page = html(
-        "<script>(async () => {const data = await (await fetch('data:,from-data')).text();"
-        "const blob = URL.createObjectURL(new Blob(['from-blob']));"
-        "document.title = data + (await (await fetch(blob)).text())"
-        "})()</script><iframe src='about:blank'></iframe><p>page</p>"
-    )
-    late = "<script>setTimeout(() => fetch('/' + document.title), 300)</script>"
-    page = html(page.octets.decode(), late)
-    with Site({"/robots.txt": RULES, "/page": page}) as site:
-        run(site.url("/page"))
-        assert asked(site) == ["/from-datafrom-blob", "/page", "/robots.txt"]
-
-
 def test_exempt_request_exempts_no_other() -> None:
     page = html('<img src="/private/img.png"><img src="/open.png">')
     with Site({"/robots.txt": RULES, "/private/page": page}) as site:
@@ -232,14 +190,6 @@ def test_exempt_request_exempts_no_other() -> None:
         assert asked(site) == ["/open.png", "/private/page", "/robots.txt"]
     assert result.items[0]["status"] == 200
     assert result.stats["rep/exempt"] == 1
-
-
-def test_navigation_of_a_page_is_judged() -> None:
-    page = html("<script>setTimeout(() => { location = '/private/next' }, 100)</script>")
-    with Site({"/robots.txt": RULES, "/page": page}) as site:
-        result = run(site.url("/page"))
-        assert asked(site) == ["/page", "/robots.txt"]
-    assert result.stats["rep/browser/aborted"] >= 1
 
 
 @pytest.mark.parametrize("setting", ["dry run", "not obeyed", "no hook"])
@@ -256,14 +206,6 @@ def test_settings_apply_to_browsers(setting: str) -> None:
         assert ("/robots.txt" in site.paths()) == (setting != "not obeyed")
     assert [item["status"] for item in result.items] == [200, 200]
     assert ("rep/dry_run/would_drop" in result.stats) == (setting == "dry run")
-
-
-def test_without_a_middleware_nothing_is_allowed() -> None:
-    with Site({"/robots.txt": RULES, "/page": PAGE}) as site:
-        result = run(site.url("/page"), ADDONS={}, ROBOTSTXT_OBEY=False)
-        assert site.paths() == []
-    assert result.items[0]["error"] == "Error"
-    assert "does not belong to a crawl with RepMiddleware" in result.log
 
 
 def test_browser_never_fetches_a_robots_txt() -> None:
@@ -291,17 +233,6 @@ def test_hook_of_a_user_may_call_ours() -> None:
         )
         assert asked(site) == ["/away", "/f", "/open.png", "/page", "/robots.txt"]
     assert result.stats["rep/browser/aborted"] == 2
-
-
-def test_hook_of_a_user_may_replace_ours() -> None:
-    routes = {"/robots.txt": RULES, "/page": PAGE, "/go": redirect("/private/end", 302)}
-    with Site(routes) as site:
-        run(
-            site.url("/page"),
-            site.url("/go"),
-            PLAYWRIGHT_ABORT_REQUEST="tests.others.spiders.no_images",
-        )
-        assert {"/private.js", "/private/end", "/private/fetched"} <= set(asked(site))
 
 
 def test_page_callback_of_a_user_stays() -> None:
@@ -380,22 +311,6 @@ def test_session_that_never_opens_stops_its_page_only() -> None:
         assert asked(site) == ["/page", "/robots.txt"]
     assert "WARNING: Cannot judge redirects of a browser's page" in result.log
     assert "TimeoutError" in result.log
-
-
-def test_page_of_a_user_without_a_session_is_stopped() -> None:
-    routes = {"/robots.txt": RULES, "/away": redirect("/private", 302)}
-    with Site(routes) as site:
-        result = crawl(
-            "tests.others.spiders:WaywardSpider",
-            settings=PLAYWRIGHT,
-            urls=[site.url("/page")],
-            meta={},
-            elsewhere=[site.url("/away")],
-            after=1,
-        )
-        assert asked(site) == ["/page", "/robots.txt"]
-    assert result.exit_code == 0, result.error
-    assert [item.get("status") for item in result.items] == [None, 200]
 
 
 @pytest.mark.parametrize("first", ["/private/login", "/login"])

@@ -18,12 +18,7 @@ from .reading import read
 
 _LINES = [
     *[
-        "User-agent: a",
-        "user-agent: b",
-        "User-agent: *",
-        "Disallow: /x",
-        "Allow:",
-        "",
+        *["User-agent: a", "user-agent: b", "User-agent: *", "Disallow: /x", "Allow:", ""],
         "# crawl-delay",
     ],
     *["Crawl-delay: 1", "crawl-delay 2", "CRAWL-DELAY:x", "Crawl-delay: 1 # 5", "x crawl-delay: 3"],

@@ -269,22 +269,6 @@ class TestPhases:
             for seconds in (start, start + 1, end - 1):
                 assert at(known, seconds, rules(preset)).meaning is meaning, seconds
 
-    def test_after_30_days_as_the_setting_says(self) -> None:
-        for known in (after((0, DOWN)), after((-DAY, FILE), (0, DOWN))):
-            allowing = dataclasses.replace(rules(), allow_after_30_days=True)
-            assert at(known, 30 * DAY - 1, allowing).meaning is DISALLOW
-            assert at(known, 30 * DAY, allowing).meaning is ALLOW
-            assert at(known, 30 * DAY, rules()).meaning is DISALLOW
-
-    @pytest.mark.parametrize("preset", PRESETS)
-    def test_answering_pages_count_only_for_google_after_30_days(self, preset: str) -> None:
-        known = after((0, DOWN))
-        for seconds in (0, 13 * HOUR, 29 * DAY, 30 * DAY, 90 * DAY):
-            without = at(known, seconds, rules(preset)).meaning
-            with_pages = standing(known, START + seconds, rules(preset), is_answering=True).meaning
-            differs = preset == "google" and seconds >= 30 * DAY
-            assert with_pages is (ALLOW if differs else without)
-
     @pytest.mark.parametrize("stale_seconds", [0.0, HOUR, 60 * DAY])
     def test_the_stale_limit(self, stale_seconds: float) -> None:
         by = PolicyOptions(limits=Limits(stale_seconds=stale_seconds))
