@@ -37,12 +37,19 @@ _ENTRIES = (
 )
 
 
-@pytest.fixture(params=["sqlite", "redis", "redis behind sqlite"])
+every_store = pytest.mark.parametrize(
+    "settings", ["sqlite", "redis", "redis behind sqlite"], indirect=True
+)
+
+
+@pytest.fixture
 def settings(request: pytest.FixtureRequest, tmp_path: Path) -> dict[str, Any]:
+    """Those of a project with three entries in its store: SQLite, unless a test names another."""
+    kind = getattr(request, "param", "sqlite")
     settings = {"REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
-    if request.param != "sqlite":
+    if kind != "sqlite":
         settings["REP_REDIS_URL"] = request.getfixturevalue("redis_server").url
-    if request.param == "redis":
+    if kind == "redis":
         settings["REP_STORE_PATH"] = ":memory:"
     commit(settings, *_ENTRIES)
     return settings
@@ -66,6 +73,7 @@ def commit(settings: dict[str, Any], *entries: Entry) -> None:
             closing.result()
 
 
+@every_store
 def test_list_has_a_row_for_each_entry(settings: dict[str, Any]) -> None:
     done = rep("cache", "list", settings=settings)
     assert done.status == 0
@@ -82,8 +90,6 @@ def test_list_has_a_row_for_each_entry(settings: dict[str, Any]) -> None:
 
 def test_list_and_show_do_not_write(settings: dict[str, Any]) -> None:
     path = Path(settings["REP_STORE_PATH"])
-    if not path.exists():
-        pytest.skip("this store has no file")
     before = path.read_bytes(), path.stat().st_mtime_ns
     for command in ("list", "show"):
         assert rep("cache", command, "example.com", settings=settings).status == 0
@@ -134,6 +140,7 @@ def test_show_has_each_step_of_a_fetch(tmp_path: Path) -> None:
     assert "-> https://www.example.com/robots.txt\n" in out
 
 
+@every_store
 def test_purge_deletes_named_origins(settings: dict[str, Any]) -> None:
     done = rep("cache", "purge", "example.com", settings=settings)
     assert (done.status, done.out) == (0, "purged https://example.com (fetched as GoodBot/1.0)\n")
@@ -154,7 +161,7 @@ class TestPurgeAll:
     @pytest.mark.parametrize(
         ("answer", "is_yes"),
         [
-            *((answer, False) for answer in (b"\n", b"", b"n\n", b"yesterday\n")),
+            *((answer, False) for answer in (b"\n", b"", b"yesterday\n")),
             *((answer, True) for answer in (b"y\n", b"YES\n")),
         ],
     )
@@ -175,7 +182,8 @@ class TestIdentities:
         commit(settings, file_entry(BAD, body=b"bad"))
         return settings
 
-    def test_list_show_and_export_name_the_identity(self, both: dict[str, Any]) -> None:
+    @every_store
+    def test_each_command_names_the_identity(self, both: dict[str, Any]) -> None:
         out = rep("cache", "list", "example.com", settings=both).out
         assert [line.split("ago  ")[1] for line in out.splitlines()[1:]] == [
             "BadBot/\\x1b[1m [0123456789ab]",
@@ -190,8 +198,6 @@ class TestIdentities:
             ("BadBot/\x1b[1m", "0123456789ab"),
             ("GoodBot/1.0", ""),
         ]
-
-    def test_purge_deletes_entries_of_all_identities(self, both: dict[str, Any]) -> None:
         assert rep("cache", "purge", "example.com", settings=both).out.count("purged") == 2
 
     def test_user_agent_selects_entries(self, both: dict[str, Any]) -> None:
@@ -207,6 +213,7 @@ class TestIdentities:
         assert "USER_AGENT of this project" in done.err
 
 
+@every_store
 def test_export_has_bodies_and_outages(settings: dict[str, Any]) -> None:
     done = rep("cache", "export", settings=settings)
     rows = done.rows
@@ -265,6 +272,7 @@ def test_missing_store_is_not_created(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@every_store
 def test_tdmrep_is_an_entry_of_its_own(settings: dict[str, Any]) -> None:
     """It is never read as rules, and is purged with its origin."""
     key = Key.under(ORIGIN, "GoodBot/1.0", path="/.well-known/tdmrep.json")

@@ -351,14 +351,6 @@ class TestCheck:
         assert done.status == 3
         assert "certificate" in done.out
 
-    def test_key_of_another_project_is_missing(self, site: Site, pem: Path, tmp_path: Path) -> None:
-        other = tmp_path / "other.pem"
-        KeyPair.create(other)
-        self.publish(site, pem)
-        done = self.check(site, other)
-        assert done.status == 1
-        assert f"the key {KeyPair.read(other).signing.keyid} of REP_SIGN_KEY is missing" in done.out
-
 
 def of_json(value: object) -> Answer:
     return Answer(body=json.dumps(value), headers=[("Content-Type", "application/json")])
