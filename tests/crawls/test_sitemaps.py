@@ -79,8 +79,8 @@ def test_sitemap_values_are_read_as_meant(loop: Loop) -> None:
             *['"/a.xml"', f"{site.url('/b.xml')}, {site.url('/c.xml')}", f"{bare}/d.xml"],
             f"http//{bare}/e.xml",
         )
-        unclear = ("www.example.com/f.xml", "https:/a/f.xml", "/f.xml /g.xml", "<loc>/f.xml</loc>")
-        unclear += ("/robots.txt",)
+        unclear = ["www.example.com/f.xml", "https:/a/f.xml", "/f.xml /g.xml", "<loc>/f.xml</loc>"]
+        unclear.append("/robots.txt")
         maps = {f"/{name}.xml": xml(urlset(site.url(f"/{name}"))) for name in "abcdefg"}
         site.change({"/robots.txt": robots(*values, *unclear, ""), **maps})
         result = run(site, loop=loop)
