@@ -54,22 +54,23 @@ class TestPatterns:
     def test_pattern_does_not_match(self, pattern: str) -> None:
         assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) is None
 
-    def test_origin_names_its_port_unless_it_is_the_usual_one(self) -> None:
-        overrides = Overrides.of({"https://h:8443": "strict", "https://h": "lenient"})
-        assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
-        assert overrides.match(Origin("https", "h", 443), _NOW) == Override(preset="lenient")
-        assert overrides.match(Origin("http", "h", 80), _NOW) is None
-
-    def test_first_match_decides(self) -> None:
-        overrides = Overrides.of({"www.*": "strict", "*": "ignore", "www.example.com": "lenient"})
-        assert overrides.match(_HTTP, _NOW) == Override(preset="strict")
-
-    def test_host_and_port(self) -> None:
-        overrides = Overrides.of({"h:8443": "strict", "[::1]": "lenient", "[::1]:8080": "google"})
-        assert overrides.match(Origin("https", "h", 8443), _NOW) == Override(preset="strict")
-        assert overrides.match(Origin("https", "h", 443), _NOW) is None
-        for port in (80, 8080):  # the first that matches decides
-            assert overrides.match(Origin("http", "::1", port), _NOW) == Override(preset="lenient")
+    @pytest.mark.parametrize(
+        ("patterns", "origin", "preset"),
+        [
+            ("https://h:8443 https://h", Origin("https", "h", 8443), "strict"),
+            ("https://h:8443 https://h", Origin("https", "h", 443), "lenient"),
+            ("https://h:8443 https://h", Origin("http", "h", 80), None),
+            ("h:8443 [::1]", Origin("https", "h", 8443), "strict"),
+            ("h:8443 [::1]", Origin("https", "h", 443), None),
+            ("[::1] [::1]:8080", Origin("http", "::1", 8080), "strict"),
+            ("www.* www.example.com", _HTTP, "strict"),
+        ],
+    )
+    def test_first_match_decides(self, patterns: str, origin: Origin, preset: str | None) -> None:
+        """An origin names its port unless it is the usual one."""
+        overrides = Overrides.of(dict(zip(patterns.split(), ("strict", "lenient"), strict=True)))
+        expected = None if preset is None else Override(preset=preset)
+        assert overrides.match(origin, _NOW) == expected
 
     @pytest.mark.parametrize(
         "pattern",

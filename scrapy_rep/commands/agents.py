@@ -336,17 +336,7 @@ def _by(binding: Binding) -> str:
 
 
 def _write_summary(found: Sequence[Binding], call: Call) -> None:
-    """Count the crawlers of each purpose, and list those that may train, answer and search."""
-    rows = [("purpose", *(access.value for access in Access), "not certain")]
-    for purpose in _PURPOSES:
-        own = [one for one in found if one.crawler.purpose == purpose]
-        counts = Counter(one.access for one in own)
-        if own:
-            numbers = (*(counts[access] for access in Access), sum(bool(one.doubts) for one in own))
-            rows.append((purpose, *map(str, numbers)))
-    if found:
-        call.table(rows)
-        call.line()
+    """List the crawlers that may train, answer and search."""
     for purpose, question in _QUESTIONS.items():
         own = [one for one in found if one.crawler.purpose == purpose]
         _write_question(f"who can {question}", own, call)

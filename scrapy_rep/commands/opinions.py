@@ -136,7 +136,7 @@ def _class_of(name: str) -> Any:
     """The class of a parser.
 
     Raises:
-        CommandError: there is none with this name.
+        CommandError: no class has this name.
     """
     try:
         return load_object(_PARSERS.get(name, name))

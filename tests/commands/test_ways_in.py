@@ -22,7 +22,6 @@ pytestmark = [
 OPEN = "User-agent: *\nDisallow: /private\n"
 SHUT = "User-agent: *\nDisallow: /\n"
 BROKEN = "User-agent: *\nDisallow: private\n"
-SOURCES = ("pyproject.toml", "README.md", "LICENSE", ".pre-commit-hooks.yaml", "scrapy_rep")
 
 
 def run(command: list[str], folder: Path, **variables: str) -> subprocess.CompletedProcess[str]:
@@ -112,29 +111,3 @@ def test_hooks_lint_and_format(project: Path) -> None:
     (project / "robots.txt").write_text(SHUT.lower(), encoding="utf-8")
     assert run([*entries["rep-format"], "robots.txt"], project).returncode == 0
     assert (project / "robots.txt").read_text(encoding="utf-8") == SHUT
-
-
-@pytest.mark.at_length
-@pytest.mark.skipif(find_spec("pre_commit") is None, reason="pre-commit is not installed")
-def test_hooks_work_in_pre_commit(project: Path, tmp_path: Path) -> None:
-    """They are installed from a clone, into an environment of their own."""
-    clone = tmp_path / "clone"
-    clone.mkdir()
-    for name in SOURCES:
-        source = REPOSITORY / name
-        if source.is_dir():
-            shutil.copytree(source, clone / name, ignore=shutil.ignore_patterns("__pycache__"))
-        else:
-            shutil.copy(source, clone / name)
-    commit(clone)
-    (project / "robots.txt").write_text(f"{BROKEN}Disallow: /b\nDisallow: /b\n", encoding="utf-8")
-    run(["git", "add", "-A"], project)
-    home = {"PRE_COMMIT_HOME": str(tmp_path / "home")}
-    tried = [sys.executable, "-m", "pre_commit", "try-repo", str(clone)]
-    done = run([*tried, "rep-lint", "--files", "robots.txt"], project, **home)
-    assert done.returncode == 1, done.stderr
-    assert "REP401" in done.stdout
-    (project / "robots.txt").write_text("user-agent: *\ndisallow: /b\n", encoding="utf-8")
-    run([*tried, "rep-format", "--files", "robots.txt"], project, **home)
-    text = (project / "robots.txt").read_text(encoding="utf-8")
-    assert text == "User-agent: *\nDisallow: /b\n"
