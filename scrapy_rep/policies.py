@@ -358,7 +358,6 @@ class Policies:
         reading = Reading(robots_txt, rules, digest_of(copy.body))
         self._decisions.file_read(copy.body, reading.sha256)
         reading.settle(self._identity.tokens)
-        reading.pack()
         return reading
 
     def _overridden(self, origin: Origin, override: Override) -> Policy:

@@ -314,7 +314,7 @@ class Policy:
             if len(self._usage) >= _USAGE_COUNT:
                 self._usage.clear()
             file = self.robots_txt
-            found = FileUsage.of(file.text, file.uri, file.selection(tokens), usage_tokens)
+            found = FileUsage.of(file.octets, file.uri, file.selection(tokens), usage_tokens)
             self._usage[key] = found
             self.grown(self)
         return found

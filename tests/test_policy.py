@@ -92,10 +92,8 @@ def _names(number: int) -> str:
 def test_long_values_that_are_kept_are_counted(
     line: Callable[[int], str], read: Callable[[Policy], object]
 ) -> None:
-    """Packed, such a file takes next to nothing."""
     body = "\n".join(map(line, range(31))).encode()
     found = policy(body)
-    found._reading.pack()
     before = found.octets
     tracemalloc.start()
     read(found)
@@ -209,18 +207,6 @@ def test_unusual_answers_are_findings(event: Event | None, remark: str, codes: l
     assert found.event == words
     assert found.status == (event if isinstance(event, int) else None)
     assert f" {words} rules>" in repr(found)
-
-
-@pytest.mark.parametrize(("lines", "is_packed"), [(100, False), (9000, True)])
-def test_octets_of_a_large_file_are_packed_once_its_rules_are_ready(
-    lines: int, is_packed: bool
-) -> None:
-    reading = reading_of(b"User-agent: other\nAllow: /abcdefghij\n" * lines)
-    before = reading.octets
-    reading.settle(("examplebot",))
-    reading.pack()
-    assert (reading.octets < before / 2) is is_packed
-    assert reading.robots_txt.group("other") is not None, "and can be read all the same"
 
 
 @pytest.mark.parametrize(("delay", "expected"), [(9.0, 9.0), (0.0, 0.0), (None, 2.0)])

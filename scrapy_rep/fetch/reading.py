@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from scrapy_rep.analysis.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
-_PACKED_FROM_OCTETS = 1 << 15
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
 _VIEWED_OCTETS = 150  # the memory of each value of a view without its text, roughly
 _NAME_OCTETS = 120  # a name in a set of names
@@ -66,18 +65,13 @@ class Reading:
         """The memory that it takes, roughly: the file, its prepared rules, and its views."""
         views = sum(octets for _, octets in self._views.values())
         file = self.robots_txt
-        parsers = 0 if self.rules is file else _PARSER_SHARE * len(file.text)
+        parsers = 0 if self.rules is file else _PARSER_SHARE * len(file.octets)
         return file.kept_octets + parsers + views
 
     def settle(self, tokens: tuple[str, ...]) -> None:
         """Make the rules for some tokens ready now, so that their memory is counted."""
         if self.rules is self.robots_txt:
             self.robots_txt.verdict("/", tokens)
-
-    def pack(self) -> None:
-        """Pack the octets of a large file: once it is settled, they are rarely read."""
-        if len(self.robots_txt.text) >= _PACKED_FROM_OCTETS:
-            self.robots_txt.text.pack()
 
     def site_pace(self, tokens: tuple[str, ...]) -> SitePace:
         """The pace and the visit time that the site sets for these tokens.

@@ -27,7 +27,6 @@ from .errors import ConfigurationError
 from .lines import PARSE_LIMIT_OCTETS, RULES, Codings, Kind, Record, clean, records
 from .paths import normal_pattern
 from .selection import Selection
-from .text import Text
 from .tokens import ProductTokens, names_of, refuse_url
 from .verdict import Rule, Verdict
 
@@ -58,13 +57,13 @@ class RobotsTxt:
     """The parseable part of a robots.txt.
 
     Attributes:
-        text: the parseable part of the file, with LF as its only line end.
+        octets: the parseable part of the file, with LF as its only line end.
         uri: where it was fetched; the base of relative Sitemap lines. May be empty.
         is_cut: whether octets past the parse limit were ignored.
         codings: encodings of the body, such as gzip or UTF-16; usually empty.
     """
 
-    text: Text = field(repr=False)
+    octets: bytes = field(repr=False)
     uri: str = ""
     is_cut: bool = False
     codings: Codings = ()
@@ -73,15 +72,10 @@ class RobotsTxt:
     )
 
     @property
-    def octets(self) -> bytes:
-        """The octets of the parseable part."""
-        return self.text.octets
-
-    @property
     def kept_octets(self) -> int:
         """Roughly the memory that the file and the rules of each known crawler take, in octets."""
         selections = set(self._selections.values())
-        return self.text.kept_octets + sum(selection.kept_octets for selection in selections)
+        return len(self.octets) + sum(selection.kept_octets for selection in selections)
 
     def verdict(self, url: str, product_tokens: ProductTokens) -> Verdict:
         """Whether the crawler with these product tokens may fetch a URL of this origin.
@@ -170,7 +164,7 @@ class RobotsTxt:
         if selection is None:
             refuse_url(key)
             known = self._selections.values()
-            selection = Selection.of(self.text, self.uri, names_of(key), known)
+            selection = Selection.of(self.octets, self.uri, names_of(key), known)
             if len(self._selections) >= _SELECTIONS_KEPT:
                 self._selections.clear()
             self._selections[key] = selection
@@ -200,7 +194,7 @@ class RobotsTxt:
         from scrapy_rep.protocol.usage.robots import FileUsage  # rarely needed
 
         selection = self.selection(product_tokens)
-        return FileUsage.of(self.text, self.uri, selection, usage_tokens).preferences(url)
+        return FileUsage.of(self.octets, self.uri, selection, usage_tokens).preferences(url)
 
     def _numbered(self, found: Iterable[Record]) -> Iterator[Record]:
         """The records with their line numbers instead of their offsets."""
@@ -228,4 +222,4 @@ def parse(body: bytes, uri: str = "", *, limit_octets: int = PARSE_LIMIT_OCTETS)
             "RFC 9309, 2.5 requires: set it to that number or more"
         )
     octets, is_cut, codings = clean(body, limit_octets)
-    return RobotsTxt(Text(octets), uri, is_cut=is_cut, codings=codings)
+    return RobotsTxt(octets, uri, is_cut=is_cut, codings=codings)

@@ -47,7 +47,6 @@ from .lines import (
 from .matching import UNDECIDED
 from .paths import END, ROBOTS_TXT, before_path_of, normal_path, octets_of, path_of, without_dots
 from .ruleset import prepared
-from .text import Text
 from .tokens import EVERYONE, Names, is_everyone, names_of
 from .verdict import Reason, Rule, RuleFacts, Verdict, implicit_verdict
 
@@ -63,15 +62,14 @@ class Selection:
         kept_octets: roughly the memory that its rules take.
     """
 
-    def __init__(self, text: Text, uri: str, product_token: str, spans: array[int]) -> None:
+    def __init__(self, octets: bytes, uri: str, product_token: str, spans: array[int]) -> None:
         """Take the cleaned octets of a file, its URI, the token, and the spans of its groups.
 
         Cost: linear in the spans, plus the cost of `ruleset.prepared` for the crawler's rules.
         """
-        octets = text.octets
         self.product_token = product_token
         self._spans = spans
-        self._text = text
+        self._octets = octets
         self._uri = uri
         disallow: list[str] = []
         allow: list[str] = []
@@ -85,19 +83,21 @@ class Selection:
         self._verdicts: dict[Any, Verdict] = {}
 
     @classmethod
-    def of(cls, text: Text, uri: str, names: Names, others: Iterable[Selection] = ()) -> Selection:
+    def of(
+        cls, octets: bytes, uri: str, names: Names, others: Iterable[Selection] = ()
+    ) -> Selection:
         """The selection of a crawler, taken from `others`, of the same file, if it is equal.
 
         Most crawlers obey the group for ``*``, so that its rules are prepared only once.
 
         Cost: linear in the octets, plus the cost of the constructor.
         """
-        rank, spans = _own_spans(text.octets, names)
+        rank, spans = _own_spans(octets, names)
         product_token = (*names.tokens, EVERYONE, "")[rank]
         for other in others:
             if other.product_token == product_token and other._spans == spans:  # noqa: SLF001
                 return other
-        return cls(text, uri, product_token, spans)
+        return cls(octets, uri, product_token, spans)
 
     def records(self) -> Iterator[Record]:
         """The records of the merged group, in file order; linear in the octets.
@@ -105,7 +105,7 @@ class Selection:
         Records between the user-agent lines of a group belong to it, so each span is read from the
         first of these lines.
         """
-        octets = self._text.octets
+        octets = self._octets
         starts = _group_starts(octets) if self._spans else array("Q")
         for start, stop in self._own_spans():
             first = starts[bisect_right(starts, start) - 1]
@@ -210,7 +210,7 @@ class Selection:
                     self._places[kind is Kind.ALLOW].append(offset)
         octets, allow = self._rules.decider(key)
         offset = self._places[allow][self._rules.place(key)]
-        text = self._text.octets
+        text = self._octets
         stop = text.find(b"\n", offset)
         record = read_line(text[offset:stop] if stop >= 0 else text[offset:])
         path_pattern = record[2] if record else b""

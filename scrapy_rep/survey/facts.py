@@ -24,7 +24,6 @@ from scrapy_rep.protocol.extensions.pace import read_site_pace
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_uris
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, RULES, Coding, Kind
 from scrapy_rep.protocol.selection import Selection
-from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, names_of
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, combined
@@ -255,8 +254,8 @@ def _said_to_everyone(octets: bytes, keys: Container[bytes]) -> tuple[str | None
     Each is None without such a record, empty if the records say nothing to all crawlers about
     ``/``, otherwise like ``search=y train-ai=n``, categories in alphabetical order.
     """
-    text = Text(octets)
-    said = FileUsage.of(text, "", Selection.of(text, "", names_of(())), {}).preferences("/")
+    selection = Selection.of(octets, "", names_of(()))
+    said = FileUsage.of(octets, "", selection, {}).preferences("/")
     found = []
     for name, spellings in _USES:
         own = [one for one in said.statements if one.source.kind == name]

@@ -104,7 +104,7 @@ def _of_agent(
     selections = [file.selection(tokens) for file in (old, new)]
     usages = [
         # A change for a policy token is a different verdict for the crawler of this name.
-        replace(FileUsage.of(file.text, file.uri, selection, NO_TOKENS), others=())
+        replace(FileUsage.of(file.octets, file.uri, selection, NO_TOKENS), others=())
         for file, selection in zip((old, new), selections, strict=True)
     ]
     for path in paths:

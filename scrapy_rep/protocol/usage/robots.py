@@ -23,7 +23,6 @@ from scrapy_rep.protocol.extensions.records import records_with
 from scrapy_rep.protocol.fields.remarks import Problem, Remark, Remarks, Source, excerpt
 from scrapy_rep.protocol.lines import Record, UserAgentLines
 from scrapy_rep.protocol.selection import Selection
-from scrapy_rep.protocol.text import Text
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 
 from .categories import CATEGORIES, POLICY_TOKENS, UsageTokens
@@ -94,7 +93,7 @@ class FileUsage:
 
     @classmethod
     def of(
-        cls, text: Text, robots_txt: str, selection: Selection, usage_tokens: UsageTokens
+        cls, octets: bytes, robots_txt: str, selection: Selection, usage_tokens: UsageTokens
     ) -> FileUsage:
         """Read a file for the crawler of a selection.
 
@@ -102,7 +101,6 @@ class FileUsage:
             ValueError: a key of `usage_tokens` is not a category.
             InvalidProductToken: no user-agent line could name one of its tokens.
         """
-        octets = text.octets
         lowered = octets.lower()
         policies = (one for one in POLICY_TOKENS if one.token.lower().encode() in lowered)
         pairs = [*_pairs(usage_tokens), *((one.category, one.token) for one in policies)]
@@ -119,7 +117,7 @@ class FileUsage:
             signals=tuple(reader.signals(selection.own(signals, octets))),
             before_groups=tuple(reader.before_groups(one for one in signals if one[0] < groups_at)),
             selection=selection,
-            others=tuple(_others(text, robots_txt, pairs)),
+            others=tuple(_others(octets, robots_txt, pairs)),
             licences=each_once(reader.licences(_records(octets, lowered, (_LICENCE,)))),
             remarks=tuple(remarks.kept),
             robots_txt=robots_txt,
@@ -236,11 +234,11 @@ def _pairs(usage_tokens: UsageTokens) -> Iterator[tuple[str, str]]:
 
 
 def _others(
-    text: Text, robots_txt: str, pairs: Iterable[tuple[str, str]]
+    octets: bytes, robots_txt: str, pairs: Iterable[tuple[str, str]]
 ) -> Iterator[tuple[str, Selection]]:
     """Yield the groups of tokens, with the category that each represents."""
     for category, token in dict.fromkeys(pairs):
-        other = Selection.of(text, robots_txt, names_of(token))
+        other = Selection.of(octets, robots_txt, names_of(token))
         if other.product_token not in ("", EVERYONE):
             yield category, other
 
