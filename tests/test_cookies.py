@@ -47,7 +47,7 @@ def brought(setter: str, fields: list[str], to: str, carried: str | None = None)
         ("a=1; Path=/; Expires=Thu, 01 Jan 1970 00:00:00 GMT", "https://www.example.co.uk/", False),
     ],
 )
-def test_where_a_cookie_goes(field: str, to: str, *, is_brought: bool) -> None:
+def test_cookie_goes_to_its_domain_and_path(field: str, to: str, *, is_brought: bool) -> None:
     assert brought(_SETTER, [field], to) == ("a=1" if is_brought else None)
 
 
@@ -64,18 +64,18 @@ def test_later_ones_replace_and_remove_those_of_the_same_name() -> None:
     assert request.headers["Cookie"] == b"a=2; c=1"
 
 
-def test_behind_what_the_request_carries() -> None:
+def test_cookies_come_after_those_of_the_request() -> None:
     assert brought(_SETTER, ["a=1"], _SETTER, carried="mine=1; b=2") == "mine=1; b=2; a=1"
     assert brought(_SETTER, [], _SETTER, carried="mine=1") == "mine=1"
     assert brought(_SETTER, ["a=1"], _SETTER, carried="aa=12; ba=1") == "aa=12; ba=1; a=1"
 
 
-def test_in_place_of_one_of_the_same_name_that_the_request_carries() -> None:
+def test_cookie_replaces_one_of_the_same_name() -> None:
     assert brought(_SETTER, ["a=1"], _SETTER, carried="b=2;a=0 ; c") == "b=2; c; a=1"
 
 
 @pytest.mark.parametrize(
     "field", ["", "=", ";;;", "a", "a=\xff\u2028", "a=1; Expires=never", "a" * 99_999]
 )
-def test_nonsense_raises_nothing(field: str) -> None:
+def test_invalid_cookies_raise_nothing(field: str) -> None:
     brought(_SETTER, [field], _SETTER)

@@ -121,7 +121,7 @@ def test_events(error: Any, event: Failure) -> None:
     assert failure_of(error) is event
 
 
-def test_what_is_said_to_have_no_cause_has_none() -> None:
+def test_suppressed_context_is_no_cause() -> None:
     error = amid(DownloadFailedError(), ConnectionResetError())
     error.__suppress_context__ = True  # as `raise ... from None` does
     assert failure_of(error) is Failure.NETWORK
@@ -137,7 +137,7 @@ def test_circles_and_long_chains_end() -> None:
     assert failure_of(chain) is Failure.NETWORK
 
 
-def test_a_lost_connection_cuts_what_had_begun() -> None:
+def test_lost_connection_cuts_the_body() -> None:
     assert is_loss(failed(tx.ConnectionLost()))
     assert is_loss(failed(tx.ConnectionDone()))
     assert not is_loss(failed(SSL.Error([])))

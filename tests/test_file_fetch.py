@@ -138,7 +138,7 @@ def body_of(known: Knowledge) -> bytes | None:
 
 
 class TestClosing:
-    def test_what_is_being_stored_when_the_crawl_closes_is_stored(self) -> None:
+    def test_answer_is_stored_although_the_crawl_closes(self) -> None:
         async def work(crawl: Crawl) -> None:
             whole = crawl.keeper.commit
 
@@ -154,9 +154,7 @@ class TestClosing:
         in_a_crawl(work)
 
     @pytest.mark.parametrize("is_awaited", [True, False])
-    def test_what_was_sent_when_the_crawl_closes_goes_on_if_somebody_waits(
-        self, is_awaited: bool
-    ) -> None:
+    def test_awaited_request_goes_on_while_the_crawl_closes(self, is_awaited: bool) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.go_on.clear()
             task = asyncio.ensure_future(crawl.known(is_awaited=lambda: is_awaited))
@@ -178,7 +176,7 @@ class TestClosing:
 class TestLeases:
     """Another process fetches the same file."""
 
-    def test_what_it_has_learnt_meanwhile_is_used_and_the_lease_given_back(self) -> None:
+    def test_newer_entry_is_used_and_the_lease_released(self) -> None:
         async def work(crawl: Crawl) -> None:
             theirs = crawl.learnt()
             whole = crawl.keeper.claim
@@ -194,7 +192,7 @@ class TestLeases:
         in_a_crawl(work)
 
     @pytest.mark.parametrize("is_refresh", [False, True])
-    def test_only_a_refresh_asks_the_site_while_the_copy_is_due(self, is_refresh: bool) -> None:
+    def test_only_a_refresh_fetches_a_due_copy(self, is_refresh: bool) -> None:
         async def work(crawl: Crawl) -> None:
             crawl.store.commit(Entry(crawl.key(), crawl.learnt(age=3590.0)), None)
             known = await crawl.known(is_refresh=is_refresh)
@@ -203,7 +201,7 @@ class TestLeases:
 
         in_a_crawl(work, answer(body=b"User-agent: *\n", **HOLDS))
 
-    def test_what_is_fresh_to_others_and_not_to_us_is_refused_once(self) -> None:
+    def test_entry_that_is_too_old_for_this_crawl_is_refused_once(self) -> None:
         async def work(crawl: Crawl) -> None:
             asked: list[float] = []
             whole = crawl.keeper.claim
@@ -222,9 +220,7 @@ class TestLeases:
 
         in_a_crawl(work)
 
-    def test_it_is_renewed_while_the_site_takes_its_time(
-        self, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
+    def test_lease_is_renewed_while_the_site_is_slow(self, monkeypatch: pytest.MonkeyPatch) -> None:
         async def work(crawl: Crawl) -> None:
             renewed: list[Held] = []
             monkeypatch.setattr(crawl.keeper, "keep_alive", renewed.append)
@@ -245,7 +241,7 @@ class TestLeases:
         in_a_crawl(work)
 
     @pytest.mark.parametrize("theirs_age", [0.0, 7200.0])
-    def test_a_successor_s_copy_is_used_if_it_is_fresh(self, theirs_age: float) -> None:
+    def test_fresh_copy_of_a_successor_is_used(self, theirs_age: float) -> None:
         async def work(crawl: Crawl) -> None:
             theirs = crawl.learnt(replace(FILE, body=b"User-agent: *\n"), age=theirs_age)
 
@@ -265,9 +261,7 @@ class TestLeases:
 
 
 class TestHops:
-    def test_a_scheme_without_a_handler_is_told_of_once(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
+    def test_missing_handler_is_logged_once(self, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:
             for _ in range(2):
                 assert (await crawl.fetch().attempt(None)).event is Failure.LOCAL
@@ -278,31 +272,11 @@ class TestHops:
         assert "Scrapy has no HTTPS here" in record.getMessage()
         assert "(TWISTED" not in record.getMessage(), "its reactor is enabled"
 
-    @pytest.mark.parametrize(("seconds", "is_told"), [(5.5, True), (4.5, False)])
-    def test_a_slow_one_is_told_of(
-        self, seconds: float, is_told: bool, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        async def work(crawl: Crawl) -> None:
-            fetch = crawl.fetch()
-            fetch.busy._seconds = 100.0  # of the attempt before
-
-            def slow(_: Request) -> Response:
-                fetch.busy._seconds += seconds
-                return answer()
-
-            crawl.given = [slow]
-            await fetch.attempt(None)
-
-        with caplog.at_level(logging.WARNING):
-            in_a_crawl(work)
-        told = [f"took {seconds:.1f} seconds (200)" in one for one in caplog.messages]
-        assert told == [True] * is_told
-
 
 class TestCopies:
     """Whether what we have still holds."""
 
-    def test_only_the_request_that_the_copy_came_from_is_conditional(self) -> None:
+    def test_only_the_last_hop_of_the_copy_is_conditional(self) -> None:
         copy = replace(COPY, hops=(URI, ELSEWHERE))
         crawl, found = attempted(to(ELSEWHERE), answer(304, b""), copy=copy)
         assert crawl.is_conditional == [False, True]
@@ -334,7 +308,7 @@ class TestGuards:
             ("same-site", OTHER_URI, False),
         ],
     )
-    def test_by_name(self, guard: str, location: str, is_followed: bool) -> None:
+    def test_guard_by_name(self, guard: str, location: str, is_followed: bool) -> None:
         crawl, found = attempted(to(location), answer(), REP_REDIRECT_GUARD=guard)
         assert found.event == (200 if is_followed else Failure.GUARD)
         assert found.hops == (URI, location)
@@ -350,7 +324,7 @@ class TestGuards:
             ((), Failure.GUARD),
         ],
     )
-    def test_by_address(
+    def test_guard_by_address(
         self,
         addresses: tuple[str, ...],
         event: int | Failure,
@@ -364,14 +338,14 @@ class TestGuards:
 
 
 class TestAnswers:
-    def test_only_we_remark(self) -> None:
+    def test_site_cannot_set_the_remark(self) -> None:
         forged: dict[str, Any] = {REMARK: "forged"}
         _, found = attempted(answer(**forged))
         assert REMARK not in found.headers
 
 
 @pytest.mark.parametrize(("limit", "is_given_up"), [(2, True), (3, False)])
-def test_one_that_comes_when_too_many_wait_for_their_turn_is_given_up(
+def test_fetch_is_given_up_if_too_many_wait_for_their_turn(
     limit: int, is_given_up: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sender_module, "_LINE_LIMIT", limit)

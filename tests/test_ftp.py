@@ -17,7 +17,7 @@ from scrapy_rep.fetch import ftp
         ("no number", 503),
     ],
 )
-def test_only_a_file_that_is_missing_is_none(reply: str, status: int) -> None:
+def test_only_a_missing_file_is_unavailable(reply: str, status: int) -> None:
     response = ftp._refusal("ftp://example.com/robots.txt", reply)
     assert (response.status, response.body) == (status, reply.encode())
 

@@ -21,7 +21,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.signatures import thumbprint
 
 
-def test_a_new_key_can_be_read_by_its_owner_only_and_is_never_overwritten(tmp_path: Path) -> None:
+def test_new_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
     path = tmp_path / "bot.pem"
     made = KeyPair.create(path)
     assert path.stat().st_mode & 0o777 == 0o600
@@ -33,7 +33,7 @@ def test_a_new_key_can_be_read_by_its_owner_only_and_is_never_overwritten(tmp_pa
     assert path.read_bytes() == before
 
 
-def test_a_key_that_others_can_read_is_refused_with_the_command_that_fixes_it(
+def test_key_that_others_can_read_is_refused_with_a_fix(
     tmp_path: Path,
 ) -> None:
     path = tmp_path / "bot.pem"
@@ -54,7 +54,7 @@ def test_a_key_that_others_can_read_is_refused_with_the_command_that_fixes_it(
         ("curve", "not an Ed25519 key"),
     ],
 )
-def test_a_file_that_is_no_key_is_refused_in_one_clear_line(
+def test_file_without_a_key_is_refused(
     tmp_path: Path, octets: bytes | str | None, says: str
 ) -> None:
     path = tmp_path / "bot.pem"

@@ -43,7 +43,7 @@ async def _stubbornly(release: asyncio.Event) -> str:
     return "late"
 
 
-def test_a_thread_may_end_after_the_loop(caplog: pytest.LogCaptureFixture) -> None:
+def test_thread_may_end_after_the_loop(caplog: pytest.LogCaptureFixture) -> None:
     future: Future[int] = Future()
     with pytest.raises(TimeoutError):
         run(result_of(future, 0.01))
@@ -53,7 +53,7 @@ def test_a_thread_may_end_after_the_loop(caplog: pytest.LogCaptureFixture) -> No
 
 class TestRunning:
     @pytest.mark.parametrize("error", [None, KeyError("late")])
-    def test_what_comes_of_ended_work_is_nobodys(self, error: Exception | None) -> None:
+    def test_result_of_ended_work_is_dropped(self, error: Exception | None) -> None:
         told: list[Any] = []
 
         async def work(release: asyncio.Event) -> None:
@@ -81,7 +81,7 @@ class TestRunning:
             run(main())
         assert not told
 
-    def test_work_that_minds_no_cancelling_is_not_waited_for(self) -> None:
+    def test_work_that_ignores_cancelling_is_not_waited_for(self) -> None:
         async def main() -> None:
             release = asyncio.Event()
             with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
@@ -91,7 +91,7 @@ class TestRunning:
 
         run(main())
 
-    def test_the_work_is_cancelled_with_whoever_waits_for_it(self) -> None:
+    def test_work_is_cancelled_with_its_waiter(self) -> None:
         seen: list[str] = []
 
         async def work() -> None:
@@ -113,7 +113,7 @@ class TestRunning:
         run(main())
 
 
-def test_a_place_can_be_lent_and_taken_back() -> None:
+def test_place_can_be_lent_and_taken_back() -> None:
     order: list[str] = []
 
     async def main() -> None:
@@ -144,7 +144,7 @@ def test_a_place_can_be_lent_and_taken_back() -> None:
 
 
 @pytest.mark.parametrize("has_turn", [True, False])
-def test_who_is_cancelled_takes_no_place(has_turn: bool) -> None:
+def test_cancelled_waiter_takes_no_place(has_turn: bool) -> None:
     """Also in the moment between the place being given and the work going on with it."""
 
     async def main() -> None:
@@ -170,7 +170,7 @@ def test_who_is_cancelled_takes_no_place(has_turn: bool) -> None:
     run(main())
 
 
-def test_an_error_of_one_keeps_no_other_from_its_tick() -> None:
+def test_error_of_a_tick_stops_no_other() -> None:
     """They are time limits of different work."""
     seen: list[int] = []
 
@@ -193,7 +193,7 @@ def test_an_error_of_one_keeps_no_other_from_its_tick() -> None:
 
 class TestAsTheyCome:
     @pytest.mark.parametrize("limit", [1, 2, 3, 9])
-    def test_so_many_are_under_way(self, limit: int) -> None:
+    def test_number_of_running_coroutines_is_limited(self, limit: int) -> None:
         most = now = 0
 
         async def work(seconds: float) -> float:
@@ -214,7 +214,7 @@ class TestAsTheyCome:
         if limit != 2:
             assert found == ([0.15, 0.1, 0.05] if limit == 1 else [0.05, 0.1, 0.15])
 
-    def test_an_error_is_raised(self) -> None:
+    def test_error_is_raised(self) -> None:
         async def work() -> None:
             raise KeyError("k")
 
@@ -226,7 +226,7 @@ class TestAsTheyCome:
             run(main())
 
 
-def test_ticks_that_are_stopped_leave_no_timer() -> None:
+def test_stopped_ticks_leave_no_timer() -> None:
     seen: list[str] = []
 
     async def main() -> None:

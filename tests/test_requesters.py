@@ -19,7 +19,7 @@ from scrapy_rep.fetch.requesters import Requester
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
 from tests.cache.samples import file_entry
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Sequence, Site
 from tests.together import Job, crawl_together
@@ -67,7 +67,7 @@ class TestKeys:
             {"origin": _FTP, "FTP_USER": "u"},
         ],
     )
-    def test_what_makes_a_difference(self, different: dict[str, Any]) -> None:
+    def test_variant_depends_on_credentials_and_headers(self, different: dict[str, Any]) -> None:
         assert len(key(**different).variant) == 12
         assert key(**different) == key(**different)
         assert "p" not in key(**different).variant
@@ -76,7 +76,7 @@ class TestKeys:
         metas: list[Any] = [{"a": 1}, {"a": "1"}, {"a": [1]}, {"a": {"1": 1}}, {"a": None, "b": 1}]
         assert len({key(REP_FETCH_META=meta).variant for meta in metas}) == len(metas)
 
-    def test_order_and_identity_make_none(self) -> None:
+    def test_variant_ignores_order_and_identity(self) -> None:
         one = {"a": 1, "b": {"x", "y"}, "c": object, "d": key, "e": [{"f": 1, "g": 2}]}
         other = {"e": [{"g": 2, "f": 1}], "d": key, "c": object, "b": {"y", "x"}, "a": 1}
         assert key(REP_FETCH_META=one) == key(REP_FETCH_META=other)
@@ -101,16 +101,16 @@ def stored(path: Path) -> list[Key]:
 
 
 @pytest.mark.parametrize(
-    ("bad", "good", "loop"),
+    ("bad", "good"),
     [
-        *[({"USER_AGENT": "BadBot/1.0"}, {"USER_AGENT": "GoodBot/1.0"}, loop) for loop in LOOPS],
-        *[({"SENT_AS": "BadBot/1.0"}, {"SENT_AS": "GoodBot/1.0"}, loop) for loop in LOOPS],
-        ({"ROBOTSTXT_USER_AGENT": "badbot"}, {"ROBOTSTXT_USER_AGENT": "goodbot"}, "asyncio"),
-        ({"REP_FETCH_META": {"download_slot": "x"}}, {}, "asyncio"),
+        ({"USER_AGENT": "BadBot/1.0"}, {"USER_AGENT": "GoodBot/1.0"}),
+        ({"SENT_AS": "BadBot/1.0"}, {"SENT_AS": "GoodBot/1.0"}),
+        ({"ROBOTSTXT_USER_AGENT": "badbot"}, {"ROBOTSTXT_USER_AGENT": "goodbot"}),
+        ({"REP_FETCH_META": {"download_slot": "x"}}, {}),
     ],
 )
-def test_what_another_was_told_lets_nobody_in(
-    bad: dict[str, Any], good: dict[str, Any], loop: Loop, tmp_path: Path
+def test_answer_to_one_crawler_lets_no_other_in(
+    bad: dict[str, Any], good: dict[str, Any], tmp_path: Path
 ) -> None:
     path = tmp_path / "robots.sqlite"
     settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
@@ -118,9 +118,9 @@ def test_what_another_was_told_lets_nobody_in(
         settings["DOWNLOADER_MIDDLEWARES"] = {"tests.cache.spiders.SentAs": 600}
     with Site({"/robots.txt": _FOR_NOBODY_THEN_RULES}) as site:
         url = site.url("/private")
-        crawl(URLS_SPIDER, loop=loop, settings={**settings, **bad}, urls=[url])
+        crawl(URLS_SPIDER, settings={**settings, **bad}, urls=[url])
         assert site.paths() == ["/robots.txt", "/private"]
-        result = crawl(URLS_SPIDER, loop=loop, settings={**settings, **good}, urls=[url])
+        result = crawl(URLS_SPIDER, settings={**settings, **good}, urls=[url])
         assert site.paths() == ["/robots.txt", "/private", "/robots.txt"], result.log
         asked = [seen for seen in site.requests() if seen.path == "/robots.txt"]
         agents = {seen.headers["user-agent"] for seen in asked}
@@ -133,7 +133,7 @@ def test_what_another_was_told_lets_nobody_in(
 @pytest.mark.parametrize(
     ("answer", "is_allowed"), [(Answer(status=304), True), (Answer(status=503), False)]
 )
-def test_what_was_fetched_as_another_is_confirmed_for_those_it_was_sent_as(
+def test_confirmation_counts_for_the_user_agent_that_was_sent(
     answer: Answer, is_allowed: bool, tmp_path: Path
 ) -> None:
     """A user's middleware sends the request for a newer version as somebody else.

@@ -9,6 +9,7 @@ import tracemalloc
 import zlib
 from collections.abc import Callable
 from contextlib import suppress
+from functools import partial
 from typing import Any
 
 import brotli
@@ -42,7 +43,7 @@ ENCODERS: dict[str, tuple[str, Callable[[bytes], bytes]]] = {
     "x-gzip": ("x-gzip", gzip.compress),
     "deflate": ("deflate", zlib.compress),
     "raw deflate": ("deflate", _raw_deflate),
-    "br": ("br", brotli.compress),
+    "br": ("br", partial(brotli.compress, quality=1)),
     "zstd": ("zstd", zstd.compress),
 }
 _every_encoding = pytest.mark.parametrize(("name", "encode"), ENCODERS.values(), ids=ENCODERS)
@@ -101,7 +102,7 @@ class TestBareGzip:
         assert remark
 
     @pytest.mark.parametrize("octets", [2, 10, 40])
-    def test_what_is_cut_or_damaged_is_no_file(self, octets: int) -> None:
+    def test_cut_or_damaged_body_is_an_error(self, octets: int) -> None:
         with pytest.raises(ResponseDataLossError):
             body_of(gzip.compress(BODY)[:octets])
         with pytest.raises(UndecodableError):
@@ -111,10 +112,10 @@ class TestBareGzip:
         assert body_of(b"\x1f\x8b", status=404) == b"\x1f\x8b"
 
     def test_no_more_than_the_limit(self) -> None:
-        assert body_of(gzip.compress(b"#" * 100_000_000)) == b"#" * (LIMIT + 1)
+        assert body_of(gzip.compress(b"#" * 4_000_000)) == b"#" * (LIMIT + 1)
 
     @pytest.mark.parametrize("piece", [1, 1 << 14])
-    def test_as_much_comes_as_of_other_compressed_bodies(self, piece: int) -> None:
+    def test_bare_gzip_has_the_limit_of_compressed_bodies(self, piece: int) -> None:
         body = gzip.compress(random.Random(1).randbytes(LIMIT - 9))
         assert len(body) > LIMIT
         transfer = Transfer(LIMIT)
@@ -130,12 +131,12 @@ class TestPlain:
     def test_up_to_one_more_than_the_limit(self, octets: int) -> None:
         assert body_of(b"#" * octets) == b"#" * min(octets, LIMIT + 1)
 
-    def test_enough_is_more_than_the_limit_over_all_pieces(self) -> None:
+    def test_all_pieces_count_against_the_limit(self) -> None:
         transfer = Transfer(10)
         assert [transfer.has_enough_after(b"12345") for _ in range(4)] == [False, False, True, True]
 
     @pytest.mark.parametrize("encoding", ["identity", "Identity", " , identity"])
-    def test_identity_is_none(self, encoding: str) -> None:
+    def test_identity_is_no_compression(self, encoding: str) -> None:
         transfer = Transfer(LIMIT)
         headers = {"Content-Encoding": encoding}
         transfer.response = Response("http://h/", headers=headers, body=BODY)
@@ -154,17 +155,12 @@ class TestCompressed:
         assert body_of(b"", name) == b"", "an empty body is an empty file, whatever the header"
 
     @_every_encoding
-    def test_more_than_the_limit(self, name: str, encode: Callable[[bytes], bytes]) -> None:
-        body = BODY * 1000
-        assert body_of(encode(body), name) == body[: LIMIT + 1]
-
-    @_every_encoding
-    @pytest.mark.parametrize("octets", [LIMIT - 1, LIMIT, LIMIT + 1])
+    @pytest.mark.parametrize("octets", [LIMIT - 1, LIMIT, LIMIT + 1, 3 * LIMIT])
     def test_at_the_limit(self, octets: int, name: str, encode: Callable[[bytes], bytes]) -> None:
-        assert body_of(encode(b"#" * octets), name) == b"#" * octets
+        assert body_of(encode(b"#" * octets), name) == b"#" * min(octets, LIMIT + 1)
 
     @_every_encoding
-    def test_a_transfer_that_we_stopped_has_all_that_counts(
+    def test_stopped_transfer_has_the_octets_up_to_the_limit(
         self, name: str, encode: Callable[[bytes], bytes]
     ) -> None:
         body = random.Random(4).randbytes(LIMIT * 3)
@@ -196,7 +192,7 @@ class TestCompressed:
         assert transfer.body_of(transfer.response) == BODY  # type: ignore[arg-type]
 
     @_every_encoding
-    def test_every_truncation_by_accident_is_an_error(
+    def test_every_truncation_is_an_error(
         self, name: str, encode: Callable[[bytes], bytes]
     ) -> None:
         whole = encode(random.Random(5).randbytes(300))
@@ -210,7 +206,7 @@ class TestCompressed:
             assert len(body_of(octets, name)) <= LIMIT + 1
 
     @pytest.mark.parametrize("name", ["rot13", "compress", "gzip, rot13", "none"])
-    def test_an_encoding_that_nobody_knows(self, name: str) -> None:
+    def test_unknown_encoding_of_compressed_octets_is_an_error(self, name: str) -> None:
         with pytest.raises(UndecodableError):
             body_of(zlib.compress(BODY), name)
 
@@ -227,21 +223,23 @@ class TestCompressed:
         ],
         ids=["br", "charset last", "charset first", "utf-16", "members", "frames", "a skipped one"],
     )
-    def test_several_at_once(self, body: bytes, named: str, read: bytes) -> None:
+    def test_several_codings_members_and_frames_are_read(
+        self, body: bytes, named: str, read: bytes
+    ) -> None:
         """Codings, charsets beside them, members and frames."""
         assert body_of(body, named) == read
 
     @pytest.mark.parametrize("name", ["gzip", "deflate", "br", "zstd"])
-    def test_nothing_is_no_compressed_body(self, name: str) -> None:
+    def test_empty_body_inside_another_coding_is_an_error(self, name: str) -> None:
         with pytest.raises((ResponseDataLossError, UndecodableError)):
             body_of(gzip.compress(b""), f"{name}, gzip")
 
-    def test_several_encodings_in_the_wrong_order(self) -> None:
+    def test_wrong_order_of_codings_is_an_error(self) -> None:
         with pytest.raises((ResponseDataLossError, UndecodableError)):
             body_of(brotli.compress(gzip.compress(BODY)), "br, gzip")
 
     @pytest.mark.parametrize("name", ["gzip", "zstd"])
-    def test_very_many_members(self, name: str) -> None:
+    def test_number_of_members_is_limited(self, name: str) -> None:
         """Each of them would cost a copy of the rest."""
         encode = ENCODERS[name][1]
         assert body_of(encode(b"#\n") * 1000, name) == b"#\n" * 1000
@@ -252,18 +250,18 @@ class TestCompressed:
         "rest", [b"\n", b"\0" * 512, b"</html>", b"GIF89a", b"\x1e\x8b\x08", b"\x28\xb5\x2e\xfd"]
     )
     @pytest.mark.parametrize("kind", [kind for kind in ENCODERS if kind != "br"])
-    def test_octets_after_the_file(self, kind: str, rest: bytes) -> None:
+    def test_octets_after_the_file_are_a_remark(self, kind: str, rest: bytes) -> None:
         name, encode = ENCODERS[kind]
         remark = f"{len(rest)} octets after the end of the {name} file"
         assert read(encode(BODY) + rest, name) == (BODY, remark)
 
-    def test_octets_after_brotli(self) -> None:
+    def test_octets_after_brotli_are_an_error(self) -> None:
         """Its library does not tell where it ended."""
         with pytest.raises(UndecodableError):
             body_of(brotli.compress(BODY) + b"\n", "br")
 
     @pytest.mark.parametrize("name", ["gzip", "zstd"])
-    def test_what_begins_another_part_is_no_rest(self, name: str) -> None:
+    def test_truncated_second_member_is_an_error(self, name: str) -> None:
         """A file of two parts that is cut amid the second would lose its rules."""
         encode = ENCODERS[name][1]
         first, second = encode(b"User-agent: *\n"), encode(random.Random(7).randbytes(300))
@@ -279,7 +277,7 @@ class TestCompressed:
             *["aws-chunked", "en-US", "charset=utf-8", "text/plain; charset=utf-8", "rot13"],
         ],
     )
-    def test_what_is_no_coding(self, name: str) -> None:
+    def test_names_of_no_coding_are_skipped(self, name: str) -> None:
         remark = f"Content-Encoding: {name.lower().removeprefix('identity, ')}"
         assert read(BODY + b"# \xe9\n", name) == (BODY + b"# \xe9\n", remark)
         assert body_of(BODY + b"#" * LIMIT, name) == (BODY + b"#" * LIMIT)[: LIMIT + 1]
@@ -295,14 +293,14 @@ class TestCompressed:
     @pytest.mark.parametrize(
         "name", ["compress", "x-compress", "exi", "pack200-gzip", "dcb", "dcz", "aes128gcm"]
     )
-    def test_other_registered_codings(self, name: str) -> None:
+    def test_unsupported_coding_is_an_error(self, name: str) -> None:
         for body in (BODY, gzip.compress(BODY)):
             with pytest.raises(UndecodableError):
                 body_of(body, name)
 
     @pytest.mark.parametrize("said", ["utf-8", "none", "utf-16", "aws-chunked"])
     @pytest.mark.parametrize("name", ENCODERS)
-    def test_what_is_no_text_is_not_read_so(self, name: str, said: str) -> None:
+    def test_compressed_octets_under_another_name_are_an_error(self, name: str, said: str) -> None:
         octets = ENCODERS[name][1](random.Random(8).randbytes(500))
         with pytest.raises(UndecodableError):
             body_of(octets, said)
@@ -315,8 +313,8 @@ class TestCompressed:
         "names",
         [*(pytest.param([name], marks=pytest.mark.slow) for name in ENCODERS), ["gzip", "gzip"]],
     )
-    def test_a_bomb_takes_little_memory(self, names: list[str]) -> None:
-        bomb = BODY + bytes(200_000_000)
+    def test_bomb_takes_little_memory(self, names: list[str]) -> None:
+        bomb = BODY + bytes(50_000_000)
         for name in names:
             bomb = ENCODERS[name][1](bomb)
         tracemalloc.start()
@@ -357,7 +355,7 @@ _CODING = "Transfer-Encoding"
         (None, {}, 200, Ending.FRAMED),  # from a browser, say: no connection of ours
     ],
 )
-def test_how_a_body_ended_is_told_by_its_head(
+def test_head_says_how_the_body_ends(
     protocol: str | None, headers: dict[str, Any], status: int, expected: Ending
 ) -> None:
     """Where nothing else tells: what is not known to have an end of its own has none."""
@@ -383,7 +381,7 @@ def test_how_a_body_ended_is_told_by_its_head(
     ],
     ids=["gzip", "twice", "octets after it", "br", "cut", "wrong trailer", "text"],
 )
-def test_a_gzip_trailer_outweighs_the_length(body: bytes, expected: Ending, encoding: str) -> None:
+def test_gzip_trailer_outweighs_the_length(body: bytes, expected: Ending, encoding: str) -> None:
     headers: Any = {"Content-Length": str(len(body) + 100), "Content-Encoding": encoding}
     came = Response("http://h/", headers=headers, body=body, protocol="HTTP/1.1")
     transfer = Transfer(LIMIT)

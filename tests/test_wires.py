@@ -73,7 +73,7 @@ class TestTwisted:
         return found[0]
 
     @pytest.mark.parametrize("target", TARGETS)
-    def test_which_requests_are_ours(self, target: str) -> None:
+    def test_awaited_requests_are_found_by_their_url(self, target: str) -> None:
         """Also those whose target ends in no name."""
         wires = wires_of(Handlers())
         parsed = URI_OF_TWISTED.fromBytes(target.encode())  # type: ignore[no-untyped-call]

@@ -182,11 +182,6 @@ def test_record_is_never_run_as_code() -> None:
     assert b"pickle" not in encode(file_entry())
 
 
-def test_markup_is_compressed() -> None:
-    markup = file_entry(body=b"<html>" + b"<p>no such page</p>" * 10_000)
-    assert len(encode(markup)) < 2000
-
-
 def test_surrogate_in_a_header_survives() -> None:
     entry = file_entry()
     assert entry.known.copy is not None

@@ -216,11 +216,6 @@ class TestClaims:
         now(store.commit(entry, None))
         assert claim(store) == Found(entry)
 
-    def test_one_of_many_claims_gets_the_lease(self, store: Store) -> None:
-        futures = [store.claim(ORIGIN, seconds=_SECONDS, fresh_seconds=0.0) for _ in range(20)]
-        kinds = sorted(type(now(future)).__name__ for future in futures)
-        assert kinds == ["Busy"] * 19 + ["Leased"]
-
     def test_peek_gives_the_entry_or_nothing(self, store: Store) -> None:
         entry = file_entry(at=time.time())
         now(store.commit(entry, None))
@@ -230,15 +225,6 @@ class TestClaims:
 
 class TestEntries:
     """Keeping and finding."""
-
-    def test_new_store_is_empty(self, store: Store) -> None:
-        assert known(store) is None
-
-    @pytest.mark.parametrize("entry", [file_entry(), outage_entry()], ids=["file", "outage"])
-    def test_committed_entry_is_there(self, store: Store, entry: Entry) -> None:
-        now(store.commit(entry, None))
-        assert known(store) == entry
-        assert known(store, OTHER) is None
 
     def test_newer_entry_replaces(self, store: Store) -> None:
         now(store.commit(file_entry(at=NOW), None))
@@ -432,9 +418,6 @@ class TestBrowsing:
             pytest.skip("does what crawls need, and no more")
         assert isinstance(store, Browsable)
         return store
-
-    def test_new_store_has_no_keys(self, browsable: Browsable) -> None:
-        assert browsable.keys() == []
 
     def test_keys_are_sorted(self, store: Store, browsable: Browsable) -> None:
         origins = [ORIGIN, OTHER, Origin("http", "::1", 8080), Origin("ftp", "h.", 21)]

@@ -25,7 +25,6 @@ from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.fetch import chosen_store, keeper
-from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
@@ -127,11 +126,16 @@ def assert_went_on_from_memory(result: Crawl) -> None:
 
 
 _ALL_FAIL = {"peek": "raises", "claim": "fails", "commit": "fails", "release": "fails"}
-_HANGS = [pytest.param({name: "hangs"}, marks=pytest.mark.slow) for name in ("claim", "commit")]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("methods", [_ALL_FAIL, *_HANGS], ids=repr)
+@pytest.mark.parametrize(
+    ("loop", "methods"),
+    [
+        *((loop, _ALL_FAIL) for loop in LOOPS),
+        pytest.param("asyncio", {"claim": "hangs"}, marks=pytest.mark.slow),
+        pytest.param("select", {"commit": "hangs"}, marks=pytest.mark.slow),
+    ],
+)
 def test_failed_store_is_replaced_by_memory(loop: Loop, methods: dict[str, str]) -> None:
     with Site({"/robots.txt": _RULES}) as site:
         result = run(loop, site, REP_STORE=f"{_ME}.OddStore", TEST_METHODS=methods)
@@ -201,8 +205,7 @@ def test_own_failure_is_not_shared(event: str, settings: dict[str, Any], tmp_pat
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_locked_store_is_used_again(loop: Loop, tmp_path: Path) -> None:
+def test_locked_store_is_used_again(tmp_path: Path) -> None:
     path = tmp_path / "robots.sqlite"
     hosts = [f"http://h{number}.example" for number in range(5)]
     with Site({"*": Answer()}) as proxy:
@@ -210,7 +213,6 @@ def test_locked_store_is_used_again(loop: Loop, tmp_path: Path) -> None:
         meta = {"proxy": proxy.url("")}
         result = crawl(
             "tests.cache.spiders:LockingSpider",
-            loop=loop,
             settings={**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)},
             environment={"http_proxy": proxy.url("")},
             urls=[f"{host}/a" for host in hosts],
@@ -232,10 +234,7 @@ def test_locked_store_is_used_again(loop: Loop, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("kind", "loop"),
-    [*(("sqlite", loop) for loop in LOOPS), ("redis", "asyncio"), ("redis", "reactorless")],
-)
+@pytest.mark.parametrize(("kind", "loop"), [("sqlite", "select"), ("redis", "asyncio")])
 def test_stopped_process_does_not_overwrite_its_successor(
     kind: str, loop: Loop, request: pytest.FixtureRequest, tmp_path: Path
 ) -> None:
@@ -292,7 +291,6 @@ def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
         return store.peek(key)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("name", "warnings"),
     [
@@ -301,12 +299,11 @@ def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
         ("tests.cache.test_crawls.StoreOfOrigins", 1),
     ],
 )
-def test_users_store_works(loop: Loop, name: str, warnings: int) -> None:
+def test_users_store_works(name: str, warnings: int) -> None:
     urls = [(path, host) for path in ("/a", "/old") for host in ("127.0.0.1", "localhost")]
     with Site({"/robots.txt": Answer(body=_OLD)}) as site:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings={**ADDON, "REP_STORE": name},
             urls=[site.url(path, host) for path, host in urls],
         )
@@ -336,24 +333,6 @@ def test_entry_of_a_wrong_clock_is_fetched_again(
         store.close()
 
 
-def test_log_says_that_an_earlier_copy_is_obeyed(tmp_path: Path) -> None:
-    """An outage of a wrong clock's is no outage, while the copy holds."""
-    path, now = tmp_path / "robots.sqlite", time.time()
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-    with Site() as site:
-        key = usual_key(Origin.of(site.url()))
-        kept = Knowledge(
-            file_entry(key, at=now).known.copy, outage_entry(key, at=now + 3 * 86_400).known.outage
-        )
-        store = SqliteStore(path, 1 << 30)
-        store.commit(Entry(key, kept), None).result()
-        store.close()
-        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a"), site.url("/private")])
-        assert site.paths() == ["/a"]
-    assert "an earlier copy is obeyed" in result.log
-    assert "rulesed" not in result.log
-
-
 def test_unwritable_local_tier_is_memory(caplog: pytest.LogCaptureFixture) -> None:
     settings = RepSettings.of(Settings({"REP_STORE_PATH": "/proc/self/robots.sqlite"}))
     assert isinstance(chosen_store._local_tier(settings), MemoryStore)
@@ -363,12 +342,11 @@ def test_unwritable_local_tier_is_memory(caplog: pytest.LogCaptureFixture) -> No
 class TestSqlite:
     """A file that is damaged, locked or cannot be written."""
 
-    @pytest.mark.parametrize("loop", LOOPS)
-    def test_damaged_file_is_renamed(self, loop: Loop, tmp_path: Path) -> None:
+    def test_damaged_file_is_renamed(self, tmp_path: Path) -> None:
         path = tmp_path / "a.sqlite"
         path.write_bytes(b"this is no database" * 500)
         with Site({"/robots.txt": _RULES}) as site:
-            result = run(loop, site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
+            result = run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
             assert_obeyed(site, result)
         (aside,) = tmp_path.glob("a.sqlite.damaged-*")
         assert aside.read_bytes() == b"this is no database" * 500
@@ -376,64 +354,19 @@ class TestSqlite:
         with closing(sqlite3.connect(path)) as plain:
             assert plain.execute("select count(*) from files_3").fetchone() == (2,)
 
-    @pytest.mark.parametrize("loop", LOOPS)
-    def test_unwritable_path_means_memory(self, loop: Loop) -> None:
+    def test_unwritable_path_means_memory(self) -> None:
         with Site({"/robots.txt": _RULES}) as site:
-            for store in ("auto", "sqlite"):
-                before = len(site.paths())
-                result = run(loop, site, REP_STORE=store, REP_STORE_PATH="/proc/self/a.sqlite")
-                assert len(site.paths()) - before == 5
-                assert_went_on_from_memory(result)
-                assert "REP_STORE_PATH" in result.log
-
-    @pytest.mark.slow
-    def test_locked_file_means_memory(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.sqlite"
-        with Site({"/robots.txt": _RULES}) as site:
-            run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
-        with (
-            Site({"/robots.txt": _RULES}) as site,
-            closing(sqlite3.connect(path, isolation_level=None)) as other,
-        ):
-            other.execute("begin immediate")
-            result = run("asyncio", site, REP_STORE="sqlite", REP_STORE_PATH=str(path))
+            settings = {"REP_STORE": "auto", "REP_STORE_PATH": "/proc/self/a.sqlite"}
+            result = run("asyncio", site, **settings)
             assert_obeyed(site, result)
         assert_went_on_from_memory(result)
-        assert "locked" in result.log
-
-    @pytest.mark.slow
-    def test_lock_delays_the_crawl_once(self, tmp_path: Path) -> None:
-        path = tmp_path / "a.sqlite"
-        hosts = [f"http://h{number}.example" for number in range(12)]
-        with Site() as proxy, closing(sqlite3.connect(path, isolation_level=None)) as other:
-            other.execute("pragma journal_mode = wal")
-            meta = {"proxy": proxy.url("")}
-            settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
-            settings |= {"REP_FETCH_META": meta}
-            crawl(URLS_SPIDER, settings=settings, urls=["data:,"])  # makes the tables
-            other.execute("begin immediate")
-            began = time.monotonic()
-            result = crawl(
-                URLS_SPIDER,
-                settings=settings,
-                urls=[f"{host}/a" for host in hosts],
-                meta=meta,
-                timeout_seconds=120,
-            )
-            elapsed = time.monotonic() - began
-        assert_went_on_from_memory(result)
-        assert [item["status"] for item in result.items] == [200] * len(hosts)
-        assert elapsed < 20
+        assert "REP_STORE_PATH" in result.log
 
 
 class TestPlaces:
     """Where the file is by default."""
 
-    @pytest.mark.parametrize("loop", LOOPS)
-    @pytest.mark.parametrize("store", ["auto", "sqlite"])
-    def test_unwritable_project_folder_means_memory(
-        self, loop: Loop, store: str, tmp_path: Path
-    ) -> None:
+    def test_unwritable_project_folder_means_memory(self, tmp_path: Path) -> None:
         """As in a container with a project that only root may change."""
         (tmp_path / "scrapy.cfg").write_text("[datadir]\ndefault = /proc/self/no-such-folder\n")
         environment = {
@@ -443,8 +376,7 @@ class TestPlaces:
         with Site({"/robots.txt": _RULES}) as site:
             result = crawl(
                 URLS_SPIDER,
-                loop=loop,
-                settings={**ADDON, "REP_STORE": store},
+                settings={**ADDON, "REP_STORE": "sqlite"},
                 environment=environment,
                 urls=[site.url(path) for path in ("/a", "/private")],
             )

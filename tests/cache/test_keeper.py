@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import threading
 import time
 from collections.abc import Callable, Coroutine
 from concurrent.futures import Future
@@ -214,32 +213,6 @@ class TestOpening:
             assert crawl.keeper._store is crawl.store
             await crawl.keeper.close()
             assert crawl.store.is_closed
-
-        run(work, opener)
-
-    def test_store_that_opens_after_the_crawl_is_closed(self, run: Run) -> None:
-        opens = threading.Event()
-        main = threading.main_thread()
-        opened: list[Directed] = []
-
-        def opener() -> Directed:
-            if not opened:
-                opened.append(Directed())
-                raise StoreError("no folder")
-            assert threading.current_thread() is not main
-            opens.wait(10)
-            return opened[0]
-
-        async def work(crawl: Crawl) -> None:
-            crawl.now += 5
-            crawl.keeper.peek(KEY)
-            await asyncio.sleep(0.01)
-            await crawl.keeper.close()
-            opens.set()
-            await crawl.peek_at(crawl.now)
-            assert opened[0].is_closed
-            assert crawl.is_from_memory()
-            assert crawl.counted("back") == 0
 
         run(work, opener)
 

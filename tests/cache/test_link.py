@@ -255,27 +255,6 @@ class TestOutages:
         assert warnings(caplog) == []
 
 
-class TestPasswords:
-    """In the URL, and nowhere else."""
-
-    def test_wrong_password_is_an_outage_with_its_reason(
-        self, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        async def work(server: RedisServer) -> None:
-            async with opened(server.url.replace("secret", "guessed")) as link:
-                with pytest.raises(LinkDownError, match="password"):
-                    await link.run(_ECHO, [], ["a"])
-                assert not await link.comes_back()
-            async with opened(server.url) as link:
-                assert await link.run(_ECHO, [], ["a"]) == b"a"
-
-        with RedisServer(requirepass="secret") as server:
-            in_a_loop(lambda: work(server))
-        (words,) = warnings(caplog)
-        assert "password" in words
-        assert "guessed" not in caplog.text
-
-
 class TestReasons:
     """Errors name the cause and the fix."""
 
@@ -303,39 +282,6 @@ class TestReasons:
 
         with RedisServer(requirepass="secret") as server:
             in_a_loop(lambda: work(server.url.replace(*change)))
-
-    def test_slow_server_has_advice(self, redis_server: RedisServer) -> None:
-        async def work() -> None:
-            with SlowLine(redis_server.port) as line:
-                line.delay_seconds = 0.3
-                async with opened(line.url, 0.25) as link:
-                    with pytest.raises(LinkDownError, match="REP_REDIS_TIMEOUT_SECONDS") as caught:
-                        await link.run(_ECHO, [], ["a"])
-                    assert "or raise REP_REDIS_TIMEOUT_SECONDS" in advice_on(caught.value)
-                link = Link(line.url)
-                link.open()
-                assert await link.run(_ECHO, [], ["a"]) == b"a"
-                await link.close()
-
-        in_a_loop(work)
-
-    def test_unknown_option_is_named(self) -> None:
-        with pytest.raises(ConfigurationError, match="there is no option 'foo'"):
-            Link("redis://localhost/0?foo=1")
-
-    def test_long_outage_is_logged_again(
-        self, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
-    ) -> None:
-        monkeypatch.setattr("scrapy_rep.cache.link._REPEAT_SECONDS", 0.3)
-
-        async def work() -> None:
-            async with opened(f"redis://127.0.0.1:{free_port()}/0") as link:
-                with pytest.raises(LinkDownError):
-                    await link.run(_ECHO, [], ["a"])
-                await asyncio.sleep(1.5)
-
-        in_a_loop(work)
-        assert len(warnings(caplog)) >= 2
 
 
 class TestClosing:
@@ -379,7 +325,9 @@ class TestClosing:
             in_a_loop(lambda: work(server))
 
 
-@pytest.mark.parametrize("url", ["http://localhost", "localhost:6379", "redis://h/0?db=x"])
+@pytest.mark.parametrize(
+    "url", ["http://localhost", "localhost:6379", "redis://h/0?db=x", "redis://h/0?foo=1"]
+)
 def test_wrong_url_stops_the_start(url: str) -> None:
     with pytest.raises(ConfigurationError, match="REP_REDIS_URL"):
         Link(url)

@@ -20,15 +20,13 @@ from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
 from tests.crawling import Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
+from tests.redis_server import RedisServer, a_loop, redis_store
 from tests.servers.handle import Answer, Site, free_port
 
 _RULES = "User-agent: *\nDisallow: /private\n"
-_LOOPS: tuple[Loop, ...] = ("asyncio", "reactorless")  # of the third, the settings are refused
 _WARNINGS = re.compile(r"\[(scrapy_rep\S*)\] WARNING: (.*)")
 _WORDS = ("does not answer", "answers again")
 _WORKERS = 4
-_TIERS = ("sqlite", "memory")
 
 
 @pytest.fixture
@@ -105,21 +103,11 @@ def warnings(done: Crawl) -> list[str]:
     return [words for name, words in found if name not in others]
 
 
-_AT_LENGTH = [pytest.mark.slow, pytest.mark.at_length]
-
-
-@pytest.mark.parametrize("loop", _LOOPS)
-@pytest.mark.parametrize(
-    ("tier", "count"),
-    [
-        ("sqlite", 40),
-        *(pytest.param(tier, 40, marks=pytest.mark.slow) for tier in _TIERS if tier != "sqlite"),
-        *(pytest.param(tier, 200, marks=_AT_LENGTH) for tier in _TIERS),
-    ],
-)
+@pytest.mark.parametrize(("loop", "tier"), [("asyncio", "sqlite"), ("reactorless", "memory")])
 def test_four_workers_fetch_each_origin_once(
-    redis_server: RedisServer, tmp_path: Path, loop: Loop, tier: str, count: int
+    redis_server: RedisServer, tmp_path: Path, loop: Loop, tier: str
 ) -> None:
+    count = 40
     with hosts(count) as (proxy, names):
         path = tmp_path if tier == "sqlite" else None
 
@@ -141,16 +129,6 @@ def test_four_workers_fetch_each_origin_once(
             assert kept == count
 
 
-def test_url_alone_selects_redis(redis_server: RedisServer, tmp_path: Path) -> None:
-    """REP_STORE = "auto", as it is by default."""
-    with hosts(3, 0.0) as (proxy, names):
-        for seed in range(2):
-            worker(redis_server.url, proxy, names, tmp_path, seed=seed, REP_STORE="auto")
-        assert set(asked(proxy).values()) == {1}
-    with redis_server.client() as client:
-        assert len(client.keys("rep:{*}:p2:*")) == 3
-
-
 def test_warm_worker_sends_redis_nothing(redis_server: RedisServer, tmp_path: Path) -> None:
     with hosts(3, 0.0) as (proxy, names):
         worker(redis_server.url, proxy, names, tmp_path)
@@ -163,20 +141,17 @@ def test_warm_worker_sends_redis_nothing(redis_server: RedisServer, tmp_path: Pa
         assert "cmdstat_evalsha" not in client.info("commandstats")
 
 
-@pytest.mark.parametrize("loop", _LOOPS)
-def test_record_of_another_origin_is_counted_and_not_used(
-    redis_server: RedisServer, loop: Loop
-) -> None:
+def test_record_of_another_origin_is_counted_and_not_used(redis_server: RedisServer) -> None:
     """A record of an origin that allows is copied to an origin that disallows."""
     free, strict = names = ["http://h0.example", "http://h1.example"]
     robots = {f"{free}/robots.txt": Answer(body=""), f"{strict}/robots.txt": Answer(body=_RULES)}
     with Site(robots) as proxy:
-        worker(redis_server.url, proxy, names, None, loop=loop)
+        worker(redis_server.url, proxy, names, None)
         with redis_server.client() as client:
             (stored,) = [key for key in client.keys("rep:{*}:p2:*") if free.encode() in key]
             there = [stored, stored.replace(free.encode(), strict.encode())]
             client.copy(*there, replace=True)
-            done = worker(redis_server.url, proxy, names, None, loop=loop)
+            done = worker(redis_server.url, proxy, names, None)
             assert client.get(there[0]) != client.get(there[1]), "it was fetched again"
         assert asked(proxy) == {f"{free}/robots.txt": 1, f"{strict}/robots.txt": 2}
         pages = Counter(path for path in proxy.paths() if path.endswith("/private"))
@@ -185,12 +160,9 @@ def test_record_of_another_origin_is_counted_and_not_used(
     assert done.stats["rep/store/hit"] == 1
 
 
-@pytest.mark.parametrize("loop", _LOOPS)
-def test_crawl_without_a_server_obeys(tmp_path: Path, loop: Loop) -> None:
+def test_crawl_without_a_server_obeys(tmp_path: Path) -> None:
     with hosts(10, 0.0) as (proxy, names):
-        done = worker(
-            f"redis://:secret@127.0.0.1:{free_port()}/0", proxy, names, tmp_path, loop=loop
-        )
+        done = worker(f"redis://:secret@127.0.0.1:{free_port()}/0", proxy, names, tmp_path)
         assert set(asked(proxy).values()) == {1}
         assert_obeyed(proxy, names, [done])
     (words,) = warnings(done)
@@ -231,13 +203,11 @@ def _kill(server: RedisServer) -> None:
     [(_freeze, True), (_kill, True), (RedisServer.flush, False)],
     ids=["frozen", "killed and empty", "flushed"],
 )
-@pytest.mark.parametrize("loop", _LOOPS)
 def test_outage_in_the_middle_allows_nothing(
     own: RedisServer,
     tmp_path: Path,
     trouble: Callable[[RedisServer], None],
     is_outage: bool,
-    loop: Loop,
 ) -> None:
     """At most one fetch of each origin by each worker, and nothing that is not allowed."""
     with hosts(50) as (proxy, names):
@@ -246,7 +216,7 @@ def test_outage_in_the_middle_allows_nothing(
             def one(seed: int) -> Crawl:
                 few: dict[str, Any] = {"CONCURRENT_REQUESTS": 2, "REP_CONCURRENT_FETCHES": 2}
                 few["REP_REDIS_TIMEOUT_SECONDS"] = 0.25  # Redis is out for a second only
-                return worker(own.url, proxy, names, tmp_path, seed=seed, loop=loop, **few)
+                return worker(own.url, proxy, names, tmp_path, seed=seed, **few)
 
             with ThreadPoolExecutor(2) as pool:
                 return list(pool.map(one, range(2)))
@@ -260,16 +230,6 @@ def test_outage_in_the_middle_allows_nothing(
     assert told - {()} == ({_WORDS} if is_outage else set())
     for done in crawls:
         assert len(warnings(done)) in (0, 2), "one each way"
-
-
-@pytest.mark.slow
-def test_slow_replies_are_no_outage(redis_server: RedisServer, tmp_path: Path) -> None:
-    with hosts(30, 0.0) as (proxy, names), SlowLine(redis_server.port) as line:
-        line.delay_seconds = 0.1
-        crawls = [worker(line.url, proxy, names, tmp_path, seed=seed) for seed in range(2)]
-        assert set(asked(proxy).values()) == {1}
-        assert_obeyed(proxy, names, crawls)
-    assert [warnings(done) for done in crawls] == [[], []]
 
 
 def test_crawl_ends_while_another_process_fetches(redis_server: RedisServer) -> None:
@@ -322,21 +282,18 @@ def test_crawl_without_redis_py_does_not_start() -> None:
         assert site.paths() == ["/robots.txt", "/public"]
 
 
-@pytest.mark.parametrize("loop", _LOOPS)
-def test_outage_of_an_earlier_run_does_not_delay_the_next(own: RedisServer, loop: Loop) -> None:
+def test_outage_of_an_earlier_run_does_not_delay_the_next(own: RedisServer) -> None:
     """One worker stores the outage. Four others begin, and one of them fetches the file."""
     with hosts(1, 0.5) as (proxy, names):
         uri = f"{names[0]}/robots.txt"
         proxy.change({uri: Answer(status=503)})
-        worker(own.url, proxy, names, None, loop=loop)
+        worker(own.url, proxy, names, None)
         assert proxy.paths() == [uri]
         proxy.change({uri: Answer(body=_RULES, delay_seconds=0.5)})
         with ThreadPoolExecutor(_WORKERS) as threads:
             seeds = range(_WORKERS)
             results = [
-                *threads.map(
-                    lambda seed: worker(own.url, proxy, names, None, loop=loop, seed=seed), seeds
-                )
+                *threads.map(lambda seed: worker(own.url, proxy, names, None, seed=seed), seeds)
             ]
         pages = Counter(path for path in proxy.paths() if path != uri)
         asked = proxy.paths().count(uri)

@@ -12,7 +12,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Iterator
-from concurrent.futures import Future, ThreadPoolExecutor
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing, contextmanager, nullcontext
 from pathlib import Path
 
@@ -115,19 +115,6 @@ def spoilt(path: Path) -> bytes:
 class TestLife:
     """Opening, sharing, closing."""
 
-    def test_tables_of_other_versions_stay(self, path: Path) -> None:
-        with closing(sqlite3.connect(path)) as newer:
-            newer.execute("create table files_4 (origin text, whatever blob)")
-            newer.execute("insert into files_4 values ('http://h', x'00')")
-            newer.execute("pragma user_version = 4")
-            newer.commit()
-        with opened(path) as store:
-            store.commit(file_entry(), None).result()
-            assert store.peek(ORIGIN) == file_entry()
-        with closing(sqlite3.connect(path)) as newer:
-            assert newer.execute("select * from files_4").fetchall() == [("http://h", b"\0")]
-            assert newer.execute("pragma user_version").fetchone() == (4,)
-
     @pytest.mark.parametrize(
         "record",
         [b"", b"REP\x01whatever", "text", 5, b"\0" * 99, encode(file_entry(OTHER))],
@@ -192,24 +179,6 @@ class TestBound:
             with closing(sqlite3.connect(path, isolation_level=None)) as plain:
                 plain.execute("update files_3 set until = ?", (until,))
             assert isinstance(claimed(store), Leased)
-
-    def test_expired_leases_are_deleted_first(self, path: Path) -> None:
-        def leases() -> int:
-            with closing(sqlite3.connect(path)) as plain:
-                select = "select count(*) from files_3 where token is not null"
-                return int(plain.execute(select).fetchone()[0])
-
-        with closing(SqliteStore(path, LARGE, lambda: NOW - 10**8)) as store:
-            for number in range(50):
-                leased(store, Origin("http", f"dead{number}", 80))
-        with opened(path, 1 << 20) as store:
-            fill(store, 256)
-            assert leases() == 50
-            living = leased(store)
-            fill(store, 512, octets=3000)
-            assert leases() == 1
-            assert store.commit(file_entry(), living).result(20)
-            assert kept(store, 1) == [], "the oldest of the others went, too"
 
     def test_entry_with_a_lease_stays(self, path: Path) -> None:
         with closing(SqliteStore(path, LARGE, lambda: NOW + 10**8)) as store:
@@ -305,30 +274,6 @@ class TestDamage:
                 store.commit(file_entry(OTHER), None).result(20)
                 assert other.peek(OTHER) == file_entry(OTHER)
 
-    def test_earlier_damaged_files_stay(self, path: Path) -> None:
-        for octets in (b"one" * 999, b"two" * 999, b"three" * 999):
-            path.write_bytes(octets)
-            SqliteStore(path, LARGE).close()
-        kept_octets = {file.read_bytes()[:3] for file in aside(path)}
-        assert kept_octets == {b"one", b"two", b"thr"}
-
-    @pytest.mark.skipif(os.name == "nt", reason="links need rights there")
-    def test_damage_behind_a_link(self, path: Path) -> None:
-        (path.parent / "elsewhere").mkdir()
-        target = path.parent / "elsewhere" / "target.sqlite"
-        path.symlink_to(target)
-        with opened(path) as store:
-            fill(store, 500, octets=2000)
-        with opened(path) as store:
-            octets = spoilt(target)
-            with pytest.raises(StoreError, match="malformed"):
-                kept(store, 500)
-            fill(store, 3)
-            assert path.is_symlink()
-            assert kept(store, 500) == [0, 1, 2]
-        assert [file.read_bytes() for file in aside(target)] == [octets]
-        assert aside(path) == []
-
     @pytest.mark.parametrize("suffixes", [("", "-wal", "-shm"), ("",)])
     def test_replaced_file_is_used(self, path: Path, suffixes: tuple[str, ...]) -> None:
         """As after another process found damage, or a user deleted the file."""
@@ -342,61 +287,15 @@ class TestDamage:
                 new.commit(file_entry(OTHER), None).result()
                 assert old.peek(OTHER) == file_entry(OTHER)
 
-    @pytest.mark.skipif(not Path("/proc/self/fd").exists(), reason="it counts what /proc shows")
-    def test_deleted_files_do_not_stay_open(self, path: Path) -> None:
-        def count() -> int:
-            return len(list(Path("/proc/self/fd").iterdir()))
-
-        with opened(path) as store:
-            fill(store, 3)
-            before = count()
-            for _ in range(30):
-                for file in path.parent.iterdir():
-                    file.unlink()
-                leased(store)
-                assert store.peek(ORIGIN) is None
-            assert count() <= before
-
 
 class TestQueued:
     """Writes that wait for the thread."""
-
-    def test_cancelled_write_leaves_others(self, path: Path) -> None:
-        with opened(path) as store:
-            fill(store, 9)
-            with locked(path):
-                first, second, third = (
-                    store.forget(Origin("http", f"h{number}", 80)) for number in range(3)
-                )
-                assert second.cancel()
-            assert first.result(20)
-            assert third.result(20)
-            assert kept(store, 3) == [1]
 
     def test_waiting_claims_get_one_lease(self, path: Path) -> None:
         with opened(path) as store:
             with locked(path):
                 claims = [store.claim(ORIGIN, seconds=15, fresh_seconds=0) for _ in range(2)]
             assert [type(claim.result(20)) for claim in claims] == [Leased, Busy]
-
-    def test_store_closes_during_writes_of_other_threads(self, path: Path) -> None:
-        store = SqliteStore(path, LARGE)
-        queued: list[Future[bool]] = []
-
-        def write_until_it_is_closed() -> str:
-            while True:
-                future = store.commit(file_entry(), None)
-                queued.append(future)
-                if future.done() and (error := future.exception()) is not None:
-                    return str(error)
-
-        with ThreadPoolExecutor(4) as threads:
-            ends = [threads.submit(write_until_it_is_closed) for _ in range(4)]
-            while not queued or not queued[0].done():
-                time.sleep(0.001)
-            store.close()
-            assert all("closed" in end.result(20) for end in ends)
-        assert all(future.done() for future in queued)
 
 
 class TestWriteBehind:

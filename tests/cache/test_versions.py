@@ -70,21 +70,11 @@ class TestKept:
             tracemalloc.stop()
         assert octets < 100 * 200
 
-    def test_newest_versions_are_kept(self, store: Store) -> None:
-        keep(store, b"a", b"b")
-        assert bodies(store) == [b"b", b"a"]
-        keep(store, b"c", b"d", first=2)
-        assert bodies(store) == [b"d", b"c", b"b"]
-
     def test_same_answer_confirms_the_version(self, store: Store) -> None:
         keep(store, b"a", b"a", b"b", b"b", b"b")
         second, first = versions(store)
         assert (first.fetched_at, first.confirmed_at) == (NOW, NOW + 3600)
         assert (second.fetched_at, second.confirmed_at) == (NOW + 7200, NOW + 4 * 3600)
-
-    def test_returning_file_is_a_new_version(self, store: Store) -> None:
-        keep(store, b"a", b"b", b"a")
-        assert bodies(store) == [b"a", b"b", b"a"]
 
     def test_missing_file_is_a_version(self, store: Store) -> None:
         keep(store, b"")
@@ -148,15 +138,6 @@ class TestSwitch:
         with closing(made(tmp_path, 0)) as store:
             keep(store, b"c", first=2)
             assert bodies(store) == [b"b", b"a"], "nothing is added, and nothing lost"
-
-    def test_one_of_two_processes_keeps_versions(self, tmp_path: Path) -> None:
-        with ExitStack() as undo:
-            plain = undo.enter_context(closing(made(tmp_path, 0)))
-            keep(plain, b"a")
-            assert versions(plain) == []
-            keeper = undo.enter_context(closing(made(tmp_path, 2)))
-            keep(keeper, b"b", first=1)
-            assert bodies(plain) == [b"b", b"a"]
 
 
 class TestDamage:
