@@ -10,7 +10,7 @@ from scrapy_rep.survey.statistics import report
 from tests.shared import needs_shared
 from tests.survey.files import corpus
 
-pytestmark = [needs_shared, pytest.mark.at_length]
+pytestmark = [needs_shared, pytest.mark.slow, pytest.mark.at_length]
 
 
 def test_the_figures_of_the_corpus() -> None:

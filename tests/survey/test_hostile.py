@@ -316,14 +316,3 @@ class TestUnequalSurveys:
         assert "other_keys.key100" in names
         assert "agents.zbot" not in names
         assert "other_keys.zkey" not in names
-
-    def test_strata(self, tmp_path: Path) -> None:
-        folder = inputs.folder(SMALL.items(), tmp_path)
-        hosts = "".join(f"{host},top\n" for host in SMALL)
-        (tmp_path / "s.csv").write_text(f"\ufeffhost,stratum\n{hosts}", encoding="utf-8")
-        for name, more in (("a.json", []), ("b.json", ["--strata", tmp_path / "s.csv"])):
-            assert rep("survey", folder, "--jobs", 1, *more, "-o", tmp_path / name).status == 0
-        found = Survey.from_json((tmp_path / "b.json").read_text())
-        assert [*found.report()["statistics"]["stratum"]] == ["top"]
-        done = rep("survey", "diff", tmp_path / "a.json", tmp_path / "b.json", "--json")
-        assert json.loads(done.out) == {}

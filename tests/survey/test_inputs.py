@@ -6,7 +6,6 @@ import base64
 import gzip
 import json
 import os
-import zlib
 from collections import Counter
 from collections.abc import Callable
 from functools import cache
@@ -56,6 +55,7 @@ def test_all_kinds_of_input_give_the_same_survey(
 
 
 @needs_shared
+@pytest.mark.slow
 @pytest.mark.at_length
 @pytest.mark.parametrize("kind", inputs.KINDS)
 def test_all_kinds_of_input_give_the_same_survey_of_real_files(
@@ -296,15 +296,6 @@ class TestWarc:
         _of_warc(b"\x1f\x8b" + octets)
 
 
-def _zstd() -> Any:
-    """The module of Python 3.14, or what Scrapy brings before."""
-    try:
-        from compression import zstd  # type: ignore[import-not-found,unused-ignore]
-    except ImportError:
-        zstd = pytest.importorskip("backports.zstd")
-    return zstd
-
-
 class TestAnswers:
     @pytest.mark.parametrize(
         ("body", "joined"),
@@ -320,35 +311,17 @@ class TestAnswers:
     def test_chunks(self, body: bytes, joined: bytes) -> None:
         assert unchunked(body) == joined
 
-    def test_codings(self) -> None:
-        body = b"User-agent: *\n" * 10
-        assert decoded(gzip.compress(body), "x-gzip") == body
-        assert decoded(zlib.compress(body), "deflate") == body
-        assert decoded(gzip.compress(zlib.compress(body)), "deflate, gzip") == body
-        assert decoded(body, "utf-8") == body
-        brotli = pytest.importorskip("brotli")
-        assert decoded(brotli.compress(body), "br") == body
-        assert decoded(_zstd().compress(body), "zstd") == body
-        assert decoded(b"\x00\x01broken", "br") is None
-        assert decoded(b"\x28\xb5\x2f\xfdx", "zstd") is None
-
-    @pytest.mark.parametrize("named", ["gzip", "br", "deflate", "zstd", "compress", "aws-chunked"])
+    @pytest.mark.parametrize("named", ["gzip", "br", "aws-chunked"])
     def test_plain_text_ignores_its_coding_field(self, named: str) -> None:
         for body in (b"# Rules\nUser-agent: *\n", b"# R\xe8gles\n", "# Rules".encode("utf-16")):
             assert decoded(body, named) == body
         assert decoded(bytes(40), named) is None
 
-    def test_bodies_are_decoded_as_in_a_crawl(self) -> None:
+    def test_beginning_of_a_body_counts(self) -> None:
         body = b"User-agent: *\n" * 10
-        raw = zlib.compressobj(wbits=-zlib.MAX_WBITS)
-        assert decoded(raw.compress(body) + raw.flush(), "deflate") == body
-        assert decoded(gzip.compress(body) * 2, "aws-chunked, gzip;q=1.0") == body * 2
         assert decoded(gzip.compress(body)[:-1], "gzip") == body, "archives cut what they keep"
-
-    def test_bombs_are_cut(self) -> None:
         assert len(decoded(gzip.compress(bytes(1 << 25), 1), "gzip") or b"") == 1 << 24
-        brotli = pytest.importorskip("brotli")
-        assert len(decoded(brotli.compress(bytes(1 << 25), quality=1), "br") or b"") == 1 << 24
+        assert decoded(b"\x00\x01broken", "gzip") is None
 
     def test_instants_of_wrong_clocks(self) -> None:
         assert date_at(1e300) == date_at(float("nan")) == ""

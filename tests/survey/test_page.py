@@ -94,6 +94,7 @@ def test_command_writes_the_page(tmp_path: Path) -> None:
 _MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) is None]
 
 
+@pytest.mark.slow
 @pytest.mark.at_length
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
 @pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")

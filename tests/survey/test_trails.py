@@ -78,7 +78,9 @@ def _plans(names: tuple[str, ...]) -> dict[str, Plan]:
     return plans
 
 
-@pytest.mark.parametrize("names", [_FEW, pytest.param((*FAULTS,), marks=pytest.mark.at_length)])
+@pytest.mark.parametrize(
+    "names", [_FEW, pytest.param((*FAULTS,), marks=(pytest.mark.slow, pytest.mark.at_length))]
+)
 @pytest.mark.long
 def test_trail_and_store_of_the_same_crawls_agree(names: tuple[str, ...], tmp_path: Path) -> None:
     """Two crawls; the second has most from the store, and looks again at what failed."""
