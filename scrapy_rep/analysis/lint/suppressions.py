@@ -20,7 +20,7 @@ Cost: linear in the octets.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from scrapy_rep.analysis.checks.codes import GROUPS, Code
@@ -30,8 +30,9 @@ from scrapy_rep.protocol.lines import clean
 _COMMENT = re.compile(rb"#[ \t]*rep:[ \t]*(ignore(?:-file)?)(?![\w-])[ \t:=]*(.*)", re.IGNORECASE)
 
 
-_WORD = re.compile(r"[^,;:\s]+")
-_PLAIN_CODE = re.compile(r"REP\d+", re.IGNORECASE)
+# Codes are separated by commas; only those of this form, by blanks too.
+_WORDS = re.compile(r"[^,;:\s]+(?:\s*,\s*[^,;:\s]+|\s+REP\d+(?![^,;:\s]))*", re.IGNORECASE)
+_BETWEEN = re.compile(r"[\s,]+")
 
 
 @dataclass
@@ -72,8 +73,8 @@ class Suppressions:
         if match is None:
             return set()
         codes: set[Code] = set()
-        text = match[2].decode("latin-1")
-        words = list(_words(text))
+        found = _WORDS.search(match[2].decode("latin-1"))
+        words = _BETWEEN.split(found[0]) if found else []
         for word in words:
             named = codes_of(word)
             if not named:
@@ -82,7 +83,7 @@ class Suppressions:
                 break  # a reason
             codes |= named
         if match[1].lower() == b"ignore":
-            return codes if _WORD.search(text) else set(Code)
+            return codes if words else set(Code)
         self._of_file |= codes
         if not words:
             self.unknown.append((number, "nothing"))
@@ -92,19 +93,6 @@ class Suppressions:
         """Whether a finding is suppressed."""
         code = finding.code
         return code in self._of_file or code in self._by_line.get(finding.line, ())
-
-
-def _words(text: str) -> Iterator[str]:
-    """The words that may be codes: the first, and those after a comma, up to the reason."""
-    end = 0
-    for match in _WORD.finditer(text):
-        between = text[end : match.start()]
-        if end and (
-            set(between) & set(";:") or not ("," in between or _PLAIN_CODE.fullmatch(match[0]))
-        ):
-            return
-        yield match[0]
-        end = match.end()
 
 
 def codes_of(word: str) -> frozenset[Code]:
