@@ -51,7 +51,10 @@ def replayed(run: Path, folder: Path, *arguments: object) -> Done:
 
 
 def test_nothing_has_changed(run: Path, tmp_path: Path) -> None:
-    done = replayed(run, tmp_path)
+    """The command itself leaves no trail, which would become ``latest``."""
+    before = run.resolve()
+    done = replayed(run, tmp_path, "-s", f"REP_AUDIT_DIR={tmp_path / 'audit'}")
+    assert run.resolve() == before
     assert (done.status, done.out) == (0, f"{run.resolve().name}: nothing to purge\n")
 
 
@@ -99,12 +102,6 @@ def test_killed_crawl_and_exempt_requests(site: Site, tmp_path: Path) -> None:
     done = replayed(run, tmp_path, "--json")
     assert [row["url"] for row in done.rows] == [site.url("/shop/1")]
     assert done.status == 1
-
-
-def test_this_command_leaves_no_trail(run: Path, tmp_path: Path) -> None:
-    before = run.resolve()
-    replayed(run, tmp_path, "-s", f"REP_AUDIT_DIR={tmp_path / 'audit'}")
-    assert run.resolve() == before
 
 
 def test_now_goes_with_replay(tmp_path: Path) -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.decisions.report import tallies
-from scrapy_rep.decisions.report.counting import MOST_SECONDS, origin_of
+from scrapy_rep.decisions.report.counting import MOST_SECONDS
 from scrapy_rep.decisions.report.report_making import report_of, trails_at
 from scrapy_rep.decisions.report.report_values import (
     CrawlReport,
@@ -373,12 +373,6 @@ class TestMemory:
         line.at(9e10)[0] += 1
         assert len(line.times().moments) <= 121
 
-    def test_one_visit_has_no_gap(self) -> None:
-        gaps = Gaps()
-        gaps.add(1.0, 1.0, 5.0, 5.0)
-        gaps.finish()
-        assert (gaps.least, gaps.too_soon, gaps.visits) == (None, 0, 1)
-
     def test_late_visits_are_put_in_order(self) -> None:
         gaps = Gaps()
         late = list(range(tallies._BUFFERED))
@@ -386,19 +380,6 @@ class TestMemory:
             gaps.add(float(at), float(at), 1.0, 1.0)
         gaps.finish()
         assert (gaps.least, gaps.too_soon) == (1.0, 0)
-
-
-@pytest.mark.parametrize(
-    ("url", "origin"),
-    [
-        ("https://a.example:8080/x?y#z", "https://a.example:8080"),
-        ("https://a.example?y", "https://a.example"),
-        ("data:,x", "data:"),
-        ("", ":"),
-    ],
-)
-def test_origin_of_url(url: str, origin: str) -> None:
-    assert origin_of(url) == origin
 
 
 def test_exit_status_is_that_of_the_worst_finding(tmp_path: Path) -> None:
