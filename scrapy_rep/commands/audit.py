@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import json
 import re
 import secrets
@@ -27,14 +26,19 @@ from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
 from scrapy_rep.protocol.verdict import Verdict
 
-from .running import FOUND, OK, UNSETTLED, Call, CommandError, text_file, unreadable
-from .terminal import count_of, csv_cell, cut, moment, safe, span
+from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable, write_rows
+from .terminal import count_of, cut, moment, safe, span
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2
 _LINE_CELLS = 100
 _DIFFERENCES_SHOWN = 20
 _KEY_OCTETS = 1 << 10
+_GOES_WITH = {
+    **dict.fromkeys(("policy", "agent", "now"), "replay"),
+    "url": "explain",
+    "manifest": "verify",
+}
 _DONE = {records.DROP: "dropped"}  # the other outcomes are words
 
 
@@ -62,19 +66,13 @@ def run(call: Call) -> int:
 
 
 def _check(options: argparse.Namespace) -> None:
-    if options.url is not None and options.action != "explain":
-        raise CommandError(f"{options.action} takes no URL")
+    for name, action in _GOES_WITH.items():
+        if getattr(options, name) and options.action != action:
+            raise CommandError(f"{'a URL' if name == 'url' else f'--{name}'} goes with {action}")
     if options.action == "explain" and options.url is None:
         raise CommandError("explain needs a run and a URL")
-    if (options.policy or options.agent) and options.action != "replay":
-        raise CommandError("--policy and --agent go with replay")
-    if options.now and options.action != "replay":
-        raise CommandError("--now goes with replay")
-    if options.manifest is not None:
-        if options.action != "verify":
-            raise CommandError("--manifest goes with verify")
-        if not _DIGEST.fullmatch(options.manifest):
-            raise CommandError("--manifest: give the SHA-256 of manifest.json, 64 hex digits")
+    if options.manifest is not None and not _DIGEST.fullmatch(options.manifest):
+        raise CommandError("--manifest: give the SHA-256 of manifest.json, 64 hex digits")
     if options.action == "redact" and options.output is None:
         raise CommandError("redact writes a new trail: give its folder with -o")
 
@@ -416,17 +414,8 @@ def _write_manifest(run: Run, target: Path, segments: list[dict[str, Any]]) -> N
 
 def _export(run: Run, call: Call) -> int:
     """Write each decision with the facts of its policy."""
-    count, output = 0, call.options.output
-    with text_file(output) as file:
-        table = csv.writer(file) if call.options.format == "csv" else None
-        if table is not None:
-            table.writerow(_COLUMNS)
-        for row in _rows(run):
-            count += 1
-            if table is None:
-                file.write(json.dumps(row) + "\n")
-            else:
-                table.writerow([csv_cell(row.get(name, "")) for name in _COLUMNS])
+    output = call.options.output
+    count = write_rows(call.options, _COLUMNS, _rows(run))
     if output is not None:
         call.line(f"{output}: {count:,} decisions")
     return _told_of_damage(run, call, OK if count else FOUND)

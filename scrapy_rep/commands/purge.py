@@ -5,8 +5,6 @@ For ``audit replay --now`` and ``watch --purge``.
 
 from __future__ import annotations
 
-import csv
-import json
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from typing import Any
@@ -22,15 +20,16 @@ from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference
+from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.sitemaps.seeding import origin_of
 
 from .engine_work import in_engine
-from .running import FOUND, OK, UNSETTLED, Call, text_file
-from .terminal import count_of, csv_cell, safe
+from .running import FOUND, OK, UNSETTLED, Call, write_rows
+from .terminal import count_of, safe
 
 DISALLOWED, USAGE, UNREACHABLE_NOW = "disallowed", "usage", "unreachable"
 """Why a row is in the list; the last is about a file, and has no URL."""
@@ -62,7 +61,7 @@ class Purge:
         """Read the trail once; with `among`, only these origins count."""
         self._run, self._call = run, call
         self._dropped: Counter[str] = Counter()
-        self._files: Lru[str, RobotsTxt] = Lru(_FILES_OCTETS)
+        self._usages: Lru[tuple[str, tuple[str, ...]], FileUsage] = Lru(_FILES_OCTETS)
         agent = getattr(call.options, "agent", None)
         self._agent = as_product_tokens(agent) if isinstance(agent, str) else None
         found: dict[Origin, None] = {}
@@ -97,14 +96,7 @@ class Purge:
         counts: Counter[str] = Counter()
         rows = self._counted(self._rows(policies), counts)
         if options.output or options.format:
-            with text_file(options.output) as file:
-                if options.format == "csv":
-                    table = csv.writer(file)
-                    table.writerow(_COLUMNS)
-                    for row in rows:
-                        table.writerow([csv_cell(row.get(name, "")) for name in _COLUMNS])
-                else:
-                    file.writelines(json.dumps(row) + "\n" for row in rows)
+            write_rows(options, _COLUMNS, rows)
         else:
             for row in rows:
                 if call.is_json:
@@ -181,20 +173,21 @@ class Purge:
             if now.preference(category) is not Preference.DISALLOWED:
                 continue
             if body is not None and then is not None:
-                before = self._file(then["body"], body).usage(url, tokens or (), usage_tokens)
+                before = self._usage_then(then["body"], body, tokens or ()).preferences(url)
                 if before.preference(category) is Preference.DISALLOWED:
                     continue
             said = now.decided_by(category)[0]
             why = {"reason": said.source.kind, "line": said.source.line or None, "text": said.text}
             yield {"change": USAGE, **facts, **why, "category": category, **where}
 
-    def _file(self, digest: str, body: bytes) -> RobotsTxt:
-        """The file behind a decision, read once."""
-        file = self._files.get(digest)
-        if file is None:
-            file = parse(body)
-            self._files.put(digest, file, len(body))
-        return file
+    def _usage_then(self, digest: str, body: bytes, tokens: tuple[str, ...]) -> FileUsage:
+        """The preferences of the file behind a decision, read once for each crawler."""
+        found = self._usages.get((digest, tokens))
+        if found is None:
+            file, usage_tokens = parse(body), self._call.ours.usage_tokens
+            found = FileUsage.of(file.text, file.uri, file.selection(tokens), usage_tokens)
+            self._usages.put((digest, tokens), found, len(body) + found.kept_octets)
+        return found
 
 
 def keep_no_trail(call: Call) -> None:

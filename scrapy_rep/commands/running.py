@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import csv
 import glob
 import json
 import logging
@@ -9,7 +10,7 @@ import os
 import sys
 import traceback
 from argparse import Action, ArgumentParser, Namespace, _ActionsContainer
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
@@ -19,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_rep.proof.spool import OWNER_ONLY
 
-from .terminal import OutputError, Terminal, csv_line
+from .terminal import OutputError, Terminal, csv_cell, csv_line
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
     from scrapy.settings import Settings
@@ -68,6 +69,26 @@ def text_file(output: str | None) -> Iterator[TextIO]:
             yield file
     except OSError as error:
         raise unreadable(output, error) from error
+
+
+def write_rows(options: Namespace, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
+    """Write rows to the file of `-o`, as CSV or as JSON Lines (`--format`); return their number.
+
+    Raises:
+        CommandError: the file cannot be written.
+    """
+    count = 0
+    with text_file(options.output) as file:
+        table = csv.writer(file) if options.format == "csv" else None
+        if table is not None:
+            table.writerow(columns)
+        for row in rows:
+            count += 1
+            if table is None:
+                file.write(json.dumps(row) + "\n")
+            else:
+                table.writerow([csv_cell(row.get(name, "")) for name in columns])
+    return count
 
 
 class Call:
