@@ -30,7 +30,8 @@ import tempfile
 import time
 from pathlib import Path
 
-from tests.commands.collected import STOPS, collect, crawled, differences, fault_sites
+from collected import STOPS, collect, crawled, differences, fault_sites
+
 from tests.servers.handle import Answer, Site
 
 _FILE = "User-agent: *\n" + "".join(f"Disallow: /private/{n}/\n" for n in range(20))

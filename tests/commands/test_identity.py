@@ -213,23 +213,6 @@ class TestVerify:
         done = rep("identity", "verify", "--keys", keys, "--at", now, stdin=text, at=now + 3600)
         assert done.status == 0
 
-    @pytest.mark.parametrize(
-        "vector",
-        [one for one in vectors("request") if one["jwk_private"]["kty"] == "OKP"],
-        ids=lambda one: one["jwk_private"]["kty"],
-    )
-    def test_request_of_the_draft_verifies(self, vector: dict[str, Any], tmp_path: Path) -> None:
-        keys, request = tmp_path / "keys.json", tmp_path / "request.txt"
-        key = {name: one for name, one in vector["jwk_private"].items() if name != "d"}
-        keys.write_text(json.dumps({"keys": [key]}))
-        request.write_text(
-            f"GET {vector['url']}\nSignature-Agent: {vector['signature_agent']}\n"
-            f"Signature-Input: {vector['signature_input']}\nSignature: {vector['signature']}\n"
-        )
-        done = rep("identity", "verify", request, "--keys", keys, at=vector["created"] + 1)
-        assert (done.status, done.err) == (0, "")
-        assert "sig2: verifies" in done.out
-
     @pytest.mark.parametrize("text", [b"", b"nothing", b"GET /a HTTP/1.1\nX: y", b"\xff\x00"])
     def test_file_without_a_request_is_refused(self, pem: Path, text: bytes) -> None:
         settings = {"REP_SIGN_KEY": str(pem), "REP_SIGN_AGENT": AGENT}

@@ -10,15 +10,12 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from concurrent.futures.process import BrokenProcessPool
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_rep.survey import jobs
-from scrapy_rep.survey.aggregate import Aggregate, SurveyPart
+from scrapy_rep.survey.aggregate import Aggregate
 from scrapy_rep.survey.captures import ANSWER_FACTS, BODY_FACTS
 from scrapy_rep.survey.inputs import tasks
 from tests.commands.calling import rep
@@ -180,29 +177,6 @@ class TestDamage:
 
 
 class TestInterrupts:
-    @pytest.mark.parametrize(
-        ("error", "words"),
-        [(KeyboardInterrupt, "interrupted"), (BrokenProcessPool, "a process was killed")],
-    )
-    def test_interrupted_survey_shows_its_part(
-        self,
-        folder: Path,
-        error: type[BaseException],
-        words: str,
-        monkeypatch: pytest.MonkeyPatch,
-    ) -> None:
-        parts = jobs.parts_of
-
-        def some(*arguments: Any) -> Iterator[SurveyPart]:
-            yield from parts(*arguments)
-            raise error
-
-        monkeypatch.setattr(jobs, "parts_of", some)
-        done = rep("survey", folder, "--jobs", 1, "--json")
-        found = json.loads(done.out)
-        assert (done.status, found["is_partial"], words in done.err) == (130, True, True)
-        assert found["statistics"]["captures"]["sum"] == len(SMALL)
-
     def test_interrupt_does_not_split_a_part(
         self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

@@ -26,7 +26,6 @@ from scrapy_rep import (
 )
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.policies import policies_of
-from tests.spiders import UrlsSpider
 
 
 class Listening(RobotsSitemapMixin):
@@ -158,23 +157,6 @@ class AgainSpider(SitesSpider):
         self.told.append({"sitemaps": sitemaps})
 
 
-class LinksSpider(UrlsSpider):
-    """Asks for its URLs once some policies are known; those with `exempt` in them are exempt."""
-
-    name = "links"
-
-    def __init__(self, known: list[str], **arguments: Any) -> None:
-        super().__init__(**arguments)
-        self.known = known
-
-    async def start(self) -> AsyncIterator[Any]:
-        for url in self.known:
-            await policy_for(self.crawler, url)
-        async for request in super().start():
-            request.meta["dont_obey_robotstxt"] = "exempt" in request.url
-            yield request
-
-
 class BareExtractor:
     """A link extractor that has nothing but what each has to have."""
 
@@ -290,15 +272,3 @@ class StartingSpider(SitemapSpider):
 
 class StartedSpider(RobotsSitemapMixin, StartingSpider):
     name = "started"
-
-
-class BodySpider(SitesSpider):
-    """Has a word to say in what the sitemap is."""
-
-    name = "body"
-
-    def _get_sitemap_body(self, response: Response) -> bytes | None:
-        if "nothing" in response.url:
-            return None
-        body: bytes = super()._get_sitemap_body(response) or response.body
-        return body.replace(b"/old/", b"/new/")

@@ -18,7 +18,7 @@ from cryptography.exceptions import InvalidSignature
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.signatures import DIRECTORY_PATH
 from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.crawls.signatures_seen import AGENT, Bot
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.fleet.crews import Crew
@@ -133,21 +133,6 @@ def test_http_2(bot: Bot) -> None:
         crawl(URLS_SPIDER, settings=settings, urls=[site.url("a file", path) for path in ODD])
         assert len(site.requests()) == 1 + sum(not path.startswith("/a") for path in ODD)
         assert_signed(bot, site.requests())
-
-
-def test_requests_of_scrapys_queue_are_signed(bot: Bot) -> None:
-    with Site({"/robots.txt": RULES}, tls=True) as site:
-        wanted = {**WITH_SCRAPYS_QUEUE, **bot.settings}
-        crawl(URLS_SPIDER, settings=wanted, urls=[site.url("/1")])
-        assert site.paths() == ["/robots.txt", "/1"]
-        assert_signed(bot, site.requests())
-
-
-def test_nothing_is_signed_without_a_key() -> None:
-    with Site({"/robots.txt": RULES}, tls=True) as site:
-        result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/1")])
-        assert not any("signature" in name for one in site.requests() for name in one.headers)
-    assert "rep/signed" not in result.stats
 
 
 @pytest.mark.parametrize(
@@ -276,9 +261,10 @@ def test_a_second_refusal_is_a_challenge(loop: Loop, bot: Bot) -> None:
 
 
 @pytest.mark.parametrize("path", ["/robots.txt", "/*"])
-def test_without_a_key_the_summary_says_what_sites_want(path: str) -> None:
+def test_without_a_key_nothing_is_signed_and_the_summary_says_what_sites_want(path: str) -> None:
     with Site({"/robots.txt": RULES, path: wanting()}, tls=True) as site:
         result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/1"), site.url("/2")])
+        assert not any("signature" in name for one in site.requests() for name in one.headers)
     count = result.stats["rep/signature_wanted"]
     assert f"{count} answers want signed requests: see REP_SIGN_KEY" in result.log
 

@@ -477,18 +477,6 @@ def test_the_other_spiders_own_sitemap_requests_are_sent(loop: Loop) -> None:
     assert result.items == [{"page": site.url("/new/1")}]
 
 
-def test_body_changed_by_a_spider_counts() -> None:
-    with Site() as site:
-        site.change({"/robots.txt": robots("/nothing.xml", "/a.gz", "/b.txt")})
-        site.change({"/nothing.xml": xml(urlset(site.url("/no")))})
-        site.change({"/a.gz": Answer(body=gzip.compress(urlset(site.url("/old/1")).encode()))})
-        site.change({"/b.txt": Answer(body=site.url("/old/2"))})
-        result = run(site, spider="tests.crawls.sitemap_spider:BodySpider")
-        asked = ["/robots.txt", "/nothing.xml", "/a.gz", "/b.txt", "/new/1", "/new/2"]
-        assert sorted(site.paths()) == sorted(asked), result.log
-    assert result.stats["rep/sitemap/invalid"] == 1
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 def test_disallowed_sitemap_is_logged(loop: Loop) -> None:
     """Once per site at INFO, counted each time; also for a site with an unreachable robots.txt."""
@@ -565,32 +553,6 @@ def test_links_that_are_known_to_be_disallowed_are_not_queued() -> None:
             told = [name for name in stats if name.startswith("test/disallowed/")]
             assert len(told) == (0 if dry else 20)
             assert "ERROR" not in result.log
-
-
-def test_links_without_a_final_policy_are_queued() -> None:
-    """Exempt requests, requests without a known policy, and requests that wait for a file."""
-    with Site() as site, Site() as broken, Site() as unknown:
-        site.change({"/robots.txt": robots(disallow=["/x"]), "/to": redirect("/x/to")})
-        broken.change({"/robots.txt": Answer(status=503)})
-        unknown.change({"/robots.txt": robots(disallow=["/x"])})
-        paths = ["/x", "/x/exempt", "/robots.txt", "/to"]
-        result = crawl(
-            "tests.crawls.sitemap_spider:LinksSpider",
-            settings={**ADDON, "REP_FILTER_LINKS": True},
-            known=[site.url("/"), broken.url("/")],
-            urls=[*map(site.url, paths), broken.url("/a"), unknown.url("/x"), "data:,"],
-        )
-        assert result.exit_code == 0, result.log
-        assert sorted(site.paths()) == ["/robots.txt", "/robots.txt", "/to", "/x/exempt"]
-        assert broken.paths() == ["/robots.txt"]
-        assert unknown.paths() == ["/robots.txt"]
-    errors = {(item["url"], item["error"]) for item in result.items if "error" in item}
-    assert errors >= {
-        (broken.url("/a"), "RobotsTxtUnreachable"),
-        (unknown.url("/x"), "RobotsTxtDisallowed"),
-    }
-    assert result.stats["rep/filtered_links"] == 2, "/x and what /to leads to"
-    assert result.stats["robotstxt/forbidden"] == 4
 
 
 @pytest.mark.slow
