@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .matching import UNDECIDED, RuleSet
+from .matching import UNDECIDED, Patterns
 from .paths import END, octets_of
 from .wildcards import OutOfWork, Work, matches
 
@@ -66,20 +66,27 @@ class WrittenRule(NamedTuple):
     pattern: str
 
 
-class BothReadings:
+class BothReadings(Patterns):
     """The rules of a group, some of them also compared as written."""
 
-    def __init__(self, rules: RuleSet, written: Iterable[WrittenRule]) -> None:
+    def __init__(
+        self,
+        disallow: list[str],
+        allow: dict[str, int],
+        written: Iterable[WrittenRule],
+        *,
+        has_wild: bool,
+    ) -> None:
         """Take all rules in normal form, and the rules that are also compared as written."""
-        self._rules = rules
+        super().__init__(disallow, allow, has_wild=has_wild)
         self._written = sorted(written, reverse=True)
 
-    def match(self, path: str, asked: str) -> Any:
-        """The key of the deciding rule, in normal form or as requested; see `RuleSet`."""
-        found = self._rules.match(path, asked)
+    def match(self, path: str, asked: str = "", /) -> Any:
+        """The key of the deciding rule, in normal form or as requested in `asked`."""
+        found = super().match(path)
         if found == UNDECIDED:
             return found
-        best = (-1,) if found is None else (*self._rules.decider(found), -self._rules.place(found))
+        best = (-1,) if found is None else (*self.decider(found), -self.place(found))
         text = requested(asked)
         work = Work(_STEPS)
         try:
@@ -94,8 +101,8 @@ class BothReadings:
 
     def decider(self, key: Any) -> tuple[int, bool]:
         """The octets of a key's rule, and whether it allows."""
-        return key[:2] if isinstance(key, WrittenRule) else self._rules.decider(key)
+        return key[:2] if isinstance(key, WrittenRule) else super().decider(key)
 
     def place(self, key: Any) -> int:
         """The number of rules of the same kind before a key's rule."""
-        return -key.before if isinstance(key, WrittenRule) else self._rules.place(key)
+        return -key.before if isinstance(key, WrittenRule) else super().place(key)
