@@ -22,7 +22,6 @@ from tests.cache.samples import file_entry
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Sequence, Site
-from tests.together import Job, crawl_together
 
 _ORIGIN = Origin("https", "example.com", 443)
 _FTP = Origin("ftp", "example.com", 21)
@@ -106,7 +105,6 @@ def stored(path: Path) -> list[Key]:
         ({"USER_AGENT": "BadBot/1.0"}, {"USER_AGENT": "GoodBot/1.0"}),
         ({"SENT_AS": "BadBot/1.0"}, {"SENT_AS": "GoodBot/1.0"}),
         ({"ROBOTSTXT_USER_AGENT": "badbot"}, {"ROBOTSTXT_USER_AGENT": "goodbot"}),
-        ({"REP_FETCH_META": {"download_slot": "x"}}, {}),
     ],
 )
 def test_answer_to_one_crawler_lets_no_other_in(
@@ -186,17 +184,3 @@ def test_redirects_fill_and_read_the_entries_of_their_requester(tmp_path: Path) 
         assert target.paths().count("/private") == 1
         assert target.paths().count("/robots.txt") == 2
     assert len(stored(path)) == 4
-
-
-def test_two_crawlers_in_one_process(tmp_path: Path) -> None:
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
-    agents = ["BadBot/1.0", "GoodBot/1.0"]
-    with Site({"/robots.txt": _RULES}) as site:
-        urls = {"urls": [site.url("/a"), site.url("/private")]}
-        crawl_together(
-            [Job(URLS_SPIDER, {**settings, "USER_AGENT": agent}, urls) for agent in agents]
-        )
-        asked = [seen for seen in site.requests() if seen.path == "/robots.txt"]
-        assert sorted(seen.headers["user-agent"] for seen in asked) == agents
-        assert sorted(site.paths()) == ["/a", "/a", "/robots.txt", "/robots.txt"]
-    assert [key.user_agent for key in stored(tmp_path / "robots.sqlite")] == agents

@@ -7,7 +7,6 @@ import sqlite3
 import time
 from collections import Counter
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import closing
 from multiprocessing import Pipe
 from pathlib import Path
@@ -16,17 +15,12 @@ import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from tests.cache.workers import LIMIT_OCTETS, ORIGINS, fetch, number_in, origin_of, write
-from tests.crawling import Crawl, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.processes import Forked
-from tests.servers.handle import Answer, Site
 
 _ROUNDS = 6
 _WRITERS = 4
 _FETCHERS = 8
 _FETCHED = 500
-_CRAWLS = 4
-_HOSTS = 25
 
 
 def acknowledged(log: Path) -> list[int]:
@@ -97,32 +91,3 @@ def test_eight_processes_fetch_each_origin_once(
     fetched = Counter(log.read_text().split())
     assert len(fetched) == _FETCHED
     assert fetched.total() == _FETCHED
-
-
-def test_crawls_of_four_processes_fetch_each_origin_once(tmp_path: Path) -> None:
-    """Through Scrapy, with a site as the proxy for all hosts; each robots.txt takes a while."""
-    slow = Answer(body="User-agent: *\nDisallow: /private\n", delay_seconds=1.5)
-    hosts = [f"http://h{number}.example" for number in range(_HOSTS)]
-    with Site({f"{host}/robots.txt": slow for host in hosts}) as proxy:
-        meta = {"proxy": proxy.url("")}
-        settings = {
-            **ADDON,
-            "REP_STORE": "sqlite",
-            "REP_STORE_PATH": str(tmp_path / "robots.sqlite"),
-            "REP_FETCH_META": meta,
-        }
-
-        def one(seed: int) -> Crawl:
-            urls = [f"{host}{page}" for host in hosts for page in ("/public", "/private")]
-            random.Random(seed).shuffle(urls)
-            return crawl(URLS_SPIDER, settings=settings, urls=urls, meta=meta)
-
-        with ThreadPoolExecutor(_CRAWLS) as pool:
-            crawls = list(pool.map(one, range(_CRAWLS)))
-        paths = Counter(proxy.paths())
-    asked = {path: count for path, count in paths.items() if path.endswith("/robots.txt")}
-    assert asked == {f"{host}/robots.txt": 1 for host in hosts}
-    assert sum(crawl.stats.get("robotstxt/request_count", 0) for crawl in crawls) == _HOSTS
-    pages = {path: count for path, count in paths.items() if path.endswith("/public")}
-    assert pages == {f"{host}/public": _CRAWLS for host in hosts}
-    assert not any(path.endswith("/private") for path in paths)

@@ -392,18 +392,6 @@ class TestOutages:
             assert isinstance(store._local, MemoryStore)
             assert not store._local._leases, "nor was it leased there"
 
-    def test_silent_redis_is_an_outage(self, redis_server: RedisServer, made: Maker) -> None:
-        with SlowLine(redis_server.port) as line:
-            store = made(line.url, memory())
-            leased(store, OTHER)
-            line.swallows = True
-            entry = fresh_entry()
-            assert store.commit(entry, leased(store)).result() is True
-            line.swallows = False
-            line.cut()
-            until(lambda: store._link.is_up and not store._unsent)
-            assert store.look(ORIGIN).result() == entry
-
 
 def _while_replies_are_lost(line: SlowLine, start: Callable[[], Future[Value]]) -> Value:
     line.swallows = True

@@ -129,18 +129,6 @@ def test_four_workers_fetch_each_origin_once(
             assert kept == count
 
 
-def test_warm_worker_sends_redis_nothing(redis_server: RedisServer, tmp_path: Path) -> None:
-    with hosts(3, 0.0) as (proxy, names):
-        worker(redis_server.url, proxy, names, tmp_path)
-        with redis_server.client() as client:
-            client.config_resetstat()
-        again = worker(redis_server.url, proxy, names, tmp_path, REP_PACE_SCOPE="process")
-        assert set(asked(proxy).values()) == {1}
-    assert again.stats["rep/store/hit"] == 3
-    with redis_server.client() as client:
-        assert "cmdstat_evalsha" not in client.info("commandstats")
-
-
 def test_record_of_another_origin_is_counted_and_not_used(redis_server: RedisServer) -> None:
     """A record of an origin that allows is copied to an origin that disallows."""
     free, strict = names = ["http://h0.example", "http://h1.example"]
