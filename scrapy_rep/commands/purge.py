@@ -185,7 +185,7 @@ class Purge:
         found = self._usages.get((digest, tokens))
         if found is None:
             file, usage_tokens = parse(body), self._call.ours.usage_tokens
-            found = FileUsage.of(file.text, file.uri, file.selection(tokens), usage_tokens)
+            found = FileUsage.of(file.octets, file.uri, file.selection(tokens), usage_tokens)
             self._usages.put((digest, tokens), found, len(body) + found.kept_octets)
         return found
 
