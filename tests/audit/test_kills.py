@@ -62,7 +62,7 @@ def urls_of(site: Site) -> list[str]:
 
 @pytest.mark.slow
 @pytest.mark.long
-@pytest.mark.parametrize("turns", [6, pytest.param(60, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("turns", [3, pytest.param(60, marks=pytest.mark.at_length)])
 def test_trail_has_every_sent_request_after_a_kill(turns: int, tmp_path: Path) -> None:
     draw = random.Random(11)
     for turn in range(turns):

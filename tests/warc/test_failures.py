@@ -51,7 +51,7 @@ def test_error_in_the_archive_changes_no_verdict(tmp_path: Path) -> None:
             assert "4 exchanges could not be archived" in check(run).missing
 
 
-@pytest.mark.parametrize("kills", [1, pytest.param(9, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])
 def test_killed_archive_has_whole_records(kills: int, tmp_path: Path) -> None:
     """All records before the last one are whole, and the archive has no end."""
     draw = random.Random(13)
