@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import textwrap
 from collections.abc import Iterator, Sequence
@@ -22,13 +21,12 @@ from scrapy_rep.survey.parquet import FactsFile
 from scrapy_rep.survey.saved import Survey
 from scrapy_rep.survey.survey_tables import percent, tables
 
-from .inputs import lines_of, octets_of, put
+from .inputs import octets_of, put
 from .report import refuse_page_without_jinja
 from .running import INTERRUPTED, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import cut, safe
 
 _MERGE, _DIFF = "merge", "diff"
-_MOST_STRATA = 100
 _SURVEY_OCTETS = 256 * 1024 * 1024
 _CHANGES_SHOWN = 40
 
@@ -74,7 +72,7 @@ def _check(options: argparse.Namespace) -> None:
         raise CommandError("--facts needs pyarrow: pip install 'scrapy-rep[survey]'")
     refuse_page_without_jinja(options.output)
     if options.inputs[0] in (_MERGE, _DIFF):
-        for name in ("facts", "lint", "strata", "jobs"):
+        for name in ("facts", "lint", "jobs"):
             if getattr(options, name):
                 raise CommandError(f"--{name} cannot be combined with {options.inputs[0]}")
 
@@ -103,11 +101,7 @@ def _has_purpose(purpose: str, word: str) -> bool:
 def _made(call: Call) -> tuple[Survey, int]:
     """Survey the inputs; after an interrupt, return the survey so far; and the exit status."""
     options = call.options
-    reader = SurveyReader(
-        with_lint=options.lint,
-        with_rows=bool(options.facts),
-        strata=_strata(options.strata),
-    )
+    reader = SurveyReader(with_lint=options.lint, with_rows=bool(options.facts))
     whole, status = SurveyPart(), OK
     tasks = (task for name in options.inputs for task in tasks_of(Path(name)))
     parts = jobs.parts_of(tasks, reader, options.jobs or os.cpu_count() or 1)
@@ -160,29 +154,6 @@ def _facts(name: str) -> Iterator[FactsFile]:
         facts.drop()
         raise
     facts.close()
-
-
-def _strata(name: str | None) -> dict[str, str]:
-    """Read strata by host from a CSV file with two columns; a first row of ``host`` is a head.
-
-    Raises:
-        CommandError: the file cannot be read, or has too many strata.
-    """
-    if name is None:
-        return {}
-    try:
-        texts = (line.decode() for line in lines_of(name))
-        rows = [row for row in csv.reader(texts) if row]
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise CommandError(f"{name}: {error}") from error
-    if rows and rows[0][0].strip().lower() == "host":
-        del rows[0]
-    if any(len(row) != 2 for row in rows):  # noqa: PLR2004
-        raise CommandError(f"{name}: each row must have a host and its stratum")
-    strata = {host.strip().lower(): stratum.strip().replace(":", " ") for host, stratum in rows}
-    if len({*strata.values()}) > _MOST_STRATA:
-        raise CommandError(f"{name}: more than {_MOST_STRATA} strata; group them")
-    return strata
 
 
 def _read(name: str) -> Survey:

@@ -19,7 +19,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
@@ -82,24 +82,16 @@ class Aggregate:
         self.last_date = ""
 
     @classmethod
-    def of(
-        cls,
-        captures: Iterable[Capture | Bad],
-        *,
-        with_lint: bool = False,
-        strata: Mapping[str, str] | None = None,
-    ) -> Aggregate:
+    def of(cls, captures: Iterable[Capture | Bad], *, with_lint: bool = False) -> Aggregate:
         """Count captures."""
-        return SurveyReader(with_lint=with_lint, strata=strata).part(captures).aggregate
+        return SurveyReader(with_lint=with_lint).part(captures).aggregate
 
-    def add(self, capture: Capture, found: Facts | None, stratum: str = "") -> None:
+    def add(self, capture: Capture, found: Facts | None) -> None:
         """Count a capture, and the facts of its file if it has one."""
         self.hosts.add(sha256(capture.host.encode("utf-8", "replace")).digest())
         self._add_answer(capture)
-        keys = [] if found is None else self._add_file(capture, found)
-        if stratum:
-            self.counts[f"stratum:{stratum}:captures"] += 1
-            self.counts.update([f"stratum:{stratum}:{key}" for key in keys])
+        if found is not None:
+            self._add_file(capture, found)
 
     def _add_answer(self, capture: Capture) -> None:
         counts, status = self.counts, capture.status
@@ -127,8 +119,7 @@ class Aggregate:
             self.first_date = min(self.first_date or capture.date, capture.date)
             self.last_date = max(self.last_date, capture.date)
 
-    def _add_file(self, capture: Capture, found: Facts) -> list[str]:
-        """Count a file, and return the names of the counts that strata have too."""
+    def _add_file(self, capture: Capture, found: Facts) -> None:
         self.bodies.add(found.sha256)
         keys = ["files", f"star_class:{found.star_class}"]
         keys += ["with_rules"] if found.rules else []
@@ -138,15 +129,14 @@ class Aggregate:
         self.distributions["sitemaps_cross_host"].add(sitemaps_cross_host(capture, found))
         if found.crawl_delay_star is not None:
             self.distributions["crawl_delay_star"].add(round(found.crawl_delay_star * MILLI))
-        named = [*_of_agents(found)]
-        self.counts.update([*keys, *flags, f"eol:{found.eol}", *_of_usage(found), *named])
+        keys += [f"eol:{found.eol}", *flags, *_of_usage(found), *_of_agents(found)]
+        self.counts.update(keys)
         for name, effect in found.agents.items():
             self.names.add(name, CLASSES.index(effect))
         for key, count in found.other_keys.items():
             self.other_keys.add(key, 0)
             self.other_keys.add(key, 1, count)
         self._add_lint(found)
-        return [*keys, *(one for one in named if one.startswith(("named:", "full:")))]
 
     def _add_lint(self, found: Facts) -> None:
         if found.lint is not None:
@@ -251,19 +241,11 @@ class SurveyReader:
     Args:
         with_lint: whether to lint every file.
         with_rows: whether to return the facts of each capture, too.
-        strata: the stratum of each host that has one.
     """
 
-    def __init__(
-        self,
-        *,
-        with_lint: bool = False,
-        with_rows: bool = False,
-        strata: Mapping[str, str] | None = None,
-    ) -> None:
+    def __init__(self, *, with_lint: bool = False, with_rows: bool = False) -> None:
         self._with_lint = with_lint
         self._with_rows = with_rows
-        self._strata = strata or {}
         self._known: dict[bytes, Facts] = {}
 
     def part(self, captures: Iterable[Capture | Bad]) -> SurveyPart:
@@ -275,11 +257,10 @@ class SurveyReader:
                 if capture.file:
                     part.damage.append(capture)
                 continue
-            stratum = self._strata.get(capture.host, "")
             found = self._facts(capture.body or b"") if capture.is_file else None
-            part.aggregate.add(capture, found, stratum)
+            part.aggregate.add(capture, found)
             if self._with_rows:
-                part.rows.append(row_of(capture, found, stratum))
+                part.rows.append(row_of(capture, found))
         return part
 
     def _facts(self, body: bytes) -> Facts:

@@ -55,7 +55,6 @@ class Capture:
 ANSWER_FACTS = (
     *(one.name for one in fields(Capture) if one.name != "body"),
     "sitemaps_cross_host",
-    "stratum",
 )
 """The facts of the answer. The facts of the octets are in `Facts`."""
 
@@ -81,11 +80,10 @@ def sitemaps_cross_host(capture: Capture, facts: Facts) -> int:
     return sum(count for host, count in facts.sitemap_hosts.items() if host not in own)
 
 
-def row_of(capture: Capture, facts: Facts | None, stratum: str = "") -> dict[str, Any]:
-    """The 50 facts of a capture by name; the facts of the octets are None without a file."""
-    row: dict[str, Any] = {name: getattr(capture, name) for name in ANSWER_FACTS[:-2]}
+def row_of(capture: Capture, facts: Facts | None) -> dict[str, Any]:
+    """The facts of a capture by name; the facts of the octets are None without a file."""
+    row: dict[str, Any] = {name: getattr(capture, name) for name in ANSWER_FACTS[:-1]}
     row["sitemaps_cross_host"] = None if facts is None else sitemaps_cross_host(capture, facts)
-    row["stratum"] = stratum
     for name in BODY_FACTS:
         row[name] = None if facts is None else getattr(facts, name)
     return row

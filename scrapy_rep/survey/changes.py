@@ -17,7 +17,7 @@ from typing import Any
 from .saved import Survey
 
 _Z = 3.2905  # 99.9 %
-_TOLD_BY_SOME = ("lint", "media_type", "port", "stratum")
+_TOLD_BY_SOME = ("lint", "media_type", "port")
 _OUTCOMES = ("status", "failure")
 
 

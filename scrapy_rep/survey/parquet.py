@@ -71,6 +71,6 @@ def _schema(pyarrow: Any) -> Any:
         "Mapping[str, int]": pyarrow.map_(pyarrow.string(), pyarrow.int64()),
     }
     of = {one.name: str(one.type) for one in (*fields(Facts), *fields(Capture))}
-    of |= {"sitemaps_cross_host": "int", "stratum": "str"}
+    of["sitemaps_cross_host"] = "int"
     names = (*ANSWER_FACTS, *BODY_FACTS)
     return pyarrow.schema([(name, types[of[name].removesuffix(" | None")]) for name in names])

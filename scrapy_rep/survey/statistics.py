@@ -107,7 +107,6 @@ def _statistics(found: Aggregate, names: Sequence[str], keys: Sequence[str]) -> 
         key: {"sum": sums, **share(files_with, files, FILES)}
         for key, (files_with, sums) in ((key, found.other_keys.get(key)) for key in keys)
     }
-    said["stratum"] = _strata(found)
     said["error_bound"] = {"names": found.names.error, "other_keys": found.other_keys.error}
     return said
 
@@ -207,25 +206,4 @@ def _lint(found: Aggregate) -> dict[str, Any]:
     return {
         code: {"sum": found.counts[f"lint_sum:{code}"], **share(count, linted, LINTED)}
         for code, count in _of_prefix(found, "lint:")
-    }
-
-
-def _strata(found: Aggregate) -> dict[str, Any]:
-    strata: dict[str, dict[str, int]] = {}
-    for name, count in found.counts.items():
-        if name.startswith("stratum:"):
-            stratum, _, what = name.removeprefix("stratum:").partition(":")
-            strata.setdefault(stratum, {})[what] = count
-    return {
-        stratum: {
-            "captures": {"sum": counts.get("captures", 0)},
-            "files": share(counts.get("files", 0), counts.get("captures", 0), CAPTURES),
-            **{
-                f"star_{c}": share(counts.get(f"star_class:{c}", 0), counts.get("files", 0), FILES)
-                for c in CLASSES
-            },
-            "names_ai": share(counts.get("named:purpose:ai", 0), counts.get("files", 0), FILES),
-            "shuts_ai_out": share(counts.get("full:purpose:ai", 0), counts.get("files", 0), FILES),
-        }
-        for stratum, counts in sorted(strata.items())
     }

@@ -59,7 +59,6 @@ def _all(said: Mapping[str, Any], shown: int) -> Iterator[Table]:
     yield _of_shares("Other records", DEFINITIONS["other_keys"], keys, sums="records")
     for name in _KINDS:
         yield _of_shares(_label(name).capitalize(), DEFINITIONS[name], said[name])
-    yield _strata(said["stratum"])
     rows = tuple((reason, f"{count:,}") for reason, count in said["bad_records"].items())
     yield Table("Bad records", DEFINITIONS["bad_records"], ("reason", "records"), rows)
 
@@ -163,17 +162,3 @@ def _usage(said: Mapping[str, Any]) -> dict[str, Any]:
             says = said[name]["says"].items()
             found.update({f"{_label(name)}: {words}": one for words, one in says})
     return {**found, "licence": said["licence"]} if said["licence"]["files_with"] else found
-
-
-def _strata(strata: Mapping[str, Any]) -> Table:
-    columns = ("files", *(f"star_{c}" for c in CLASSES), "names_ai", "shuts_ai_out")
-    rows = tuple(
-        (
-            name,
-            f"{one['captures']['sum']:,}",
-            *(percent(one[column]["share"]) for column in columns),
-        )
-        for name, one in strata.items()
-    )
-    head = ("", "captures", *map(_label, columns))
-    return Table("Strata", DEFINITIONS["stratum"], head, rows)

@@ -157,7 +157,6 @@ class TestEndlessInput:
             ("lint clean.txt --config /dev/zero", 2),
             ("collect /dev/zero -s REP_STORE_PATH=store", 2),
             ("survey diff /dev/zero clean.txt", 2),
-            ("survey . --strata /dev/zero", 2),
         ],
     )
     def test_endless_file_is_survived(self, here: Path, call: str, status: int) -> None:

@@ -78,11 +78,6 @@ class TestJson:
         assert {"gptbot", "ccbot", "foobot", "google-extended"} <= {*agents}
         assert "googlebot" not in agents
 
-    def test_strata_are_read(self, folder: Path, tmp_path: Path) -> None:
-        (tmp_path / "s.csv").write_text("host,stratum\nAI.example,top:1k\nopen.example,rest\n")
-        found = _json(folder, "--strata", tmp_path / "s.csv")["statistics"]["stratum"]
-        assert {*found} == {"top 1k", "rest"}
-
     def test_inputs_of_all_kinds_agree(self, folder: Path, tmp_path: Path) -> None:
         one = _json(folder)["statistics"]
         two = _json(folder, inputs.warc(SMALL.items(), tmp_path))["statistics"]
@@ -136,7 +131,7 @@ class TestFiles:
         assert rep("survey", folder, "--jobs", 1, "--lint", "--facts", path).status == 0
         table = parquet.read_table(path)
         assert {*table.column_names} == {*ANSWER_FACTS, *BODY_FACTS}
-        assert len(table.column_names) == 50
+        assert len(table.column_names) == 49
         rows = {row["host"]: row for row in table.to_pylist()}
         assert rows["ai.example"]["agents"] == [("gptbot", "full"), ("ccbot", "full")]
         assert rows["ai.example"]["crawl_delay_star"] == 10.0
@@ -253,13 +248,6 @@ def _workers_at_work(process: subprocess.Popen[bytes]) -> list[int]:
 def _cpu_seconds(pid: int) -> float:
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
-
-
-def test_too_many_strata(folder: Path, tmp_path: Path) -> None:
-    (tmp_path / "s.csv").write_text("".join(f"h{n},s{n}\n" for n in range(101)))
-    assert "more than 100 strata" in rep("survey", folder, "--strata", tmp_path / "s.csv").err
-    (tmp_path / "s.csv").write_text("a,b,c\n")
-    assert "a host and its stratum" in rep("survey", folder, "--strata", tmp_path / "s.csv").err
 
 
 def test_sentences_fit_the_terminal(tmp_path: Path) -> None:

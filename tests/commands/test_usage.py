@@ -106,7 +106,6 @@ _WRONG_KEY = "-s REP_REDIS_URL=redis://h -s 'SCHEDULER_QUEUE_KEY=%(crawl)s'"
         ("survey docs -o x.txt", "must end with .json or .html"),
         ("survey docs --jobs 0", "give 1 or more"),
         ("survey docs --agents 'a b'", "neither a crawler's name nor a purpose"),
-        ("survey docs --strata nowhere", "nowhere: No such file"),
         ("survey merge", "merge needs"),
         ("survey merge nowhere", "No such file"),
         ("survey merge pyproject.toml", "survey INPUT -o"),

@@ -132,13 +132,6 @@ class TestStatistics:
         assert said["bad_records"] == {"no-json": 1}
         assert said["error_bound"] == {"names": 0, "other_keys": 0}
 
-    def test_strata(self) -> None:
-        strata = {"ai.example": "top", "closed.example": "top", "open.example": "rest"}
-        said = report(Aggregate.of(captures(), strata=strata))["statistics"]["stratum"]
-        assert said["top"]["star_full"]["files_with"] == 1
-        assert said["top"]["shuts_ai_out"]["files_with"] == 1
-        assert said["rest"]["files"]["files_with"] == 1
-
     def test_lint(self) -> None:
         found = Aggregate.of(captures(), with_lint=True)
         said = report(found)["statistics"]["lint"]

@@ -53,7 +53,7 @@ def _good(path: Path, ports: set[int]) -> list[Capture]:
 
 
 def _rows(found: list[Capture]) -> list[dict[str, Any]]:
-    """The 50 facts of each capture."""
+    """The 49 facts of each capture."""
     rows = [row_of(one, facts(one.body or b"") if one.is_file else None) for one in found]
     return sorted(rows, key=lambda row: (row["host"], row["port"]))
 
