@@ -152,6 +152,8 @@ AUDIT_SEGMENTS = _stat("rep/audit/segments", "files of the audit trail")
 WARC_RECORDS = _stat("rep/warc/records", "records in the WARC files, with the first of each file")
 WARC_FAILED = _stat("rep/warc/failed", "exchanges that could not be archived")
 
+_TOLD = 20  # lines of one kind; a failing disk may have thousands
+
 
 class Journal:
     """Counts stats of a crawl, and logs lines with its spider, in which URLs have no userinfo."""
@@ -160,6 +162,7 @@ class Journal:
         """Take the crawl, and the name of the logger: that of the module."""
         self._crawler = crawler
         self._logger = logging.getLogger(name)
+        self._told: set[str] = set()
 
     def count(self, name: str, count: int = 1) -> None:
         """Increase a stat; a count of 0 creates no stat."""
@@ -208,6 +211,13 @@ class Journal:
     def exception(self, words: str, *values: object) -> None:
         """Log an error with the exception that the caller handles."""
         self._log(logging.ERROR, words, values, exc_info=True)
+
+    def once(self, about: str, words: str, *values: object, level: int = logging.ERROR) -> None:
+        """Log a line unless there was one about the same, or about twenty other things."""
+        if about not in self._told and len(self._told) < _TOLD:
+            self._told.add(about)
+            words += " (more cases of this are only counted)"
+            self._log(level, words, values)
 
     def _log(
         self, level: int, words: str, values: tuple[object, ...], *, exc_info: bool = False

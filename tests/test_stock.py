@@ -18,7 +18,6 @@ from scrapy.pqueues import DownloaderAwarePriorityQueue
 
 from scrapy_rep.pace.waits import Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.queue.stock import FileFailures
 from tests.test_queue import Setup
 
 # Queues that fail while they are opened, or copied while they are open, leave their files open.
@@ -205,18 +204,6 @@ class TestOneThatFails:
         setup.push("http://b.example/later")
         assert setup.pop() == ["http://b.example/later"]
 
-    def test_in_pop_before_its_robots_txt_is_known(
-        self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
-    ) -> None:
-        """A request that was resumed is read to fetch robots.txt for it; none can be."""
-        error = ValueError("nonsense")
-        unreadable = broken(broken(kind, "pop", error), "peek", error)
-        setup = resumed(tmp_path, left(tmp_path, kind, pages(4)), unreadable)
-        unasked(setup)
-        assert sorted(serve(setup)) == [url for url in sorted(pages(4)) if "a.example" not in url]
-        assert "a.example" not in setup.queue
-        self.assert_told_once(setup, caplog.text, 4)
-
     def test_in_push(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
         """The scheduler keeps refused requests in memory: none is lost."""
         full = OSError(errno.ENOSPC, "no space left on device")
@@ -275,18 +262,6 @@ def opening_fails(kind: Any, error: Exception) -> Any:
         kind.__init__(self, crawler, key)
 
     return type("Unopened", (kind,), {"__init__": opened})
-
-
-def test_log_names_few_failed_files(caplog: pytest.LogCaptureFixture) -> None:
-    """A disk that is gone takes the queues of all hosts with it; the log stays readable."""
-    setup = Setup()
-    damage = FileFailures(setup.crawler)
-    for number in range(200):
-        for _ in range(2):
-            damage.found(f"queue{number}", ValueError("nonsense"), 1)
-    assert stats(setup) == {"damaged": 200, "lost": 400}
-    assert 1 <= caplog.text.count("failed: ") <= 20
-    assert caplog.text.count("only counted") == 1
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -421,16 +396,6 @@ def test_a_folder_in_the_way(kind: Any, tmp_path: Path) -> None:
     with pytest.raises(ValueError, match=r"a\.example"):
         setup.push("http://a.example/new")
     assert stats(setup)["damaged"] == 1
-
-
-@pytest.mark.parametrize("priorities", [None, 5, ["x"], [None], {"a": 1}, [[]]])
-def test_active_json_with_an_invalid_origin(priorities: Any, tmp_path: Path) -> None:
-    state = left(tmp_path, LIFO, pages(2))
-    state["http://a.example a.example"] = priorities
-    setup = resumed(tmp_path, state, LIFO)
-    assert stats(setup)["damaged"] == 1
-    assert len(setup.pop()) == 4
-    assert setup.queue.close() == {}
 
 
 def test_resume_without_file_handles_raises(tmp_path: Path) -> None:

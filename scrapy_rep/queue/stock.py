@@ -15,7 +15,6 @@ and reopened after a peek.
 from __future__ import annotations
 
 import errno
-import logging
 import re
 import sqlite3
 import time
@@ -29,6 +28,7 @@ from scrapy.pqueues import QueueProtocol, ScrapyPriorityQueue
 from scrapy.utils.misc import build_from_crawler
 
 from scrapy_rep import stats
+from scrapy_rep.stats import Journal
 
 from .targets import folder_of
 
@@ -36,9 +36,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
-
-_TOLD = 20  # files that the log names; a failing disk may have thousands
 _TRIES = 12  # how often to try to read a request from a full disk
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 _EXHAUSTED = frozenset({errno.EMFILE, errno.ENFILE})
@@ -55,7 +52,7 @@ class FileFailures:
 
     def __init__(self, crawler: Crawler) -> None:
         self.stuck_count = 0
-        self._crawler = crawler
+        self._journal = Journal(crawler, __name__)
         self._keys: set[str] = set()
 
     def has(self, *keys: str) -> bool:
@@ -64,21 +61,12 @@ class FileFailures:
 
     def found(self, key: str, error: object, lost_count: int = 0) -> None:
         """Count a file that failed and the requests that it lost, and log it once."""
-        if lost_count:
-            self._crawler.stats.inc_value(stats.LOST, lost_count)
-        if key in self._keys:
-            return
-        self._keys.add(key)
-        self._crawler.stats.inc_value(stats.DAMAGED)
-        if len(self._keys) > _TOLD:
-            return
-        logger.error(
-            "The queue %s failed: %s. Only the requests in it are lost%s",
-            key,
-            _words(error),
-            "; further failures are only counted" if len(self._keys) == _TOLD else "",
-            extra={"spider": self._crawler.spider},
-        )
+        self._journal.count(stats.LOST, lost_count)
+        if key not in self._keys:
+            self._keys.add(key)
+            self._journal.count(stats.DAMAGED)
+            words = "The queue %s failed: %s. Only the requests in it are lost"
+            self._journal.once(key, words, key, _words(error))
 
 
 class Files:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -156,17 +155,6 @@ class MapSpider(RobotsSitemapSpider):
 
     def parse(self, response: Response) -> Iterator[Any]:
         yield {"url": response.url}
-
-
-class DeadlySpider(TreeSpider):
-    """One page kills the worker that has it."""
-
-    name = "tree"
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        if response.url.endswith("/12") and "127.0.2.1" in response.url:
-            os._exit(9)
-        yield from super().parse(response)
 
 
 class LoopWatch(OfCrawler):

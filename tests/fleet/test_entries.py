@@ -30,7 +30,6 @@ from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.queue.fleet.batch import Push, PushKind
 from scrapy_rep.queue.fleet.packed_values import DEPTH, EntryRefused
 from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries
-from scrapy_rep.sitemaps.entry_dates import values_of
 from scrapy_rep.sitemaps.spiders import RobotsSitemapSpider
 from tests.fleet.workers import LEASE_MS, Fleet, drained
 from tests.redis_server import needs_redis
@@ -78,10 +77,6 @@ class SomeSpider(Mixin, Spider):
     def of_nobody(response: Response) -> None: ...
 
     parse_value = 3
-
-
-class OwnRequest(Request):
-    pass
 
 
 class Colour(str, Enum):
@@ -268,9 +263,6 @@ class TestKept:
             request = Request("http://a.example/", getattr(spider, name))
             assert Entries(spider).read(Entries(spider).write(request)).callback == request.callback
 
-    def test_class_of_the_user(self, entries: Entries) -> None:
-        assert type(entries.read(entries.write(OwnRequest("http://a.example/")))) is OwnRequest
-
     @pytest.mark.parametrize("method", ["GET", "POST"])
     @pytest.mark.parametrize("tag", [None, "x", Pair(1, 2)])
     def test_attributes_of_a_class_of_the_user(
@@ -285,16 +277,6 @@ class TestKept:
         assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == {
             "depth": 1
         }
-
-    def test_values_of_sitemaps_are_kept(self, entries: Entries) -> None:
-        entry = {"loc": "/", "lastmod": "2024-05-01T12:00:00.5Z", "priority": "0.5"}
-        values, _ = values_of({**entry, "alternate": ["/de"]}, "http://a.example/")
-        meta = {"rep_sitemap": values}
-        assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == meta
-
-    def test_small_requests_are_small(self, spider: SomeSpider, entries: Entries) -> None:
-        request = Request("http://a.example/", spider.parse_item, meta={"depth": 1})
-        assert len(entries.write(request)) < 70
 
 
 def with_more(data: Data) -> Data:
@@ -376,19 +358,9 @@ class TestRefusedToQueue:
         with pytest.raises(EntryRefused, match="at the top level of a module"):
             entries.write(Local("http://a.example/"))
 
-    @pytest.mark.parametrize("priority", [PRIORITY + 1, -PRIORITY - 1, 1 << 70])
-    def test_priorities(self, entries: Entries, priority: int) -> None:
-        with pytest.raises(EntryRefused, match="its priority is not from"):
-            entries.write(Request("http://a.example/", priority=priority))
-
     def test_class_with_other_arguments_is_refused(self, entries: Entries) -> None:
         with pytest.raises(EntryRefused, match="no request can be made from it"):
             entries.write(Needy("http://a.example/", 1))
-
-    @pytest.mark.parametrize("url", ["file:///etc/passwd", "data:,x", "FILE:///x", "s3://b/x"])
-    def test_schemes(self, entries: Entries, url: str) -> None:
-        with pytest.raises(EntryRefused, match="only http and https"):
-            entries.write(Request(url))
 
     def test_size(self, entries: Entries) -> None:
         with pytest.raises(EntryRefused, match="more than 1048576 octets"):

@@ -15,12 +15,11 @@ import pytest
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from scrapy_rep.queue.fleet.batch_codec import Reply, Wants, arguments, reply_of
+from scrapy_rep.queue.fleet.batch_codec import Reply, Wants, arguments
 from scrapy_rep.queue.fleet.fleet_lanes import lane_of
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.queue.fleet.scheduler import Filter
@@ -76,14 +75,6 @@ class TestFilter:
         assert two.of(retry.replace(url="http://a.example/login")) == (PushKind.UNFILTERED, b"")
         assert two.of(Request("http://a.example/", dont_filter=True)) == (PushKind.UNFILTERED, b"")
 
-    def test_links(self) -> None:
-        link = Request("http://a.example/")
-        one = Filter(get_crawler())
-        one.hand_out(link)
-        assert link.meta == {}
-        assert one.of(link) == (PushKind.FILTERED, one.fingerprint(link))
-        assert one.of(start_request().replace(dont_filter=False))[0] is PushKind.FILTERED
-
 
 def start_request() -> Request:
     return Request("http://a.example/", dont_filter=True, meta={"is_start_request": True})
@@ -114,17 +105,6 @@ def push(octets: int = 10, kind: PushKind = PushKind.FILTERED) -> Push:
 
 class TestLedger:
     """The content of a batch."""
-
-    def test_is_bounded_by_number(self) -> None:
-        ledger = Ledger("w")
-        for _ in range(2 * PUSHES + 1):
-            ledger.push(push())
-        sizes = []
-        while ledger.unsent_count:
-            batch = ledger.batch()
-            sizes.append(len(batch.pushes))
-            ledger.confirmed(batch, "e", 0)
-        assert sizes == [PUSHES, PUSHES, 1]
 
     def test_is_bounded_by_octets(self) -> None:
         ledger = Ledger("w")
@@ -247,12 +227,6 @@ _GARBAGE = [
     msgpack.packb({"word": "ok", "epoch": "e", "popped": 5}),
     msgpack.packb({"word": "ok", "epoch": "e", "weather": 5}),
 ]
-
-
-@pytest.mark.parametrize("octets", _GARBAGE)
-def test_invalid_reply_raises(octets: Any) -> None:
-    with pytest.raises(StoreError):
-        reply_of(octets)
 
 
 def test_invalid_replies_are_logged_once_and_count_as_lost(

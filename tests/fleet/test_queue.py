@@ -579,12 +579,6 @@ class TestBounds:
         assert set(found) >= set(urls(held))
         assert max(found.values()) == 1
 
-    def test_report_of_a_lost_reply_is_short(self, one: Worker) -> None:
-        self.held(one, 200)
-        before = len(one.sent()[1])
-        one.ledger.failed()
-        assert len(one.sent()[1]) < before + 50
-
 
 class TestVersions:
     """Workers of two releases share no crawl."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
@@ -13,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep import stats
+from scrapy_rep.stats import Journal
 
 from .batch import HeldRequest
 from .batch_codec import Reply
@@ -24,32 +24,7 @@ from .request_codec import Entries
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-logger = logging.getLogger(__name__)
-
-_TOLD = 20
 _SEEDS = 50
-
-
-class Complaints:
-    """Logs one line for each reason, up to a number of reasons; the stats count all cases."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-        self._told: set[str] = set()
-
-    def tell(self, reason: str, words: str, *values: Any, level: int = logging.ERROR) -> None:
-        """Log an error, or a warning, unless one was logged for the same reason."""
-        if reason in self._told or len(self._told) >= _TOLD:
-            return
-        self._told.add(reason)
-        words += " (more cases of this reason are only counted)"
-        logger.log(level, words, *values, extra={"spider": self._crawler.spider})
-
-    def tell_of_aside(self, what: str, reason: str) -> None:
-        """Count something in Redis that is set aside, and log the reason."""
-        assert self._crawler.stats is not None  # noqa: S101 - a crawl that has begun has them
-        self._crawler.stats.inc_value(stats.FLEET_ASIDE)
-        self.tell(reason, "%s is set aside: %s", what, reason)
 
 
 class Seeds:
@@ -102,19 +77,15 @@ class Inbox:
     entries: Entries
     seeds: Seeds
     lanes: FleetLanes
-    complaints: Complaints
+    journal: Journal
 
     def take(self, reply: Reply) -> None:
         """Process a reply."""
         self.seeds.count(reply.seeds_left)
         if reply.dead:
-            self._count(stats.FLEET_DEAD, reply.dead)
-            self.complaints.tell(
-                "dead",
-                "%d requests are dead letters now: three workers in a row were lost while they had "
-                "them",
-                reply.dead,
-            )
+            self.journal.count(stats.FLEET_DEAD, reply.dead)
+            words = "%d requests are dead letters now: three workers in a row were lost with them"
+            self.journal.once("dead", words, reply.dead)
         now = time.monotonic()
         for held in reply.popped:
             self._receive(held, now)
@@ -127,25 +98,24 @@ class Inbox:
         """Make a request of an entry; an entry that breaks a rule here is left to other workers."""
         self.ledger.hold(held, now)
         if held.deliveries > 1:
-            self._count(stats.FLEET_AGAIN)
+            self.journal.count(stats.FLEET_AGAIN)
         try:
             held.request = self.entries.read(held.payload)
         except EntryRefused as error:
-            self._count(stats.FLEET_PASSED_ON)
+            self.journal.count(stats.FLEET_PASSED_ON)
             self.ledger.set_aside(held, f"it is not executed: {error}")
 
     def _begin(self, held: HeldRequest) -> None:
         """Queue the requests that the spider makes of a start URL; then the URL is done."""
         self.ledger.hold(held)
-        self._count(stats.FLEET_SEEDS)
+        self.journal.count(stats.FLEET_SEEDS)
         engine = self.crawler.engine
         assert engine is not None  # noqa: S101 - it runs
         try:
             for request in self.seeds.requests(held.payload):
                 engine.crawl(request)
-        except Exception as error:
-            spider = self.crawler.spider
-            logger.exception("No request was made from a start URL", extra={"spider": spider})
+        except Exception as error:  # noqa: BLE001 - it is the spider's
+            self.journal.exception("No request was made from a start URL")
             self.ledger.set_aside(held, f"no request was made from it: {error}")
         else:
             self.ledger.done(held)
@@ -154,6 +124,3 @@ class Inbox:
         with suppress(EntryRefused):
             return self.entries.read(payload)
         return None
-
-    def _count(self, name: str, count: int = 1) -> None:
-        self.crawler.stats.inc_value(name, count)

@@ -40,13 +40,14 @@ from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.signals import STARTED
+from scrapy_rep.stats import Journal
 
 from .about import about, differences
 from .batch import HeldRequest, Push, PushKind
 from .batch_codec import Reply, VersionError, Wants
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
-from .inbox import Complaints, Inbox, Seeds
+from .inbox import Inbox, Seeds
 from .ledger import Ledger
 from .packed_values import EntryRefused
 from .request_codec import ENTRY_OCTETS, Entries
@@ -56,8 +57,6 @@ from .talk import Talk
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from typing_extensions import Self
-
-logger = logging.getLogger(__name__)
 
 _AHEAD_SECONDS = 0.05  # how early a request is fetched; batches follow each other faster
 _OPEN_SECONDS = 10.0  # the time limit for the first answer of Redis
@@ -147,13 +146,13 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             if crawler.spider is not None:
                 Seeds(crawler.spider)  # otherwise a RedisSpider would take start URLs
             words = "A command that does not crawl uses Scrapy's own scheduler and duplicate filter"
-            logger.info("%s, not those of the fleet", words, extra={"spider": crawler.spider})
+            Journal(crawler, __name__).info("%s, not those of the fleet", words)
             return OwnScheduler.from_crawler(crawler)
         try:
             return cls(crawler)
         except ConfigurationError as error:
             # Otherwise some releases of Scrapy only report that the engine has no scheduler.
-            logger.error("%s", error, extra={"spider": crawler.spider})  # noqa: TRY400
+            Journal(crawler, __name__).error("%s", error)
             raise
 
     def __init__(self, crawler: Crawler) -> None:
@@ -172,7 +171,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._host = socket.gethostname()
         self._ledger = Ledger(f"{self._host}:{os.getpid()}:{secrets.token_hex(4)}")
         self._filter = Filter(crawler)
-        self._complaints = Complaints(crawler)
+        self._journal = Journal(crawler, __name__)
         self._is_over = False
         self._was_emptied = self._was_idle = False
         self._memory_policy = ""
@@ -207,7 +206,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         )
         self._out = Out(self._ledger, self._talk)
         self._inbox = Inbox(
-            crawler, self._ledger, self._entries, self._seeds, self._lanes, self._complaints
+            crawler, self._ledger, self._entries, self._seeds, self._lanes, self._journal
         )
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
         self._out.follow(crawler)
@@ -239,15 +238,14 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 raise self._no_redis()
             await sleep(0.1)
         if reply.queued:
-            logger.info("Resuming crawl (%d requests queued)", reply.queued, extra=self._extra)
+            self._journal.info("Resuming crawl (%d requests queued)", reply.queued)
         self._memory_policy = await self._link.memory_policy()
         if self._deletes_keys:
-            logger.warning(
+            self._journal.warning(
                 "The maxmemory-policy of Redis at %s is %s: without free memory, it deletes keys "
                 "that this crawl needs. Set it to noeviction",
                 self._link.address,
                 self._memory_policy,
-                extra=self._extra,
             )
         self._is_joined = True
         self._talk.begin()
@@ -268,18 +266,16 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
         if self._ledger.kept:
-            logger.warning(
+            self._journal.warning(
                 "%d requests could not be written to Redis and were not fetched before this worker "
                 "stopped (rep/fleet/in_memory). The pages that led to them go back to the queue; "
                 "start requests among them come again when the spider starts",
                 len(self._ledger.kept),
-                extra=self._extra,
             )
         if self._was_emptied:
-            logger.error(
+            self._journal.error(
                 "Redis was emptied or restored during this crawl: requests that only Redis knew "
                 "are lost, and were not fetched. Run the crawl again to find them",
-                extra=self._extra,
             )
         return deferred_from_coro(self._leave(reason))
 
@@ -310,14 +306,13 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                     if not reply.workers and (has_rest or reason not in _ENDS):
                         self._rest = reply
                     return
-            logger.warning(
+            self._journal.warning(
                 "Redis does not answer: %d requests of this worker could not be queued. Other "
                 "workers will fetch its pages again and find these requests there",
                 self._ledger.unsent_count,
-                extra=self._extra,
             )
         except StoreError as error:
-            logger.warning("The crawl could not be cleared: %s", error, extra=self._extra)
+            self._journal.warning("The crawl could not be cleared: %s", error)
         finally:
             await self._link.close()
 
@@ -334,7 +329,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             advice.insert(0, f"{shown}, and {back}")
         if waiting or rest.seeds_left or not rest.letters:
             advice.insert(0, "To go on, run the spider again")
-        logger.warning(
+        self._journal.warning(
             "The crawl stays in Redis: %d requests wait (%d of them with workers that do not "
             "answer), %d start URLs and %d dead letters. %s",
             waiting,
@@ -342,7 +337,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             rest.seeds_left,
             rest.letters,
             ". ".join(advice),
-            extra=self._extra,
         )
 
     def __len__(self) -> int:
@@ -358,7 +352,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         kind, fingerprint = self._filter.of(request)
         is_left_out = is_start(request) and self._talk.reply and self._talk.reply.only_letters
         if is_left_out or (kind is PushKind.FILTERED and fingerprint in self._filter.seen):
-            self._count(_DUPLICATES)
+            self._journal.count(_DUPLICATES)
             return False
         try:
             payload = self._entries.write(request)
@@ -370,16 +364,16 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             lane = lane_of(request)
             push = Push(lane, request.priority, kind, fingerprint, payload)
             self._lanes.queues_again(lane)
-            self._count(_ENQUEUED)
+            self._journal.count(_ENQUEUED)
         self._ledger.push(push, cause, is_start=is_start(request))
         self._talk.wake()
         return True
 
     def _kept(self, request: Request, kind: PushKind, fingerprint: bytes, reason: str) -> Push:
         """The push of a request that stays here; Redis filters it, and notes this worker."""
-        self._count(stats.FLEET_IN_MEMORY)
+        self._journal.count(stats.FLEET_IN_MEMORY)
         words = "%s stays in the memory of this worker, because it can't be written to Redis: %s"
-        self._complaints.tell(reason, words, request, reason, level=logging.WARNING)
+        self._journal.once(reason, words, request, reason, level=logging.WARNING)
         self._kept_count += 1
         id_ = f"{self._ledger.name}!{self._kept_count}"
         held = HeldRequest(id_, "", 0.0, 1, b"", fingerprint=fingerprint, is_kept=True)
@@ -399,7 +393,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         request: Request = held.request
         self._filter.hand_out(request)
         self._out.add(held)
-        self._count(_DEQUEUED)
+        self._journal.count(_DEQUEUED)
         return request
 
     def has_pending_requests(self) -> bool:
@@ -445,8 +439,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def got(self, reply: Reply) -> None:
         """Process the reply of a batch."""
         self.flush_on_start = False
-        self._count(stats.FLEET_BATCHES)
-        self._count(_DUPLICATES, len(reply.filtered))
+        self._journal.count(stats.FLEET_BATCHES)
+        self._journal.count(_DUPLICATES, len(reply.filtered))
         if self._settings.pace_scope == "fleet":
             self._lanes.take_over(reply.rests)
         self._lanes.heed_probes(reply.probes)
@@ -462,12 +456,11 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             wake(self._crawler)
         if reply.about:
             words = "; ".join(differences(about(self._crawler), reply.about))
-            logger.warning(
+            self._journal.warning(
                 "Another worker of the crawl %s differs: %s. If it is another project, give it "
                 "another SCHEDULER_QUEUE_KEY",
                 self._talk.prefix,
                 words,
-                extra=self._extra,
             )
         self._watch(reply)
 
@@ -476,15 +469,15 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if reply.dropped is not None:
             self._dropped_at = reply.dropped_at
             names = ", ".join(reply.dropped) or "none"
-            logger.warning("Origins that an operator dropped: %s", names, extra=self._extra)
+            self._journal.warning("Origins that an operator dropped: %s", names)
             if self._drops is None:
                 words = "Without ROBOTSTXT_OBEY, only their queued requests are dropped"
-                logger.error(words, extra=self._extra)
+                self._journal.error(words)
             else:
                 self._drops.set(reply.dropped)
         if reply.order != self._order:
             words = _ORDERS.get(reply.order, "An operator lets this crawl go on")
-            logger.warning(words, extra=self._extra)
+            self._journal.warning(words)
             self._order = reply.order
             if self._order:
                 self._downloader.recall(self._out.__contains__)
@@ -501,13 +494,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if counts != self._counts or not reply.queued + reply.flying or reply.order:
             self._counts, self._changed_at = counts, now
         elif now > self._changed_at + _STALL_SECONDS and self._is_time("stall", _STALL_SECONDS):
-            logger.warning(
+            self._journal.warning(
                 "No request began or ended in %d minutes (queued: %d, in workers: %d). 'scrapy rep "
                 "fleet' shows where they wait",
                 (now - self._changed_at) // 60,
                 reply.queued,
                 reply.flying,
-                extra=self._extra,
             )
 
     def _is_time(self, alarm: str, seconds: float) -> bool:
@@ -520,30 +512,28 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     def found_full(self) -> None:
         """Log that Redis has no memory left, so that requests wait in this worker."""
-        self._count(stats.FLEET_FULL)
+        self._journal.count(stats.FLEET_FULL)
         if self._is_time("full", _ALARM_SECONDS):
-            logger.error(
+            self._journal.error(
                 "Redis at %s has no memory left: %d requests of this worker wait to be queued, and "
                 "the crawl slows down. Raise maxmemory, or delete other keys",
                 self._link.address,
                 self._ledger.unsent_count,
-                extra=self._extra,
             )
 
     def lost(self) -> None:
         """Note a batch that may not have been carried out."""
-        self._count(stats.FLEET_FAILED)
+        self._journal.count(stats.FLEET_FAILED)
 
     def was_succeeded(self) -> None:
         """Begin again, because other workers got this worker's requests."""
         self._out.clear()
         self._filter.seen.clear()
-        self._count(stats.FLEET_SUCCEEDED)
-        logger.warning(
+        self._journal.count(stats.FLEET_SUCCEEDED)
+        self._journal.warning(
             "This worker had no contact with Redis for %g s (REP_FLEET_LEASE_SECONDS), so other "
             "workers got its requests: it goes on as a new worker",
             self._settings.fleet_lease_seconds,
-            extra=self._extra,
         )
 
     def begins_anew(self) -> None:
@@ -552,34 +542,26 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         for held in self._ledger.held.values():
             if held.request is not None and not held.request.dont_filter:
                 held.fingerprint = self._filter.fingerprint(held.request)
-        self._count(stats.FLEET_EMPTIED)
+        self._journal.count(stats.FLEET_EMPTIED)
         self._was_emptied = True
         if self._is_time("emptied", _ALARM_SECONDS):
             policy = f" (its maxmemory-policy is {self._memory_policy}: set it to noeviction)"
-            logger.warning(
+            self._journal.warning(
                 "Redis was emptied or restored from an older copy%s: the requests of this worker "
                 "are written again",
                 policy if self._deletes_keys else "",
-                extra=self._extra,
             )
 
     def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
         """Log what a script set aside, and the reasons."""
         for what, reason in aside:
-            self._complaints.tell_of_aside(what, reason)
+            self._journal.count(stats.FLEET_ASIDE)
+            self._journal.once(reason, "%s is set aside: %s", what, reason)
 
     def mended(self) -> None:
         """Log a recount, which follows an inconsistency in Redis."""
-        self._count(stats.FLEET_MENDED)
-        logger.info("The requests of this crawl in Redis were recounted", extra=self._extra)
-
-    def _count(self, name: str, count: int = 1) -> None:
-        if count:
-            self.stats.inc_value(name, count)
-
-    @property
-    def _extra(self) -> dict[str, Any]:
-        return {"spider": self.spider}
+        self._journal.count(stats.FLEET_MENDED)
+        self._journal.info("The requests of this crawl in Redis were recounted")
 
 
 def _check(crawler: Crawler) -> None:
