@@ -10,7 +10,7 @@ import math
 import time
 from collections.abc import Callable, Hashable, Iterator
 from contextlib import contextmanager, suppress
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy import Request, signals
 from scrapy.core.scheduler import Scheduler
@@ -51,26 +51,23 @@ _WORDS = {
 }
 
 
+class Turn(NamedTuple):
+    """A request that waits for its turn; `is_awaited` tells if another waits for its answer."""
+
+    origin: Origin
+    delay_seconds: float
+    request: Request
+    is_awaited: Callable[[], bool]
+
+
 class Gate(Protocol):
     """A turn is shared with other processes: a request waits until none of them visits its site."""
 
-    def may_go(
-        self,
-        origin: Origin,
-        delay_seconds: float,
-        request: Request,
-        is_awaited: Callable[[], bool],
-    ) -> bool:
+    def may_go(self, turn: Turn) -> bool:
         """Whether a request still has its turn."""
 
-    async def wait(
-        self,
-        origin: Origin,
-        delay_seconds: float,
-        request: Request,
-        is_awaited: Callable[[], bool],
-    ) -> None:
-        """Wait for the turn of a request; `is_awaited` tells if another waits for its answer."""
+    async def wait(self, turn: Turn) -> None:
+        """Wait for the turn of a request."""
 
     def may_probe(self, origin: Origin, request: Request) -> bool:
         """Whether a request may go first after a rest; False while the answer is not known."""
@@ -212,21 +209,19 @@ class Pacing:
         gate, origin = self.gate, delay.origin
         while is_urgent or await self._rest_is_over(origin, request):
             waits = gate is not None or self.visits.ready_at(origin.host) > time.monotonic()
-            seconds = (
-                0.0 if gate is None else max(delay.seconds, self.known_seconds(origin, request))
-            )
+            if gate is not None:
+                seconds = max(delay.seconds, self.known_seconds(origin, request))
+                turn = Turn(origin, seconds, request, is_awaited)
             with self._room_for_others(origin.host, is_needed=waits):
                 if gate is not None:
-                    await gate.wait(origin, seconds, request, is_awaited)
+                    await gate.wait(turn)
                 try:
                     await self.visits.turn(request, delay, self._is_over, is_urgent=is_urgent)
                 except BaseException:
                     self.give_up(request, origin)
                     raise
-            if gate is not None and not gate.may_go(origin, seconds, request, is_awaited):
-                self.visits.give_up(
-                    origin.host, request
-                )  # another process took over while it waited
+            if gate is not None and not gate.may_go(turn):  # another process took over meanwhile
+                self.visits.give_up(origin.host, request)
             elif is_urgent or self.backoff.admit(origin, request):
                 return True
             else:

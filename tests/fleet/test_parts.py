@@ -6,7 +6,8 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable
+from functools import partial
 from types import SimpleNamespace
 from typing import Any
 
@@ -19,11 +20,12 @@ from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind
-from scrapy_rep.queue.fleet.batch_codec import Reply, Wants, arguments
+from scrapy_rep.queue.fleet.batch_codec import Wants, arguments
 from scrapy_rep.queue.fleet.fleet_lanes import lane_of
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.queue.fleet.scheduler import Filter
 from scrapy_rep.queue.fleet.talk import Talk
+from scrapy_rep.stats import Journal
 from tests.played import in_a_loop
 
 
@@ -158,39 +160,34 @@ class TestLedger:
 class Silent:
     """A link and an owner without any reply."""
 
+    lease_seconds, address = 60.0, "here"
+
     async def run(self, *_: Any) -> bytes:
         raise LinkDownError("no")
 
     def wants(self) -> Wants:
         return Wants(requests=1)
 
-    def lost(self) -> None:
-        self.lost_count = getattr(self, "lost_count", 0) + 1
 
-    def got(self, reply: Reply) -> None: ...
-
-    def was_succeeded(self) -> None: ...
-
-    def begins_anew(self) -> None: ...
-
-    def found_full(self) -> None: ...
-
-    def found_odd(self, names: Sequence[str]) -> None: ...
-
-    def mended(self) -> None: ...
+def talk_of(silent: Silent, ledger: Ledger) -> tuple[Talk, Callable[[], int]]:
+    """A task, and the number of lost batches."""
+    some: Any = silent
+    crawler = get_crawler()
+    talk = Talk(some, "p:", ledger, some, Journal(crawler))
+    assert crawler.stats is not None
+    return talk, partial(crawler.stats.get_value, "rep/fleet/failed", 0)
 
 
 def test_without_redis_nothing_begins_and_the_task_goes_on() -> None:
     async def work() -> None:
-        silent: Any = Silent()
-        talk = Talk(silent, "p:", Ledger("w"), silent, 60.0)
+        talk, lost_count = talk_of(Silent(), Ledger("w"))
         assert not talk.is_leased
         talk.begin()
         talk.wake()
         began = time.monotonic()
         await asyncio.sleep(0.7)
         await talk.stop()
-        assert 2 <= silent.lost_count <= 1 + (time.monotonic() - began) / 0.2
+        assert 2 <= lost_count() <= 1 + (time.monotonic() - began) / 0.2
         assert not talk.is_leased
 
     in_a_loop(work)
@@ -233,7 +230,6 @@ def test_invalid_replies_are_logged_once_and_count_as_lost(
     caplog: pytest.LogCaptureFixture,
 ) -> None:
     class Garbage(Silent):
-        address = "here"
         count = 0
 
         async def run(self, *_: Any) -> Any:
@@ -241,13 +237,12 @@ def test_invalid_replies_are_logged_once_and_count_as_lost(
             return _GARBAGE[self.count % len(_GARBAGE)]
 
     async def work() -> None:
-        link: Any = Garbage()
         ledger = Ledger("w")
         ledger.push(push())
-        talk = Talk(link, "p:", ledger, link, 60.0)
+        talk, lost_count = talk_of(Garbage(), ledger)
         for _ in range(2 * len(_GARBAGE)):
             assert await talk.send_batch(Wants(requests=1)) is None
-        assert link.lost_count == 2 * len(_GARBAGE)
+        assert lost_count() == 2 * len(_GARBAGE)
         assert ledger.unsent_count == 1
         assert not talk.is_leased
 

@@ -21,6 +21,7 @@ from scrapy import Request, signals
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.pace.pacing import Turn
 from scrapy_rep.protocol.access.origin import Origin
 
 from .batch import HeldRequest, Wish
@@ -29,7 +30,7 @@ from .ledger import Ledger
 from .talk import Talk
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
@@ -176,59 +177,44 @@ class FleetTurns:
         self._out = out
         self._waiting: dict[int, asyncio.Future[HeldRequest]] = {}
 
-    def may_go(
-        self,
-        origin: Origin,
-        delay_seconds: float,
-        request: Request,
-        is_awaited: Callable[[], bool],
-    ) -> bool:
+    def may_go(self, turn: Turn) -> bool:
         """Whether a request has its turn already.
 
         A page that waits for its robots.txt (`is_awaited`) gives its turn to it, and is sent one
         delay later.
         """
-        if not self._lanes.needs_turns(origin, delay_seconds):
+        if not self._lanes.needs_turns(turn.origin, turn.delay_seconds):
             return True
         if not self._talk.is_leased:
             return False  # another worker may have its turn
-        lane = str(origin)
-        has_turn = self._out.turn_of(lane, request) is not None
-        return has_turn or (self._out.is_on_its_way(lane) and is_awaited())
+        lane = str(turn.origin)
+        has_turn = self._out.turn_of(lane, turn.request) is not None
+        return has_turn or (self._out.is_on_its_way(lane) and turn.is_awaited())
 
-    async def wait(
-        self,
-        origin: Origin,
-        delay_seconds: float,
-        request: Request,
-        is_awaited: Callable[[], bool],
-    ) -> None:
+    async def wait(self, turn: Turn) -> None:
         """Wait for the turn of a request; a queued request has its turn when it is due."""
         while True:
-            if not self.may_go(origin, delay_seconds, request, is_awaited):
-                if request in self._out and not self._talk.is_leased:
+            if not self.may_go(turn):
+                if turn.request in self._out and not self._talk.is_leased:
                     await asyncio.sleep(_LOOK_SECONDS)
                 else:
-                    wish = Wish(str(origin), delay_seconds)
-                    await self._have(wish, request, is_awaited)
+                    await self._have(turn)
                 continue
-            held = self._out.turn_of(str(origin), request)
+            held = self._out.turn_of(str(turn.origin), turn.request)
             early_seconds = 0.0 if held is None else held.due_at - time.monotonic()
             if early_seconds <= 0:
                 return
             await asyncio.sleep(early_seconds)
 
-    async def _have(self, wish: Wish, request: Request, is_awaited: Callable[[], bool]) -> None:
+    async def _have(self, turn: Turn) -> None:
         """Wait for a turn, unless the worker is taken over or the turn is not needed any more."""
-        key = self._ledger.wish(wish)
+        key = self._ledger.wish(Wish(str(turn.origin), turn.delay_seconds))
         granted = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._talk.wake()
-        origin = Origin.of(wish.lane)
-        assert origin is not None  # noqa: S101 - the lane is the text of one
         held = None
         try:
             while not granted.done():
-                if self.may_go(origin, wish.delay_seconds, request, is_awaited):
+                if self.may_go(turn):
                     self._ledger.withdraw(key)
                     return
                 await asyncio.wait([granted], timeout=_LOOK_SECONDS)
@@ -244,7 +230,7 @@ class FleetTurns:
         finally:
             del self._waiting[key]
         if held.id in self._ledger.held:
-            held.request = request
+            held.request = turn.request
             self._out.add(held)
 
     def heed(self, turns: dict[int, HeldRequest]) -> None:

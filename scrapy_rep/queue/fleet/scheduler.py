@@ -12,7 +12,6 @@ import secrets
 import socket
 import time
 from collections import Counter, deque
-from collections.abc import Iterable
 from contextlib import suppress
 from copy import copy
 from typing import TYPE_CHECKING, Any, NoReturn
@@ -166,6 +165,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._crawler = crawler
         crawl = Crawl.of(crawler)
         self._settings = crawl.settings
+        self.lease_seconds = crawl.settings.fleet_lease_seconds
         self._link = crawl.part(link_of)
         self._downloader = Downloader(crawler)
         self._host = socket.gethostname()
@@ -198,7 +198,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._entries = Entries(spider)
         self._seeds = Seeds(spider)
         prefix = prefix_of(self._queue_key, spider.name)
-        self._talk = Talk(self._link, prefix, self._ledger, self, settings.fleet_lease_seconds)
+        self._talk = Talk(self._link, prefix, self._ledger, self, self._journal)
         middleware = middleware_if_any(crawler)
         self._drops = None if middleware is None else middleware.drops
         self._lanes = FleetLanes(
@@ -418,7 +418,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             lanes=self._lanes.free_places if is_open and not is_closing(self._crawler) else 0,
             seeds=self._seeds.at_a_time if requests else 0,
             seeds_key=self._seeds.key,
-            lease_ms=round(1000 * self._settings.fleet_lease_seconds),
+            lease_ms=round(1000 * self.lease_seconds),
             is_busy=not self._is_over and is_starting(self._crawler),
             is_fresh=self.flush_on_start,
             host=self._host,
@@ -521,10 +521,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 self._ledger.unsent_count,
             )
 
-    def lost(self) -> None:
-        """Note a batch that may not have been carried out."""
-        self._journal.count(stats.FLEET_FAILED)
-
     def was_succeeded(self) -> None:
         """Begin again, because other workers got this worker's requests."""
         self._out.clear()
@@ -533,7 +529,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._journal.warning(
             "This worker had no contact with Redis for %g s (REP_FLEET_LEASE_SECONDS), so other "
             "workers got its requests: it goes on as a new worker",
-            self._settings.fleet_lease_seconds,
+            self.lease_seconds,
         )
 
     def begins_anew(self) -> None:
@@ -551,17 +547,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 "are written again",
                 policy if self._deletes_keys else "",
             )
-
-    def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
-        """Log what a script set aside, and the reasons."""
-        for what, reason in aside:
-            self._journal.count(stats.FLEET_ASIDE)
-            self._journal.once(reason, "%s is set aside: %s", what, reason)
-
-    def mended(self) -> None:
-        """Log a recount, which follows an inconsistency in Redis."""
-        self._journal.count(stats.FLEET_MENDED)
-        self._journal.info("The requests of this crawl in Redis were recounted")
 
 
 def _check(crawler: Crawler) -> None:

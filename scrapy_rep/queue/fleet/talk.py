@@ -8,15 +8,16 @@ do not announce what they queue.
 from __future__ import annotations
 
 import asyncio
-import logging
 import random
 import time
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
+from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
+from scrapy_rep.stats import Journal
 
 from . import control
 from .batch import Batch
@@ -33,8 +34,6 @@ from .batch_codec import (
 from .ledger import Ledger
 from .scripts import BATCH, MEND
 
-logger = logging.getLogger(__name__)
-
 _BREATH_SECONDS = 0.02  # the pause between batches, which collects news
 _POLL_SECONDS = 0.2  # the interval to look for requests of other workers
 _TURN_SECONDS = 0.05  # the interval while a turn is awaited
@@ -47,14 +46,13 @@ _LEASE_MARGIN = 0.9  # later, no request of the buffer begins: others may have i
 class Owner(Protocol):
     """The interface of the scheduler for this task."""
 
+    lease_seconds: float
+
     def wants(self) -> Wants:
         """The wants of the worker for the next batch."""
 
     def got(self, reply: Reply) -> None:
         """Process the reply of a batch."""
-
-    def lost(self) -> None:
-        """Note a batch that may not have been carried out."""
 
     def found_full(self) -> None:
         """Log that Redis has no memory left, so that requests wait in this worker."""
@@ -64,12 +62,6 @@ class Owner(Protocol):
 
     def begins_anew(self) -> None:
         """Bring this worker's requests back to a Redis that has lost them."""
-
-    def found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
-        """Log what a script set aside, and the reasons."""
-
-    def mended(self) -> None:
-        """Log a recount, which follows an inconsistency in Redis."""
 
 
 class Talk:
@@ -82,13 +74,13 @@ class Talk:
     """
 
     def __init__(
-        self, link: Link, prefix: str, ledger: Ledger, owner: Owner, lease_seconds: float
+        self, link: Link, prefix: str, ledger: Ledger, owner: Owner, journal: Journal
     ) -> None:
         self._link = link
         self.prefix = prefix
         self._ledger = ledger
         self._owner = owner
-        self._lease_seconds = lease_seconds
+        self._journal = journal
         self._task: asyncio.Task[None] | None = None
         self._mending: asyncio.Task[None] | None = None
         self._event = asyncio.Event()
@@ -137,8 +129,8 @@ class Talk:
         while not self._is_stopping:
             try:
                 await self._next()
-            except Exception:  # noqa: PERF203 - a fault of ours must not stop the crawl for ever
-                logger.exception("A batch for Redis failed")
+            except Exception:  # noqa: BLE001, PERF203 - a fault of ours must not stop the crawl for ever
+                self._journal.exception("A batch for Redis failed")
                 self._ledger.failed()
                 await asyncio.sleep(_RETRY_SECONDS)
 
@@ -159,7 +151,7 @@ class Talk:
         has_place = self._owner.wants().requests > 0
         if self._ledger.has_news or (self._is_hungry and has_place):
             return soon
-        renewal = self._last_at + self._lease_seconds / _LEASE_PARTS
+        renewal = self._last_at + self._owner.lease_seconds / _LEASE_PARTS
         # A worker without a free place looks for rests and for the orders of an operator.
         at = min(self._next_at if has_place else self._last_at + _POLL_SECONDS, renewal)
         if self._ledger.has_wishes:
@@ -178,7 +170,7 @@ class Talk:
             self._complain(error)
             self.problem = error
             self._ledger.failed()
-            self._owner.lost()
+            self._journal.count(stats.FLEET_FAILED)
             self._retry_at = time.monotonic() + _RETRY_SECONDS
             return None
         except BaseException:
@@ -195,9 +187,9 @@ class Talk:
             return
         self._has_complained = isinstance(error, (NoReplyError, VersionError))
         if isinstance(error, VersionError):
-            logger.error("%s", error)
+            self._journal.error("%s", error)
         elif isinstance(error, NoReplyError):
-            logger.warning(
+            self._journal.warning(
                 "The server at %s does not answer as Redis does (%s); it is tried again until it "
                 "does",
                 self._link.address,
@@ -205,12 +197,12 @@ class Talk:
             )
 
     async def _heed(self, batch: Batch, wants: Wants, reply: Reply, sent_at: float) -> None:
-        self._owner.found_aside(reply.aside)
+        self._found_aside(reply.aside)
         self._ledger.is_full = reply.is_full or reply.word == "full"
         if self._ledger.is_full:
             self._owner.found_full()
         if reply.word == "ok":
-            self._leased_until = sent_at + _LEASE_MARGIN * self._lease_seconds
+            self._leased_until = sent_at + _LEASE_MARGIN * self._owner.lease_seconds
             self._plan(wants, reply)
             self.reply = reply
             self._ledger.confirmed(batch, reply.epoch, reply.last_id, reply.filtered)
@@ -241,15 +233,22 @@ class Talk:
 
     async def _mend(self) -> None:
         """Run the recount step by step; if Redis fails, another worker gets the task."""
-        octets = mend_arguments(self._ledger.name, round(1000 * self._lease_seconds))
+        octets = mend_arguments(self._ledger.name, round(1000 * self._owner.lease_seconds))
         has_more = True
         with suppress(StoreError):
             while has_more:
                 reply = await self._link.run(MEND, [self.prefix], [octets])
                 has_more, aside = mended(reply)
-                self._owner.found_aside(aside)
-            self._owner.mended()
+                self._found_aside(aside)
+            self._journal.count(stats.FLEET_MENDED)
+            self._journal.info("The requests of this crawl in Redis were recounted")
             self.wake()
+
+    def _found_aside(self, aside: Iterable[tuple[str, str]]) -> None:
+        """Log what a script set aside, and the reasons."""
+        for what, reason in aside:
+            self._journal.count(stats.FLEET_ASIDE)
+            self._journal.once(reason, "%s is set aside: %s", what, reason)
 
     async def clear(self) -> None:
         """Delete all keys of the crawl.
