@@ -308,10 +308,10 @@ class TestReconciled:
             one.finish(*got)
         assert set(found) == some
 
-    @pytest.mark.parametrize("seed", range(8))
+    @pytest.mark.parametrize("seed", range(12))
     def test_at_random(self, fleet: Fleet, seed: int) -> None:
-        """Keys vanish or change again and again: the crawl ends, and no other request is lost."""
-        chance = random.Random(seed)
+        """Keys vanish or change, snapshots come back, replies are lost: the crawl ends."""
+        chance, snapshot = random.Random(seed), Snapshot(fleet)
         workers = [fleet.worker(f"w{number}") for number in range(3)]
         pushed, done = 0, set()
         for turn in range(300):
@@ -320,9 +320,11 @@ class TestReconciled:
                 lane = f"http://{pushed % 7}.example"
                 worker.push(f"{pushed}", lane=lane, priority=chance.choice((0, 0, 4, -4)))
                 pushed += 1
-            if chance.random() < 0.05 and turn < 250:
-                keys = sorted(fleet.all_keys())
-                chance.choice((evict, spoil))(fleet, chance.choice(keys or ["t"]))
+            if turn < 250:
+                snapshot = self.harm(fleet, chance, snapshot)
+            if chance.random() < 0.03:
+                worker.lose(3)
+                fleet.client.delete(fleet.key("mending"))  # which ends by the clock of Redis
             got = worker.talk(chance.randrange(3), lanes=3)
             for lane, _ in worker.reply.to_check:
                 worker.settle(lane, delay_seconds=chance.choice((0.0, 0.2)), concurrency=2)
@@ -339,3 +341,15 @@ class TestReconciled:
         drain(*workers, times=60)
         for worker in workers:
             assert_over(worker)
+
+    def harm(self, fleet: Fleet, chance: random.Random, snapshot: Snapshot) -> Snapshot:
+        """Perhaps change a key, or go back to a snapshot; return the last one."""
+        event = chance.random()
+        if event < 0.05:
+            keys = sorted(fleet.all_keys())
+            chance.choice((evict, spoil))(fleet, chance.choice(keys or ["t"]))
+        elif event < 0.06:
+            snapshot.restore()
+        elif event < 0.08:
+            return Snapshot(fleet)
+        return snapshot

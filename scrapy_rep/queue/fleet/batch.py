@@ -112,13 +112,15 @@ class Rested(NamedTuple):
 class Batch:
     """All that a worker sends to Redis at once, with the script's names.
 
-    Times are monotonic seconds. `probes` says of each lane whether this worker has, or wants, the
+    Times are monotonic seconds. `heard` is the last attempt with a reply: a Redis that knows only
+    earlier ones has gone back. `probes` says of each lane whether this worker has, or wants, the
     first request after a rest.
     """
 
     worker: str
     number: int
     attempt: int
+    heard: int
     is_joined: bool
     epoch: str
     last_id: int

@@ -109,7 +109,7 @@ class Ledger:
         self._unknown_count = 0  # of groups of pushes without a known cause
         self._in_batch: list[tuple[str, Push]] = []
         self._batch = 1
-        self._attempt = 0
+        self._attempt = self._heard = 0
         self._is_joined = False
         self._last_id = 0
         self._is_unsure = False
@@ -283,6 +283,7 @@ class Ledger:
             self.name,
             self._batch,
             self._attempt,
+            self._heard,
             self._is_joined,
             self.epoch,
             self._last_id,
@@ -317,7 +318,7 @@ class Ledger:
         self, batch: Batch, epoch: str, last_id: int, filtered: tuple[int, ...] = ()
     ) -> None:
         """Note that Redis has carried out a batch; `filtered` are the indexes of duplicates."""
-        self.epoch, self._last_id = epoch, last_id
+        self.epoch, self._last_id, self._heard = epoch, last_id, batch.attempt
         self._is_joined, self._is_unsure = True, False
         if batch.pushes:
             self.unsent_count -= len(batch.pushes)
@@ -376,7 +377,7 @@ class Ledger:
         self.name = f"{self._base}~{self._generation}"
         self.epoch = ""
         self._is_joined = self._is_unsure = False
-        self._last_id = self._attempt = 0
+        self._last_id = self._attempt = self._heard = 0
         self._give_up_batch()
         starts = self._unsent.get(_START, deque())
         kept = (one for one in self.kept if one.id not in self._parents.keys() | self._orphans)

@@ -14,7 +14,10 @@ local function answer(word, text)
   return cmsgpack.pack({word = word, epoch = text or epoch, aside = aside})
 end
 
+local M = P .. 'm:' .. me
+local attempt = tonumber(call('HGET', M, 'attempt') or '')
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
+  or a.is_joined and attempt and attempt < a.heard
 -- Ids are never used twice, but the number of ids given since then is unknown.
 if is_older then call('SET', P .. 'ids', string.format('%.0f', a.last_id + 1000000)) end
 if not epoch or is_older and epoch == a.epoch then
@@ -28,7 +31,6 @@ if a.epoch ~= '' and a.epoch ~= epoch then
   return answer('epoch')
 end
 
-local M = P .. 'm:' .. me
 local is_new = not call('ZSCORE', WORKERS, me)
 -- Unless only the list of workers was lost
 if is_new and a.is_joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call('EXISTS', M) == 0) then
@@ -55,9 +57,7 @@ if is_new and not a.is_joined then
   call('HDEL', TOTALS, 'ended')
   call('HSET', M, 'since', now, 'host', a.host)
 end
-if number(call('HGET', M, 'attempt')) >= a.attempt then
-  return answer('late')
-end
+if attempt and attempt >= a.attempt then return answer('late') end
 call('HSET', M, 'attempt', a.attempt)
 local silence = now - heard_at
 if a.last_id > 0 and heard_at > 0 and silence > a.lease_ms / 2 then  -- Redis was out, for all workers
