@@ -225,20 +225,6 @@ class TestFleet:
         assert (process.returncode, out) == (128 + signal.SIGINT, "")
         assert err == "ended before it was done; nothing is left behind\n"
 
-    @needs_redis
-    @pytest.mark.slow
-    def test_a_worker_fails(
-        self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
-    ) -> None:
-        process = start()
-        assert process.stdout
-        assert "3 workers crawl" in process.stdout.readline()
-        (first, *_) = [pid for pid in self._left(tmp_path) if "crawl" in _words(pid)]
-        os.kill(first, signal.SIGKILL)
-        out, err = process.communicate(timeout=30)
-        assert (process.returncode, out) == (1, "")
-        assert re.match(r"worker \d failed with status -9\n", err)
-
     def test_no_server_is_installed(
         self, start: Callable[..., subprocess.Popen[str]], tmp_path: Path
     ) -> None:
@@ -262,7 +248,3 @@ class TestFleet:
             if f"TMPDIR={folder}\0".encode() in environment or place.startswith(f"{folder}/"):
                 found.append(int(process.name))
         return found
-
-
-def _words(pid: int) -> list[str]:
-    return Path(f"/proc/{pid}/cmdline").read_text().split("\0")
