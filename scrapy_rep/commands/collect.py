@@ -63,17 +63,16 @@ def run(call: Call) -> int:
         return _words(progress, begun, total, max(time.monotonic() - began_at, 1e-9))
 
     targets = origins_of(lines_of(options.list), wanted)
-    collection = Collection(options, targets, progress, lambda: call.terminal.tell_progress(words))
+    collection = Collection(options, targets, progress)
     try:
         # The first signal starts no more sites; the second is Scrapy's, which gives up work that
         # needs another request.
-        in_engine(call, collection.run, None, ends_in_order=True)
+        in_engine(call, collection.run, words, ends_in_order=True)
     except CommandError:
         if not progress.count:  # otherwise it was stopped midway
             raise
     finally:
         progress.save()
-        call.terminal.end_progress()
     _write(progress, call)
     if collection.is_complete:
         progress.drop()
@@ -342,13 +341,11 @@ class Collection:
         options: of the command.
         targets: origins, or None for lines without a site, in the same order in each run.
         progress: the targets that are done; kept up to date.
-        tell: called now and then.
     """
 
     options: Namespace
     targets: Iterator[Origin | None]
     progress: Progress
-    tell: Callable[[], None]
     _count: int = 0
     _is_read: bool = False
 
@@ -375,7 +372,6 @@ class Collection:
                 done_count += 1
                 if done_count % _TIDIED_EACH == 0:
                     downloader.drop_idle()
-                self.tell()
                 self.progress.save(_SAVED_EACH_SECONDS)
 
     def _works(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import textwrap
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext
@@ -105,7 +106,10 @@ def _made(call: Call) -> tuple[Survey, int]:
     whole, status = SurveyPart(), OK
     tasks = (task for name in options.inputs for task in tasks_of(Path(name)))
     parts = jobs.parts_of(tasks, reader, options.jobs or os.cpu_count() or 1)
-    with _facts(options.facts) if options.facts else nullcontext() as facts:
+    with (
+        call.terminal.waiting(lambda: _progress_words(whole)),
+        _facts(options.facts) if options.facts else nullcontext() as facts,
+    ):
         try:
             for part in parts:
                 with jobs.uninterrupted():  # a half-added part would be inconsistent
@@ -113,7 +117,6 @@ def _made(call: Call) -> tuple[Survey, int]:
                     whole.damage += part.damage
                     if facts is not None:
                         facts.add(part.rows)
-                call.terminal.tell_progress(lambda: _progress_words(whole))
         except KeyboardInterrupt:
             status = INTERRUPTED
         except BrokenExecutor:
@@ -121,8 +124,6 @@ def _made(call: Call) -> tuple[Survey, int]:
             status = INTERRUPTED
         except InputError as error:
             raise CommandError(str(error)) from error
-        finally:
-            call.terminal.end_progress()
     for one in whole.damage:
         call.complain(
             f"warning: {one.file} is damaged: about {one.read_octets:,} of {one.of_octets:,} "
@@ -136,7 +137,7 @@ def _made(call: Call) -> tuple[Survey, int]:
 
 
 def _progress_words(whole: SurveyPart) -> str:
-    counts = whole.aggregate.counts
+    counts = Counter(whole.aggregate.counts)  # a copy, which this thread has alone
     bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
     return f"{counts['captures']:,} captures, {bad:,} bad"
 

@@ -19,7 +19,6 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
-from functools import partial
 from secrets import token_hex
 from threading import Event, RLock, Thread
 from typing import Any, TextIO, TypeVar
@@ -32,7 +31,6 @@ from scrapy_rep.protocol.verdict import shown
 Item = TypeVar("Item")
 
 _STYLES = {"bold": 1, "dim": 2, "red": 31, "green": 32, "yellow": 33, "blue": 34, "cyan": 36}
-_BAR_SECONDS = 0.25
 _WAITING_SECONDS = 0.5  # longer waits are shown
 
 # A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` can tell our
@@ -58,7 +56,6 @@ class Terminal:
         self._has_colour = out is not None and wants_colour(out)
         self._shares_screen = _is_terminal(out)
         self._bar_width = 0
-        self._bar_at = 0.0
         self._lock = RLock()
 
     def line(self, text: str = "") -> None:
@@ -167,24 +164,11 @@ class Terminal:
         Without a length, the number so far is shown.
         """
         of = f" of {len(items):,}" if isinstance(items, Sized) else ""
-        self._bar_at = time.monotonic()  # short work shows none
-        for number, item in enumerate(items):
-            self.tell_progress(partial("{:,}{} {}".format, number, of, what))
-            yield item
-        self.end_progress()
-
-    def tell_progress(self, words: Callable[[], str]) -> None:
-        """Replace the shown progress, now and then, on a terminal."""
-        now = time.monotonic()
-        if _is_terminal(self._err) and now - self._bar_at >= _BAR_SECONDS:
-            self._bar_at = now
-            with self._lock:
-                self._show_bar(words())
-
-    def end_progress(self) -> None:
-        """Remove the progress."""
-        with self._lock:
-            self._clear_bar()
+        count = 0
+        with self.waiting(lambda: f"{count:,}{of} {what}"):
+            for item in items:
+                yield item
+                count += 1
 
     @contextmanager
     def waiting(self, words: Callable[[], str]) -> Iterator[None]:
@@ -200,7 +184,8 @@ class Terminal:
         finally:
             is_over.set()
             watcher.join()
-            self.end_progress()
+            with self._lock:
+                self._clear_bar()
 
     def _wait(self, words: Callable[[], str], is_over: Event) -> None:
         began_at = time.monotonic()
