@@ -7,17 +7,18 @@ import tempfile
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple
+from typing import Any, Literal, NamedTuple, get_args
 
 from tests.crawling import Crawl, crawl
 from tests.ordinary.projects import CRAWL_DELAY_SECONDS, Place, Project
-from tests.ordinary.sites import FEED, LOGIN, MOVED_ROBOTS, SITEMAP, SITEMAP_INDEX, Sites
+from tests.ordinary.sites import FEED, LOGIN, MOVED_ROBOTS, SITEMAP, SITEMAP_INDEX, Seen, Sites
 from tests.ordinary.spiders import SPIDERS
 
-Kind = Literal["hung", "lost", "fetched too much", "slow", "other", "wrong test"]
-KINDS: tuple[Kind, ...] = ("hung", "lost", "fetched too much", "slow", "other", "wrong test")
+Kind = Literal["hung", "lost", "fetched too much", "too soon", "slow", "other", "wrong test"]
+KINDS: tuple[Kind, ...] = get_args(Kind)
 STOCK: dict[str, Any] = {"ROBOTSTXT_OBEY": True}
 OURS: dict[str, Any] = {
     "ROBOTSTXT_OBEY": True,
@@ -29,6 +30,7 @@ OURS: dict[str, Any] = {
 _MOST_TIMES = 3
 _NOISE_SECONDS = 8.0
 _FIRST_REST_SECONDS = 2.0
+_TOLERANCE_SECONDS = 0.02
 _GRACE_SECONDS = 4.0
 """After it, a crawl that is too slow counts as hung."""
 _STOCK_LIMIT_SECONDS = 60.0
@@ -57,6 +59,7 @@ class Outcome:
         seconds: how long it took, without the start of its processes.
         fetched: how often each page and file was requested, without robots.txt.
         robots: how often each robots.txt was requested, by its origin.
+        seen: all requests, in the order of arrival.
         items: the items, as text, without those of disallowed pages.
         missing_files: files that items name, and that are not on disk.
         not_exported: how many items are not in the feed.
@@ -67,6 +70,7 @@ class Outcome:
     seconds: float
     fetched: Counter[Place]
     robots: Counter[int]
+    seen: list[Seen]
     items: Counter[str]
     missing_files: list[str]
     not_exported: int
@@ -177,7 +181,8 @@ def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Out
     """The results of all processes of a crawl."""
     last = ended[-1]
     whole = [one for one in ended if isinstance(one, Crawl)]
-    seen = [one.place for one in sites.seen()]
+    visits = sorted(sites.seen(), key=lambda one: one.at)
+    seen = [one.place for one in visits]
     items = [item for one in whole for item in one.items]
     stored = [file["path"] for item in items for file in _files(item)]
     texts = [_as_text(sites, item) for item in items]
@@ -186,6 +191,7 @@ def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Out
         seconds=sum(_seconds(one) for one in ended),
         fetched=Counter(place for place in seen if not _is_robots(place)),
         robots=Counter(place.origin for place in seen if place.path == "/robots.txt"),
+        seen=visits,
         items=Counter(text for text in texts if text),
         missing_files=[path for path in stored if not (folder / "files" / path).exists()],
         not_exported=len(items) - _exported(folder) if sites.project.has_feed else 0,
@@ -259,6 +265,7 @@ def _wrong(
     if more:
         yield Finding("fetched too much", f"more often {_list(more)}")
     yield from _wrong_robots(project, ours)
+    yield from _wrong_pace(project, ours)
     if ours.crawl is not None:
         yield from _wrong_items(stock, ours)
 
@@ -299,6 +306,23 @@ def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
         if ours.robots[number] > most:
             words = f"the robots.txt of {origin.host}:{origin.port}, {ours.robots[number]} times"
             yield Finding("fetched too much", words)
+
+
+def _wrong_pace(project: Project, ours: Outcome) -> Iterator[Finding]:
+    """The delay of an origin is kept, and the time after which a page may be requested again."""
+    for number, origin in enumerate(project.origins):
+        if origin.robots.kind == "paced":
+            times = [one.at for one in ours.seen if one.place.origin == number]
+            yield from _too_soon(f"{origin.host}:{origin.port}", times, CRAWL_DELAY_SECONDS)
+    if project.refusal is not None and project.refusal.retry_after:
+        times = [one.at for one in ours.seen if one.place in project.refusing]
+        yield from _too_soon("the page that refuses", times, float(project.refusal.retry_after))
+
+
+def _too_soon(name: str, times: list[float], seconds: float) -> Iterator[Finding]:
+    gap = min((after - before for before, after in pairwise(times)), default=seconds)
+    if gap < seconds - _TOLERANCE_SECONDS:
+        yield Finding("too soon", f"{name}, after {gap:.3f} s of {seconds:g}")
 
 
 def _list(places: set[Place]) -> str:

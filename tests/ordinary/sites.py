@@ -20,6 +20,7 @@ from tests.ordinary.projects import (
     Project,
     RobotsTxt,
 )
+from tests.servers.site import age_seconds
 
 MOVED_ROBOTS = "/rules/robots.txt"
 LOGIN = "/login"
@@ -91,11 +92,11 @@ class Sites:
         with self._lock:
             return list(self._seen)
 
-    def reply(self, netloc: str, method: str, path: str, cookie: str) -> Reply:
-        """Keep a request, and answer it."""
+    def reply(self, netloc: str, method: str, path: str, cookie: str, at: float) -> Reply:
+        """Keep a request and when it came, and answer it."""
         place = Place(self._numbers[netloc], path)
         with self._lock:
-            self._seen.append(Seen(place, time.monotonic()))
+            self._seen.append(Seen(place, at))
             number = Counter(seen.place for seen in self._seen)[place]
         if path in {"/robots.txt", MOVED_ROBOTS}:
             return self._robots(place, number)
@@ -216,8 +217,9 @@ class _Handler(BaseHTTPRequestHandler):
         self._answer()
 
     def _answer(self) -> None:
+        at = time.monotonic() - age_seconds(self.connection)
         netloc, cookie = self.headers.get("Host", ""), self.headers.get("Cookie", "")
-        reply = self.server.sites.reply(netloc, self.command, self.path, cookie)
+        reply = self.server.sites.reply(netloc, self.command, self.path, cookie, at)
         time.sleep(reply.delay_seconds)
         lines = [f"HTTP/1.1 {reply.status} Said", f"Content-Type: {reply.kind}"]
         lines += [f"Content-Length: {len(reply.body)}"]

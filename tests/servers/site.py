@@ -105,11 +105,10 @@ async def _read_request(reader: asyncio.StreamReader, of: Any) -> Request:
     await reader.readexactly(int(headers.get("content-length", 0)))
     # The clock is read last: if this process loses its turn between the two, the request seems to
     # come later than it did, and never earlier.
-    age_seconds = _age_seconds(of)
-    return Request(method, path, time.monotonic() - age_seconds, headers)
+    return Request(method, path, time.monotonic() - age_seconds(of), headers)
 
 
-def _age_seconds(of: Any) -> float:
+def age_seconds(of: Any) -> float:
     """How long ago, at least, the last octets of a connection came; 0.0 if unknown.
 
     A busy machine lets this process wait. The time when the client wrote counts.
