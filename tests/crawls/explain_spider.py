@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Iterator
-from pathlib import Path
 from typing import Any
 
 from scrapy import Request, Spider
@@ -32,24 +30,3 @@ class ExplainSpider(Spider):
             yield {"at": response.url, **explain(self.crawler, url)}
         if response.url.endswith("/more"):
             yield from (Request(response.urljoin(f"/a{number}")) for number in range(9))
-
-
-class RemoteSpider(ExplainSpider):
-    """Explains the URL of each answer through Scrapy's RemoteControl, as its MCP server does."""
-
-    async def parse(self, response: Response, **_: Any) -> AsyncIterator[Any]:  # type: ignore[override]
-        """The reply of the control."""
-        from aiohttp import ClientSession  # Scrapy 2.19 and newer need it
-
-        folder = Path(self.settings["REMOTE_CONTROL_JOBS_DIR"])
-        (job,) = folder.glob("*.json")  # noqa: ASYNC240 - one small file
-        control = json.loads(job.read_text(encoding="utf-8"))
-        told = f"explain(crawler, {response.url!r})['verdict']"
-        code = f"from scrapy_rep import explain\nprint({told})"
-        async with ClientSession() as session:
-            reply = await session.post(
-                f"http://127.0.0.1:{control['port']}/execute",
-                json={"code": code},
-                headers={"Authorization": f"Bearer {control['token']}"},
-            )
-            yield await reply.json()

@@ -47,16 +47,6 @@ class OtherSlots(OfCrawler):
             self._number += 1
 
 
-class DisguisedSpider(UrlsSpider):
-    """Requests pages below /slow with another User-Agent."""
-
-    def _request(self, url: str) -> Request:
-        request = super()._request(url)
-        if "/slow" in url:
-            request.headers["User-Agent"] = "SlowBot/1.0"
-        return request
-
-
 class LaterSpider(UrlsSpider):
     """The last URL comes once all others are answered."""
 

@@ -5,12 +5,9 @@
 
 from __future__ import annotations
 
-import gzip
-from typing import Any
-
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site, redirect
 
@@ -19,8 +16,7 @@ PAGES = ["/a", "/b", "/c"]
 RULES = Answer(body="User-agent: *\nDisallow: /a\n")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
+def test_credentials_in_a_redirect_are_not_sent() -> None:
     """The redirect is followed, and nothing tells other sites the secrets in it."""
     with Site({"/policy": RULES}) as elsewhere:
         to = elsewhere.url("/policy").replace("://", "://user:secret@")
@@ -28,7 +24,7 @@ def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
         with Site(routes) as site:
             settings = {**ADDON, "REP_FETCH_TIMEOUT_SECONDS": 3}
             urls = [site.url(path) for path in PAGES]
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            result = crawl(URLS_SPIDER, settings=settings, urls=urls)
             fetched = sorted(path for path in site.paths() if path in PAGES)
         asked = elsewhere.requests()
     assert [seen.path for seen in asked] == ["/policy"], result.log
@@ -36,35 +32,8 @@ def test_credentials_in_a_redirect_are_not_sent(loop: Loop) -> None:
     assert fetched == ["/b", "/c"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize(
-    ("body", "encoding", "finding"),
-    [
-        (RULES.body, "utf-8", "Content-Encoding: utf-8"),
-        (gzip.compress(RULES.octets) + b"\n\n", "gzip", "2 octets after the end of the gzip file"),
-    ],
-    ids=["a charset", "octets after gzip"],
-)
-def test_body_with_a_wrong_coding_permits_nothing(
-    body: Any, encoding: str, finding: str, loop: Loop
-) -> None:
-    headers = [("Content-Encoding", encoding), ("Scrapy-Rep-Remark", "made up by the site")]
-    with Site({"/robots.txt": Answer(body=body, headers=headers)}) as site:
-        spider = "tests.crawls.policy_spider:PolicySpider"
-        urls = [site.url(path) for path in ("/a", "/b")]
-        result = crawl(spider, loop=loop, settings=ADDON, urls=urls)
-        assert site.paths() == ["/robots.txt", "/b"], result.log
-    said = [text for text in result.items[0]["findings"] if "not encoded as the answer" in text]
-    assert [text.partition(": ")[2] for text in said] == [finding]
-
-
-def padded(rules: str, octets: int) -> Answer:
-    return Answer(body=rules + f"#{'x' * 99}\n" * (octets // 100))
-
-
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
+def test_large_files_of_many_sites_are_read_once() -> None:
     """And leave the policies of small ones in memory: 50 of them were evicted 195 times once."""
     rules = "".join(f"Disallow: /{number:06}/private/pages/of/mine\n" for number in range(13_000))
     large = Answer(body=f"User-agent: *\nDisallow: /x\n{rules}")
@@ -76,7 +45,6 @@ def test_large_files_of_many_sites_are_read_once(loop: Loop) -> None:
         homes = [one.url("", host) for host in hosts for one in (site, small)]
         result = crawl(
             "tests.crawls.fair_spider:FairSpider",
-            loop=loop,
             settings={**ADDON, **_BREADTH_FIRST, "LOG_LEVEL": "INFO"},
             homes=homes,
             pages=4,

@@ -8,8 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.crawling import Loop
 from tests.processes import Scrapy
 from tests.servers.handle import Answer, Site
 
@@ -29,8 +28,10 @@ _COMMANDS = {"shell": ["shell", "-c", "('response', response)"], "fetch": ["fetc
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("command", list(_COMMANDS))
+@pytest.mark.parametrize(
+    ("command", "loop"),
+    [("shell", "asyncio"), ("shell", "reactorless"), ("fetch", "select")],
+)
 def test_unreachable_robots_txt_is_reported_at_once(
     command: str, loop: Loop, tmp_path: Path
 ) -> None:
@@ -49,19 +50,3 @@ def test_unreachable_robots_txt_is_reported_at_once(
     assert b"Traceback" not in result.stderr, result.stderr
     if command == "shell":
         assert b"('response', None)" in result.stdout
-
-
-def test_a_crawl_says_how_long_requests_are_kept() -> None:
-    with Site({"/robots.txt": [Answer(status=503), Answer()]}) as site:
-        result = crawl(
-            URLS_SPIDER,
-            settings={
-                **ADDON,
-                "REP_UNREACHABLE_HOLD_SECONDS": 60,
-                "REP_RETRY_FIRST_SECONDS": 2,
-            },
-            urls=[site.url(f"/{number}") for number in range(5)],
-        )
-        assert len(site.paths()) == 7
-    origin = site.url("")
-    assert f"The robots.txt of {origin} is retried in 2 s; waiting requests: 5" in result.log

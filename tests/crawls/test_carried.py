@@ -6,31 +6,24 @@ from base64 import b64encode
 from typing import Any
 
 import pytest
-from scrapy import Request
 
-from scrapy_rep.fetch.fetch_state import Carried
-from scrapy_rep.settings import SETTINGS
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect
 
-_KEYS = SETTINGS["REP_FETCH_META_KEYS"].default
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 _SECRET = "Basic " + b64encode(b"user:secret").decode()
-_loops = pytest.mark.parametrize("loop", LOOPS)
 
 
 def with_secret(proxy: Site) -> str:
     return proxy.url("").replace("http://", "http://user:secret@")
 
 
-@_loops
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_proxy(queue: dict[str, Any], loop: Loop) -> None:
+def test_proxy(queue: dict[str, Any]) -> None:
     with Site({"http://*": Answer(), "http://h.example/robots.txt": _RULES}) as proxy:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings=queue,
             meta={"proxy": with_secret(proxy)},
             urls=["http://h.example/a", "http://h.example/private"],
@@ -40,23 +33,7 @@ def test_proxy(queue: dict[str, Any], loop: Loop) -> None:
         assert secrets == {_SECRET}
 
 
-@_loops
-def test_a_refresh_goes_by_the_proxy_too(loop: Loop) -> None:
-    short = Answer(headers=[("Cache-Control", "max-age=1")])
-    with Site() as site, Site({site.url("/robots.txt"): short}) as proxy:
-        crawl(
-            "tests.faults.spiders:PacedSpider",
-            loop=loop,
-            settings={**ADDON, "REP_CACHE_MIN_SECONDS": 0.2},
-            meta={"proxy": proxy.url("")},
-            urls=[site.url(f"/{number}") for number in range(25)],
-        )
-        assert proxy.paths().count(site.url("/robots.txt")) >= 2
-        assert site.paths() == [], "not by its own address"
-
-
-@_loops
-def test_the_credentials_of_a_request_that_was_redirected(loop: Loop) -> None:
+def test_the_credentials_of_a_request_that_was_redirected() -> None:
     """By then Scrapy has moved them from the proxy's URL to a header."""
     routes = {
         "http://a.example/": redirect("http://b.example/x"),
@@ -66,7 +43,6 @@ def test_the_credentials_of_a_request_that_was_redirected(loop: Loop) -> None:
     with Site(routes) as proxy:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings=ADDON,
             meta={"proxy": with_secret(proxy)},
             urls=["http://a.example/"],
@@ -119,42 +95,15 @@ def test_the_setting_for_all_fetches_comes_first() -> None:
         assert "proxy-authorization" not in one.requests()[0].headers
 
 
-class TestCarried:
-    def test_fetch_has_the_proxy_and_its_credentials(self) -> None:
-        way = {"proxy": "http://p", "bindaddress": ("127.0.0.2", 0), "ftp_user": "me"}
-        request = Request("http://h/", meta={**way, "cookiejar": 1, "depth": 2})
-        assert Carried.of(request, _KEYS) == (way, {})
-
-    def test_fetch_without_a_proxy_if_the_request_has_none(self) -> None:
-        assert Carried.of(Request("http://h/", meta={"proxy": None}), _KEYS).meta == {"proxy": None}
-
-    def test_credentials_go_with_their_proxy(self) -> None:
-        headers = {"Proxy-Authorization": _SECRET}
-        carried = Carried.of(Request("http://h/", meta={"proxy": "p"}, headers=headers), _KEYS)
-        assert carried.headers_for({"proxy": "p"}) == {"Proxy-Authorization": _SECRET.encode()}
-        assert carried.headers_for({"proxy": "other"}) == {}
-        assert carried.headers_for({}) == {}
-        without = Carried.of(Request("http://h/", headers=headers), _KEYS)
-        assert without.headers_for({}) == {}
-
-    def test_fetch_in_the_background_has_no_proxy(self) -> None:
-        assert Carried.of(None, _KEYS) == ({}, {})
-
-
-@_loops
-def test_proxy_that_requires_credentials_does_not_answer_for_a_site(loop: Loop) -> None:
+def test_proxy_that_requires_credentials_does_not_answer_for_a_site() -> None:
     """A 407 of the proxy does not mean that there is no file; a 407 of a site does."""
     asks = Answer(status=407, headers=[("Proxy-Authenticate", "Basic")])
     routes = {"http://h.example/robots.txt": asks, "http://*": Answer()}
     with Site(routes) as proxy, Site({"/robots.txt": asks}) as site:
         result = crawl(
-            URLS_SPIDER,
-            loop=loop,
-            settings=ADDON,
-            meta={"proxy": proxy.url("")},
-            urls=["http://h.example/a"],
+            URLS_SPIDER, settings=ADDON, meta={"proxy": proxy.url("")}, urls=["http://h.example/a"]
         )
         assert proxy.paths() == ["http://h.example/robots.txt"], result.log
         assert result.stats["rep/event/local"] == 1
-        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[site.url("/a")])
+        crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/a")])
         assert site.paths() == ["/robots.txt", "/a"]

@@ -8,8 +8,7 @@ from typing import Any
 
 import pytest
 
-from tests.commands.calling import rep_process
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
@@ -25,26 +24,11 @@ def said(result: Crawl, level: str = "INFO") -> list[str]:
     return "".join(found).splitlines()
 
 
-def test_a_rule_below_another_user_agent_line() -> None:
-    """Only a rule ends a group, so `Disallow: /` is for all: the drop says why."""
-    file = "User-agent: *\nCrawl-delay: 0.1\n\nUser-agent: badbot\nDisallow: /\n"
-    with Site({"/robots.txt": Answer(body=file)}) as site:
-        url, at = site.url("/a"), site.url("/robots.txt")
-        result = crawl(URLS_SPIDER, settings={**ADDON, "LOG_LEVEL": "DEBUG"}, urls=[url])
-    why = (
-        "its user-agent line 1 has no rule of its own, so it gets the rules of the next group "
-        "(REP320)"
-    )
-    assert f"For example {url} (line 5 of {at}: Disallow: /; {why})" in result.log
-    assert f"(disallowed by line 5 of {at} (group *): Disallow: /; {why})" in result.log
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_log_names_dropped_requests(loop: Loop) -> None:
+def test_log_names_dropped_requests() -> None:
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url(path) for path in ("/", "/private/1", "/private/2")]
         closed = "http://127.0.0.2:1/"
-        result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[*urls, closed])
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[*urls, closed])
         file = site.url("/robots.txt")
     refused = f"{closed}robots.txt: refused"
     lines, rule = said(result), f"line 2 of {file}: Disallow: /private"
@@ -59,18 +43,10 @@ def test_log_names_dropped_requests(loop: Loop) -> None:
     assert len(said(result, "WARNING")) == 1, "the outage"
 
 
-def test_log_is_silent_without_a_reason() -> None:
-    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /private\n")}) as site:
-        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
-    assert len(said(result)) == 1
-    assert said(result, "WARNING") == []
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_every_start_request_was_dropped(loop: Loop) -> None:
+def test_every_start_request_was_dropped() -> None:
     with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
         url = site.url("/")
-        result = crawl(URLS_SPIDER, loop=loop, settings=INFO, urls=[url, site.url("/b")])
+        result = crawl(URLS_SPIDER, settings=INFO, urls=[url, site.url("/b")])
     (line,) = said(result, "WARNING")
     assert line.startswith("[urls] No page was crawled, because every start request was dropped.")
     assert f"{url} (line 2 of {site.url('/robots.txt')}: Disallow: /)" in line
@@ -124,16 +100,6 @@ def test_secrets_and_odd_stats() -> None:
     assert "?api_key=…" in said(result, "WARNING")[0]
 
 
-def test_a_file_from_the_store(tmp_path: Path) -> None:
-    settings = {**INFO, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "rep.db")}
-    with Site({"/robots.txt": Answer(status=404)}) as site:
-        for words in ("(404)", "(404, from the store, "):
-            result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-            (line,) = said(result)
-            assert f"{words}" in line
-            assert line.endswith("every URL of this origin is allowed")
-
-
 def test_unreachable_start_url_is_explained() -> None:
     """Its requests are held for a while, and the log says by which setting."""
     settings = {**INFO, "REP_UNREACHABLE_HOLD_SECONDS": 2, "REP_RETRY_FIRST_SECONDS": 1}
@@ -164,44 +130,6 @@ def test_failures_are_counted_whatever_user_agent_is_sent(name: str) -> None:
         assert f"(503, failures in a row: {count})" in line
 
 
-def test_a_refusal_under_strict_names_its_status() -> None:
-    with Site({"/robots.txt": Answer(status=403)}) as site:
-        settings = {**INFO, "REP_POLICY": "strict"}
-        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-        file = site.url("/robots.txt")
-    (line,) = said(result, "WARNING")
-    decide = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
-    assert line.endswith(f"({file}: 403). {decide} what such an answer means")
-
-
-def test_an_outage_names_the_settings_that_decided() -> None:
-    settings = {**INFO, "REP_POLICY_OVERRIDES": {"503": "allow"}}
-    with Site({"/robots.txt": Answer(status=503)}) as site:
-        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-    (line,) = said(result, "WARNING")
-    assert line.endswith("is allowed (REP_POLICY = 'rfc9309' and REP_POLICY_OVERRIDES)")
-
-
-@pytest.mark.parametrize("body", ["<!doctype html><html>Hello</html>", "User-agent: x\nAllow: /"])
-def test_a_file_without_a_group_for_the_crawl(body: str) -> None:
-    with Site({"/robots.txt": Answer(body=body)}) as site:
-        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
-    (line,) = said(result)
-    assert line.endswith(
-        "): no group of it is for this crawler, so every URL of this origin is allowed"
-    )
-
-
-def test_another_parser_is_named() -> None:
-    parser = "scrapy.robotstxt.PythonRobotParser"
-    with Site() as site:
-        settings = {**INFO, "ROBOTSTXT_PARSER": parser}
-        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-        assert f"INFO: robots.txt files are parsed by {parser} (ROBOTSTXT_PARSER)" in result.log
-        result = crawl(URLS_SPIDER, settings=INFO, urls=[site.url("/")])
-        assert "are parsed by" not in result.log
-
-
 def test_a_delay_after_the_first_origins() -> None:
     """The log says why a crawl is slow, even if the slow origin is not among the first ten."""
     quick = Site({"/robots.txt": Answer(status=404)}, address="0.0.0.0")
@@ -211,14 +139,3 @@ def test_a_delay_after_the_first_origins() -> None:
     lines = [line for line in said(result) if "/robots.txt (" in line]
     assert len(lines) == 11
     assert f"{slow.url('/robots.txt')} (200): its rules decide, Crawl-delay 0.1 s" in lines
-
-
-def test_the_command_that_the_log_names_shows_each_drop(tmp_path: Path) -> None:
-    settings = {**INFO, "REP_AUDIT_DIR": str(tmp_path / "audit")}
-    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as site:
-        urls = [site.url("/a"), site.url("/b")]
-        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
-    before, _, command = said(result)[-1].partition("scrapy ")
-    assert before == "For each decision, see "
-    shown = rep_process(*command.split()).out
-    assert all(url in shown for url in urls)

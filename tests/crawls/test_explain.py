@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-from importlib.util import find_spec
-from pathlib import Path
 from typing import Any
 
 import pytest
 
 from scrapy_rep import InvalidUri, explain
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, WITH_SCRAPYS_QUEUE
 from tests.played import played_crawler
 from tests.servers.handle import Answer, Site
@@ -20,11 +18,10 @@ FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"
 
 
 @pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_crawl(loop: Loop, settings: dict[str, Any]) -> None:
+def test_a_crawl(settings: dict[str, Any]) -> None:
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url("/more"), *(site.url(f"/{number}") for number in range(3))]
-        result = crawl(SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(SPIDER, settings=settings, urls=urls)
     items = [item for item in result.items if "at" in item]
     first = items.pop(0)
     assert (first["robots_txt"], first["verdict"], first["rest"]) == (None, None, None)
@@ -57,27 +54,6 @@ def test_a_crawl(loop: Loop, settings: dict[str, Any]) -> None:
     else:
         assert {item["queued"] for item in items} == {None}
     assert json.loads(json.dumps(items)) == items
-
-
-@pytest.mark.skipif(
-    find_spec("scrapy.extensions.remote_control") is None, reason="new in Scrapy 2.19"
-)
-@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
-def test_through_the_remote_control(loop: Loop, tmp_path: Path) -> None:
-    with Site({"/robots.txt": Answer(body=FILE)}) as site:
-        result = crawl(
-            SPIDER.replace("ExplainSpider", "RemoteSpider"),
-            loop=loop,
-            settings={
-                **ADDON,
-                "REMOTE_CONTROL_ENABLED": True,
-                "REMOTE_CONTROL_JOBS_DIR": str(tmp_path),
-            },
-            urls=[site.url("/")],
-        )
-    reply = result.items[-1]
-    assert reply["status"] == "ok", reply
-    assert "{'allowed': True, 'reason': 'NO_RULE_MATCHES'" in reply["output"]
 
 
 def test_a_rest() -> None:

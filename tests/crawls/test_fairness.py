@@ -7,13 +7,14 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Seen, Site
 
 pytestmark = pytest.mark.timed
 
 FAIR = "tests.crawls.fair_spider:FairSpider"
+HOSTS = 60
 PLACES = {"CONCURRENT_REQUESTS": 16, "CONCURRENT_REQUESTS_PER_DOMAIN": 8, "LOG_LEVEL": "INFO"}
 BREADTH_FIRST = {
     "DEPTH_PRIORITY": 1,
@@ -22,17 +23,14 @@ BREADTH_FIRST = {
 }
 
 
-def pages_of(
-    loop: Loop, hosts: int, page_seconds: float, settings: dict[str, Any], **tree: Any
-) -> list[Seen]:
+def pages_of(settings: dict[str, Any], **tree: Any) -> list[Seen]:
     """The pages of a whole crawl, in the order of their requests."""
-    page = Answer(body="page", headers=(("Content-Type", "text/html"),), delay_seconds=page_seconds)
+    page = Answer(body="page", headers=(("Content-Type", "text/html"),), delay_seconds=0.05)
     with Site({"/robots.txt": Answer()}, default=page, address="0.0.0.0") as site:
         result = crawl(
             FAIR,
-            loop=loop,
             settings={**settings, **PLACES},
-            homes=[site.url("", host=f"127.0.1.{1 + number}") for number in range(hosts)],
+            homes=[site.url("", host=f"127.0.1.{1 + number}") for number in range(HOSTS)],
             **tree,
         )
         pages = [seen for seen in site.requests() if seen.path != "/robots.txt"]
@@ -53,34 +51,18 @@ def longest_gap(pages: list[Seen]) -> int:
     return longest
 
 
-def assert_fair(loop: Loop, hosts: int, pages: int, page_seconds: float) -> None:
-    ours = pages_of(loop, hosts, page_seconds, ADDON, pages=pages)
-    theirs = pages_of(loop, hosts, page_seconds, WITH_SCRAPYS_QUEUE, pages=pages)
-    assert len(ours) == len(theirs) == hosts * pages
+def test_hosts_take_turns_if_pages_are_queued_at_once() -> None:
+    ours = pages_of(ADDON, pages=5)
+    theirs = pages_of(WITH_SCRAPYS_QUEUE, pages=5)
+    assert len(ours) == len(theirs) == HOSTS * 5
     assert longest_gap(ours) <= 2 * longest_gap(theirs)
 
 
-@pytest.mark.parametrize(
-    "loop", ["asyncio", *(pytest.param(loop, marks=pytest.mark.slow) for loop in LOOPS[1:])]
-)
-def test_hosts_take_turns_if_pages_are_queued_at_once(loop: Loop) -> None:
-    assert_fair(loop, hosts=60, pages=5, page_seconds=0.05)
-
-
-@pytest.mark.slow
-@pytest.mark.at_length
-@pytest.mark.parametrize("page_seconds", [0, 0.1])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_hosts_take_turns_with_many_pages(loop: Loop, page_seconds: float) -> None:
-    assert_fair(loop, hosts=100, pages=20, page_seconds=page_seconds)
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_hosts_take_turns_in_a_tree_of_links(loop: Loop) -> None:
+def test_hosts_take_turns_in_a_tree_of_links() -> None:
     """It grows while it is crawled; the pages of each host come level by level if so set."""
-    pages = pages_of(loop, 60, 0.05, {**ADDON, **BREADTH_FIRST}, pages=1, depth=2)
-    assert len(pages) == 7 * 60
-    assert longest_gap(pages) <= 2 * 60 + 16, "two rounds, and what is under way"
+    pages = pages_of({**ADDON, **BREADTH_FIRST}, pages=1, depth=2)
+    assert len(pages) == 7 * HOSTS
+    assert longest_gap(pages) <= 2 * HOSTS + 16, "two rounds, and what is under way"
     levels = defaultdict(list)
     for page in pages:
         levels[page.headers["host"]].append(page.path.count("/"))

@@ -12,7 +12,7 @@ from scrapy_rep.proof.trail_reading import run_at
 from scrapy_rep.protocol.access.origin import Origin
 from tests.audit.crawled import of_kind
 from tests.cache.samples import usual_key
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect
 
@@ -27,17 +27,10 @@ STATUS: dict[str, Any] = {"REP_POLICY_OVERRIDES": {"200": "disallow"}}
 STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("answer", "settings", "fetched"),
     [
-        (_WALL, {}, PAGES),
-        (_TEXT, {}, PAGES),
-        (_WITH_RULES, {}, ["/b"]),
-        (_WALL, STRICT, []),
-        (_TEXT, STRICT, []),
         (_WITH_RULES, STRICT, []),
-        (_WALL, DISALLOW, []),
         (_TEXT, DISALLOW, []),
         (_WALL, {"REP_POLICY_OVERRIDES": {"2xx": "disallow"}}, []),
         (_WALL, {**STRICT, "REP_POLICY_OVERRIDES": {"html": "rules"}}, PAGES),
@@ -46,11 +39,11 @@ STRICT: dict[str, Any] = {"REP_POLICY": "strict"}
     ],
 )
 def test_html_page_has_its_meaning(
-    loop: Loop, answer: Answer, settings: dict[str, Any], fetched: list[str]
+    answer: Answer, settings: dict[str, Any], fetched: list[str]
 ) -> None:
     with Site({"/robots.txt": answer}) as site:
         urls = [site.url(path) for path in PAGES]
-        result = crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **settings}, urls=urls)
+        result = crawl(URLS_SPIDER, settings={**ADDON, **settings}, urls=urls)
         assert site.paths() == ["/robots.txt", *fetched], result.log
     assert result.stats["rep/event/html"] == 1
     assert result.stats["rep/access/successful"] == 1
@@ -60,11 +53,8 @@ def test_html_page_has_its_meaning(
         assert {item["error"] for item in result.items} == {"RobotsTxtDisallowed"}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("settings", [STRICT, DISALLOW, STATUS])
-def test_store_keeps_that_the_file_was_html(
-    loop: Loop, settings: dict[str, Any], tmp_path: Path
-) -> None:
+@pytest.mark.parametrize("settings", [STRICT, STATUS])
+def test_store_keeps_that_the_file_was_html(settings: dict[str, Any], tmp_path: Path) -> None:
     """And after a confirmation, which comes without the body."""
     path = tmp_path / "store.sqlite"
     given = {**ADDON, **settings, "REP_STORE": "sqlite", "REP_STORE_PATH": str(path)}
@@ -77,29 +67,27 @@ def test_store_keeps_that_the_file_was_html(
                 assert entry is not None
                 store.commit(entry.shifted(-90_000), None).result()
                 store.close()
-            result = crawl(URLS_SPIDER, loop=loop, settings=given, urls=[site.url("/a")])
+            result = crawl(URLS_SPIDER, settings=given, urls=[site.url("/a")])
             assert result.items[0]["verdict"]["reason"] == "HTML", result.log
             assert site.paths() == ["/robots.txt"] * count
         assert site.requests()[-1].headers["if-none-match"] == '"1"'
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_target_of_a_redirect_gets_the_html_page_too(loop: Loop) -> None:
+def test_target_of_a_redirect_gets_the_html_page_too() -> None:
     with Site({"/robots.txt": _WALL}) as target:
         with Site({"/robots.txt": redirect(target.url("/robots.txt"))}) as site:
             settings = {**WITH_SCRAPYS_QUEUE, **STRICT, "CONCURRENT_REQUESTS": 1}
             urls = [site.url("/a"), target.url("/a")]
-            result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+            result = crawl(URLS_SPIDER, settings=settings, urls=urls)
             assert site.paths() == ["/robots.txt"], result.log
         assert target.paths() == ["/robots.txt"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_log_says_that_the_file_is_html(loop: Loop, tmp_path: Path) -> None:
+def test_log_says_that_the_file_is_html(tmp_path: Path) -> None:
     spider = "tests.crawls.policy_spider:PolicySpider"
     with Site({"/robots.txt": _WALL}) as site:
         settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
-        result = crawl(spider, loop=loop, settings=settings, urls=[site.url("/a")])
+        result = crawl(spider, settings=settings, urls=[site.url("/a")])
     (told,) = (text for text in result.items[0]["findings"] if "HTML page" in text)
     assert told.startswith("the answer is an HTML page")
     (run,) = (run_at(path) for path in tmp_path.iterdir() if not path.is_symlink())

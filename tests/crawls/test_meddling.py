@@ -6,21 +6,20 @@ import gzip
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
-from tests.servers.handle import Answer, Site, redirect
+from tests.servers.handle import Answer, Site
 
 HERE = "tests.crawls.meddling"
 RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_download_handler_that_stops_a_robots_txt(loop: Loop) -> None:
+def test_a_download_handler_that_stops_a_robots_txt() -> None:
     """The beginning of a file is no permission, and one warning says how to get the whole file."""
     with Site({"/robots.txt": RULES}) as site:
         settings = {**ADDON, "DOWNLOAD_HANDLERS": {"http": f"{HERE}.StopsItself"}}
         settings["REP_UNREACHABLE_HOLD_SECONDS"] = 0
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/private/x")])
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
         assert set(site.paths()) == {"/robots.txt"}, result.log
     warnings = [line for line in result.log.splitlines() if "with StopDownload" in line]
     assert len(warnings) == 1
@@ -29,10 +28,7 @@ def test_a_download_handler_that_stops_a_robots_txt(loop: Loop) -> None:
 
 @pytest.mark.parametrize("fail", [False, True])
 @pytest.mark.parametrize("signal", ["bytes_received", "headers_received"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_handler_that_stops_each_download_stops_no_robots_txt(
-    loop: Loop, signal: str, fail: bool
-) -> None:
+def test_handler_that_stops_each_download_stops_no_robots_txt(signal: str, fail: bool) -> None:
     """Its rules are longer than the first octets that come; pages are stopped as before."""
     body = "# more\n" * 30_000 + "User-agent: *\nDisallow: /private\n"
     page = Answer(body=b"x" * 300_000, drip=(100_000, 0.1))
@@ -40,7 +36,7 @@ def test_handler_that_stops_each_download_stops_no_robots_txt(
     settings = {**ADDON, **stops, "EXTENSIONS": {f"{HERE}.StopsAll": 0}}
     with Site({"/robots.txt": Answer(body=body)}, default=page) as site:
         urls = [site.url("/private/x"), site.url("/1"), site.url("/2")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert sorted(site.paths()) == ["/1", "/2", "/robots.txt"], result.log
     errors = {item["url"]: item.get("error") for item in result.items}
     stopped = "StopDownload" if fail else None
@@ -72,10 +68,7 @@ def test_request_with_our_meta_keys_is_judged() -> None:
 
 
 @pytest.mark.parametrize("other_handlers", [False, True])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_handler_changed_during_a_download_hides_no_truncation(
-    loop: Loop, other_handlers: bool
-) -> None:
+def test_handler_changed_during_a_download_hides_no_truncation(other_handlers: bool) -> None:
     """Scrapy decompresses a truncated body, which then looks whole without the raw answer."""
     packed = gzip.compress(RULES.octets + b"# more\n" * 100, 0)
     coding = (("Content-Encoding", "gzip"),)
@@ -89,17 +82,16 @@ def test_handler_changed_during_a_download_hides_no_truncation(
         Site({"/robots.txt": Answer(body=packed, headers=coding)}) as whole,
     ):
         urls = [cut.url("/private/x")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert set(cut.paths()) == {"/robots.txt"}, result.log
         assert result.stats["rep/event/truncated"] == 1
         urls = [whole.url("/private/x"), whole.url("/a")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert list(dict.fromkeys(whole.paths())) == ["/robots.txt", "/a"], result.log
 
 
 @pytest.mark.parametrize("seconds", ["none there", None, 0])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_middleware_cannot_take_the_time_of_a_fetch(loop: Loop, seconds: float | None) -> None:
+def test_middleware_cannot_take_the_time_of_a_fetch(seconds: float | None) -> None:
     with Site({"/robots.txt": RULES}) as site:
         settings = {
             **ADDON,
@@ -107,7 +99,7 @@ def test_middleware_cannot_take_the_time_of_a_fetch(loop: Loop, seconds: float |
             "MEDDLING_TIMEOUT": seconds,
         }
         urls = [site.url("/private/x"), site.url("/a")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert site.paths() == ["/robots.txt", "/a"], result.log
 
 
@@ -119,8 +111,7 @@ def test_a_parser_that_cannot_read_the_file_permits_nothing(policy: str) -> None
         assert site.paths() == ["/robots.txt"], result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_request_before_spider_opened_is_judged(loop: Loop) -> None:
+def test_request_before_spider_opened_is_judged() -> None:
     """It is judged as the crawler that it is, and not as everyone else."""
     body = "User-agent: ExampleBot\nDisallow: /private\n\nUser-agent: *\nAllow: /\n"
     with Site() as site:
@@ -131,47 +122,23 @@ def test_request_before_spider_opened_is_judged(loop: Loop) -> None:
             "EXTENSIONS": {f"{HERE}.AsksEarly": 0},
             "EARLY_URL": site.url("/private/early"),
         }
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/public")])
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/public")])
         assert site.paths() == ["/public"], result.log
 
 
-def test_a_retry_begins_anew() -> None:
-    filler = "# filler\n" * 40_000
-    answers = [
-        Answer(status=503, body=filler * 2),
-        Answer(body=f"User-agent: *\n{filler}Disallow: /private\n"),
-    ]
-    with Site({"/robots.txt": answers}) as site:
-        settings = {**ADDON, "REP_FETCH_META": {"dont_retry": False}}
-        urls = [site.url("/private/x"), site.url("/public")]
-        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
-        assert sorted(set(site.paths())) == ["/public", "/robots.txt"], result.log
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_paths_are_judged_as_written_and_as_resolved(loop: Loop) -> None:
+def test_paths_are_judged_as_written_and_as_resolved() -> None:
     with Site({"/robots.txt": RULES}) as site:
         paths = ["/public/../private/x", "/public/%2e%2E/private/y", "/./private/z", "/ok/../yes"]
-        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[site.url(path) for path in paths])
+        crawl(URLS_SPIDER, settings=ADDON, urls=[site.url(path) for path in paths])
         fetched = [path for path in site.paths() if path != "/robots.txt"]
     assert len(fetched) == 1
     assert fetched[0].endswith("/yes")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("shape", [" {}", "{} ", "\t{}", "ht\ntp{}"])
-def test_urls_with_blanks_are_judged(loop: Loop, shape: str) -> None:
+def test_urls_with_blanks_are_judged(shape: str) -> None:
     with Site({"/robots.txt": RULES}) as site:
         url = site.url("/private/x")
         odd = shape.format(url.removeprefix("http") if "tp" in shape else url)
-        crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=[odd], meta={"verbatim_url": True})
+        crawl(URLS_SPIDER, settings=ADDON, urls=[odd], meta={"verbatim_url": True})
         assert [path for path in site.paths() if path != "/robots.txt"] == []
-
-
-def test_redirect_to_an_impossible_host_permits_nothing() -> None:
-    with Site({"/robots.txt": redirect(f"http://{'a' * 70}.example/robots.txt")}) as site:
-        settings = {**ADDON, "REP_REDIRECT_GUARD": "public"}
-        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/x")])
-        assert site.paths() == ["/robots.txt"]
-    assert result.stats["rep/event/dns"] == 1
-    assert "log_count/ERROR" not in result.stats

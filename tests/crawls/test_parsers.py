@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON
 from tests.servers.handle import Answer, Site
 
@@ -16,7 +16,6 @@ SPIDER = "tests.crawls.policy_spider:PolicySpider"
 FOOBOT = {"USER_AGENT": "FooBot/1.0"}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     "parser",
     [
@@ -26,11 +25,10 @@ FOOBOT = {"USER_AGENT": "FooBot/1.0"}
         "tests.crawls.policy_spider.MinimalParser",
     ],
 )
-def test_any_parser_with_scrapys_interface_works(parser: str, loop: Loop) -> None:
+def test_any_parser_with_scrapys_interface_works(parser: str) -> None:
     with Site({"/robots.txt": RULES}) as site:
         result = crawl(
             SPIDER,
-            loop=loop,
             settings={**ADDON, **FOOBOT, "ROBOTSTXT_PARSER": parser},
             urls=[site.url("/a"), site.url("/b")],
         )
@@ -40,30 +38,9 @@ def test_any_parser_with_scrapys_interface_works(parser: str, loop: Loop) -> Non
     assert result.items[0]["crawl_delay"] in (1.5, None)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_our_parser_works_in_scrapys_middleware(loop: Loop) -> None:
+def test_spider_and_signal_get_the_policy() -> None:
     with Site({"/robots.txt": RULES}) as site:
-        settings = {
-            "ROBOTSTXT_OBEY": True,
-            "ROBOTSTXT_PARSER": "scrapy_rep.RepRobotParser",
-            # One at a time: Scrapy's own middleware leaks what waits.
-            "CONCURRENT_REQUESTS": 1,
-        }
-        crawl(
-            "tests.spiders:UrlsSpider",
-            loop=loop,
-            settings={**settings, **FOOBOT},
-            urls=[site.url("/a"), site.url("/b")],
-        )
-        assert sorted(site.paths()) == ["/b", "/robots.txt"]
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_spider_and_signal_get_the_policy(loop: Loop) -> None:
-    with Site({"/robots.txt": RULES}) as site:
-        result = crawl(
-            SPIDER, loop=loop, settings={**ADDON, **FOOBOT}, urls=[site.url("/a"), site.url("/b")]
-        )
+        result = crawl(SPIDER, settings={**ADDON, **FOOBOT}, urls=[site.url("/a"), site.url("/b")])
         assert site.paths().count("/robots.txt") == 1
         robots_txt = site.url("/robots.txt")
     policies: list[dict[str, Any]] = result.items

@@ -5,11 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from tests.audit.crawled import audited, of_kind
 from tests.commands.calling import rep
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON
 from tests.servers.handle import Answer, Site
 
@@ -20,13 +18,12 @@ PRICED = Answer(status=402, headers=[("crawler-price", "USD 0.01"), ("Link", LIN
 SETTINGS: dict[str, Any] = {"RETRY_HTTP_CODES": [402, 500], "HTTPERROR_ALLOWED_CODES": [402]}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_pages(loop: Loop, tmp_path: Path) -> None:
+def test_pages(tmp_path: Path) -> None:
     pages = {"/robots.txt": ROBOTS, "/a?q=1": PRICED, "/b": Answer(status=402), "/*": Answer()}
     with Site(pages) as site:
         urls = [site.url(path) for path in ("/a?q=1", "/b", "/c")]
         settings = {**SETTINGS, "REP_AUDIT_QUERY": "drop"}
-        result, run = audited(urls, tmp_path, spider=SPIDER, loop=loop, settings=settings)
+        result, run = audited(urls, tmp_path, spider=SPIDER, settings=settings)
         assert sorted(site.paths()) == ["/a?q=1", "/b", "/c", "/robots.txt"]
         licence, home = site.url("/rsl.xml?q=1"), site.url("")
     terms = {item["url"]: item["terms"] for item in result.items}
@@ -40,11 +37,10 @@ def test_pages(loop: Loop, tmp_path: Path) -> None:
     assert rep("audit", "verify", run.path).status == 0
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_file_that_requires_a_payment(loop: Loop) -> None:
+def test_a_file_that_requires_a_payment() -> None:
     """It is unavailable, as with other 4xx, so the page is fetched."""
     with Site({"/robots.txt": PRICED, "/*": Answer()}) as site:
-        result = crawl(SPIDER, loop=loop, settings={**ADDON, **SETTINGS}, urls=[site.url("/a")])
+        result = crawl(SPIDER, settings={**ADDON, **SETTINGS}, urls=[site.url("/a")])
         assert site.paths() == ["/robots.txt", "/a"]
     assert [item["status"] for item in result.items] == [200]
     assert result.stats["rep/event/402"] == 1

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import time
 from collections.abc import Sequence
@@ -13,12 +12,12 @@ from typing import Any
 import pytest
 from scrapy import version_info
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import Loop, crawl
 from tests.crawls.settings import ADDON
 from tests.crawls.test_pace import SCRAPY_QUEUE, asks
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for, wait_for_all
 from tests.servers.handle import Answer, Site
-from tests.servers.hosts import Hosts, address
+from tests.servers.hosts import Hosts
 
 LINKS = "tests.crawls.links_spider:LinksSpider"
 RESUMED = "tests.faults.spiders:ResumedSpider"
@@ -27,9 +26,9 @@ PAGES = [f"/{number}" for number in range(8)]
 
 _SLOW = pytest.mark.slow
 _STOPS: list[Any] = [
-    *((loop, {}, signal.SIGINT) for loop in LOOPS),
-    pytest.param("asyncio", {}, signal.SIGTERM, marks=_SLOW),
-    pytest.param("asyncio", SCRAPY_QUEUE, signal.SIGINT, marks=_SLOW),
+    ("asyncio", SCRAPY_QUEUE, signal.SIGINT),
+    ("select", {}, signal.SIGTERM),
+    ("reactorless", {}, signal.SIGINT),
 ]
 
 
@@ -72,9 +71,7 @@ def test_stop_and_resume(
     assert folders == [], "nothing stays behind"
 
 
-@pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("shut", [False, True])
+@pytest.mark.parametrize(("loop", "shut"), [("asyncio", False), ("reactorless", True)])
 def test_requests_in_the_middleware_go_back_to_the_queue(
     loop: Loop, shut: bool, tmp_path: Path
 ) -> None:
@@ -101,8 +98,9 @@ def test_requests_in_the_middleware_go_back_to_the_queue(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-@pytest.mark.parametrize("queue", [{}, SCRAPY_QUEUE], ids=["ours", "scrapys"])
+@pytest.mark.parametrize(
+    ("loop", "queue"), [("asyncio", {}), ("select", SCRAPY_QUEUE)], ids=["ours", "Scrapy's"]
+)
 @pytest.mark.long
 def test_stopped_again_and_again_while_files_are_fetched(
     loop: Loop, queue: dict[str, Any], tmp_path: Path
@@ -177,14 +175,10 @@ class LinksCrawl:
             process.wait(timeout=60)
         self._urls = []
 
-    def go_on(self, settings: dict[str, Any]) -> Any:
+    def finish(self, settings: dict[str, Any]) -> Any:
         settings = {**self._settings, **settings}
         result = crawl(LINKS, loop=self._loop, settings=settings, urls=self._urls)
         assert result.exit_code == 0, result.error
-        return result
-
-    def finish(self, settings: dict[str, Any]) -> Any:
-        result = self.go_on(settings)
         assert result.finish_reason == "finished"
         return result
 
@@ -215,23 +209,11 @@ def links_crawled(
 
 
 _LINKS = [
-    *(pytest.param(loop, "PickleLifo", [(INT, OURS)], OURS, id=loop) for loop in LOOPS),
-    pytest.param(
-        "asyncio", "MarshalFifo", [(TERM, SCRAPY_QUEUE)], OURS, id="from-scrapy", marks=_SLOW
-    ),
-    pytest.param(
-        "asyncio", "PickleLifo", [(TERM, OURS)], SCRAPY_QUEUE, id="to-scrapy", marks=_SLOW
-    ),
-    *(
-        pytest.param(loop, kind, [(INT, OURS), (TERM, OURS)], OURS, marks=_SLOW)
-        for loop in LOOPS
-        for kind in QUEUES
-    ),
-    *(
-        pytest.param(loop, kind, [(INT, OURS), (TERM, SCRAPY_QUEUE)], OURS, marks=_SLOW)
-        for loop in LOOPS
-        for kind in QUEUES
-    ),
+    ("asyncio", "PickleLifo", [(INT, OURS), (TERM, OURS)], OURS),
+    ("select", "PickleFifo", [(TERM, OURS), (INT, SCRAPY_QUEUE)], OURS),
+    ("reactorless", "MarshalLifo", [(INT, OURS)], OURS),
+    ("asyncio", "MarshalFifo", [(TERM, SCRAPY_QUEUE)], OURS),
+    ("asyncio", "PickleLifo", [(TERM, OURS)], SCRAPY_QUEUE),
 ]
 
 
@@ -250,95 +232,19 @@ def test_links_stopped_and_resumed(
         links_crawled(tmp_path, loop, hosts, runs, last, **settings)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_links_of_one_page(loop: Loop, tmp_path: Path) -> None:
+def test_links_of_one_page(tmp_path: Path) -> None:
     """So many that the queue on disk is read and written while robots.txt files are fetched."""
     with Hosts(100, links=600) as hosts:
-        links_crawled(tmp_path, loop, hosts, [], OURS)
-
-
-def _size(path: Path) -> int:
-    return path.stat().st_size
+        links_crawled(tmp_path, "asyncio", hosts, [], OURS)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
-def test_damaged_file_loses_requests_of_one_host_only(loop: Loop, tmp_path: Path) -> None:
-    """A kill or a full disk has damaged the files of one host."""
-    with Hosts(8, links=80, page_seconds=0.02) as hosts:
-        links = LinksCrawl(tmp_path, loop, hosts, CONCURRENT_REQUESTS=4)
-        links.run(TERM, 20, OURS)
-        folder = tmp_path / "job" / "requests.queue"
-        damaged = max((path for path in folder.glob("*/*") if path.is_file()), key=_size)
-        octets = damaged.read_bytes()
-        damaged.write_bytes(octets[:4] + b"?" * (len(octets) - 8) + octets[-4:])
-        result = links.finish(OURS)
-        assert_clean(result.log)
-        pages = hosts.pages()
-        lost = {f"/page/{number}" for number in range(80)} - {path for _, path in pages}
-        assert len(pages) == len(set(pages)) == 80 - len(lost)
-        (host,) = {int(path.rpartition("/")[2]) % 8 for path in lost}
-        assert f"_{address(host)}_" in damaged.parent.name, "nobody else's"
-    assert result.stats["rep/queue/damaged"] == 1
-    assert result.stats["rep/queue/lost"] == len(lost)
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("loop", "kind"),
-    [*(("asyncio", kind) for kind in QUEUES), *((loop, "PickleLifo") for loop in LOOPS[1:])],
-)
-def test_links_after_a_kill(loop: Loop, kind: str, tmp_path: Path) -> None:
+def test_links_after_a_kill(tmp_path: Path) -> None:
     """Scrapy's files say at the next start what they held at the last; nothing hangs on that."""
     with Hosts(12, links=60, page_seconds=0.02) as hosts:
-        settings = {**QUEUES[kind], "CONCURRENT_REQUESTS": 4}
-        links = LinksCrawl(tmp_path, loop, hosts, **settings)
+        links = LinksCrawl(tmp_path, "asyncio", hosts, CONCURRENT_REQUESTS=4)
         links.run(INT, 10, OURS)
         links.run(KILL, 25, OURS)
         links.finish(OURS)
         pages = set(hosts.pages())
     assert len(pages) >= 60 - 12 - 4, "what was under way, and not much more"
-
-
-_ROUNDS = range(5 if os.environ.get("REP_FULL") else 1)
-
-
-@pytest.mark.slow
-@pytest.mark.at_length
-@pytest.mark.parametrize("queue", [OURS, SCRAPY_QUEUE])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_links_at_length(loop: Loop, queue: dict[str, Any], tmp_path: Path) -> None:
-    """600 links to 100 hosts, stopped and resumed twice; five times over with REP_FULL=1."""
-    for turn in _ROUNDS:
-        folder = tmp_path / str(turn)
-        folder.mkdir()
-        with Hosts(100, links=600, page_seconds=0.02) as hosts:
-            links_crawled(folder, loop, hosts, [(INT, 150, queue), (INT, 350, queue)], queue)
-
-
-@pytest.mark.slow
-@pytest.mark.at_length
-@pytest.mark.parametrize("loop", LOOPS)
-def test_links_at_length_after_a_kill(loop: Loop, tmp_path: Path) -> None:
-    """A kill loses what Scrapy's queue loses and the requests in the downloader; the crawl ends."""
-    for turn in _ROUNDS:
-        ours = _pages_after_a_kill(tmp_path / f"ours{turn}", loop, OURS)
-        theirs = _pages_after_a_kill(tmp_path / f"theirs{turn}", loop, SCRAPY_QUEUE)
-        print(f"{loop}: of 600 pages, {ours} after a kill; with Scrapy's queue {theirs}")
-        assert ours >= theirs - _UNDER_WAY
-
-
-_UNDER_WAY = 16
-
-
-def _pages_after_a_kill(folder: Path, loop: Loop, queue: dict[str, Any]) -> int:
-    folder.mkdir()
-    with Hosts(100, links=600, page_seconds=0.02) as hosts:
-        links = LinksCrawl(folder, loop, hosts)
-        links.run(INT, 150, queue)
-        links.run(KILL, 350, queue)
-        if queue is OURS:
-            links.finish(queue)
-        else:  # Scrapy's own may never end, as it raises time and again.
-            links.go_on({**queue, "CLOSESPIDER_TIMEOUT": 10})
-        return len(set(hosts.pages()))

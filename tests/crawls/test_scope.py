@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect
 
@@ -17,34 +17,21 @@ def rules(path: str) -> Answer:
     return Answer(body=f"User-agent: *\nDisallow: {path}\n")
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_two_ports_of_a_host_are_two_origins(loop: Loop) -> None:
-    with Site({"/robots.txt": rules("/a")}) as one, Site({"/robots.txt": rules("/b")}) as two:
-        urls = [site.url(path) for site in (one, two) for path in ("/a", "/b")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
-        assert sorted(one.paths()) == ["/b", "/robots.txt"]
-        assert sorted(two.paths()) == ["/a", "/robots.txt"]
-    assert result.stats["robotstxt/request_count"] == 2
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_http_and_https_are_two_origins(loop: Loop) -> None:
+def test_http_and_https_are_two_origins() -> None:
     with (
         Site({"/robots.txt": rules("/a")}) as plain,
         Site({"/robots.txt": rules("/b")}, tls=True) as secure,
     ):
         urls = [site.url(path) for site in (plain, secure) for path in ("/a", "/b")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+        result = crawl(URLS_SPIDER, settings=ADDON, urls=urls)
         assert sorted(plain.paths()) == ["/b", "/robots.txt"], result.log
         assert sorted(secure.paths()) == ["/a", "/robots.txt"], result.log
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_start_url_outside_of_allowed_domains_is_judged(loop: Loop) -> None:
+def test_a_start_url_outside_of_allowed_domains_is_judged() -> None:
     with Site({"/robots.txt": rules("/a")}) as site:
         result = crawl(
             URLS_SPIDER,
-            loop=loop,
             settings=ADDON,
             urls=[site.url("/a"), site.url("/b")],
             allowed_domains=["example.com"],
@@ -96,15 +83,14 @@ def test_robots_txt_itself_and_other_schemes_pass() -> None:
 
 
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_robots_txt_itself_passes_however_it_is_written(loop: Loop, queue: dict[str, Any]) -> None:
+def test_robots_txt_itself_passes_however_it_is_written(queue: dict[str, Any]) -> None:
     """Also while it is unreachable; with a query it is another page."""
     with Site({"/robots.txt": Answer(status=503)}) as site:
         with_user = site.url("/robots.txt").replace("http://", "http://user:password@")
         mine = [site.url("/robots.txt#a"), site.url("/robots.tx%74"), with_user]
         others = [site.url("/robots.txt?x"), site.url("/page")]
         settings = {**queue, "RETRY_ENABLED": False, "HTTPERROR_ALLOW_ALL": True}
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[*mine, *others])
+        result = crawl(URLS_SPIDER, settings=settings, urls=[*mine, *others])
         assert not {"/page", "/robots.txt?x"} & {*site.paths()}
     dropped = [item["url"] for item in result.items if "RobotsTxt" in item.get("error", "")]
     assert sorted(dropped) == sorted(others), result.log

@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from tests.commands.calling import rep
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Answer, Site
@@ -53,7 +53,7 @@ def site_of() -> Site:
     return site
 
 
-def crawled(root: Path, site: Site, loop: Loop, **settings: Any) -> Crawl:
+def crawled(root: Path, site: Site, **settings: Any) -> Crawl:
     userinfo = f"{planted('Userinfo')}:{planted('Password')}@"
     urls = [
         f"http://{userinfo}127.0.0.1:{site.port}{path}?token={QUERY}" for path in ("/a", "/private")
@@ -70,7 +70,7 @@ def crawled(root: Path, site: Site, loop: Loop, **settings: Any) -> Crawl:
         "DEFAULT_REQUEST_HEADERS": {"X-Api-Key": planted("SentKey")},
         "LOG_LEVEL": "DEBUG",
     }
-    result = crawl(URLS_SPIDER, loop=loop, settings={**every, **settings}, urls=urls)
+    result = crawl(URLS_SPIDER, settings={**every, **settings}, urls=urls)
     assert result.exit_code == 0, result.error
     assert urls[-1] in [item["url"] for item in result.items if item.get("status") == 200]
     return result
@@ -101,10 +101,9 @@ def everything(root: Path, result: Crawl) -> list[tuple[str, bytes]]:
     return texts_of + [("cache", text.encode()) for text in shown]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_secrets_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
+def test_secrets_of_a_crawl(tmp_path: Path) -> None:
     with site_of() as site:
-        found = everything(tmp_path, crawled(tmp_path, site, loop))
+        found = everything(tmp_path, crawled(tmp_path, site))
     assert {name: of for name in NOWHERE if (of := places(planted(name), found))} == {}
     assert places(QUERY, found) == {"audit", "log"}
     assert places(REDIRECT, found) == {"audit", "warc", "store", "cache"}
@@ -114,7 +113,7 @@ def test_secrets_of_a_crawl(loop: Loop, tmp_path: Path) -> None:
 
 def test_without_queries(tmp_path: Path) -> None:
     with site_of() as site:
-        crawled(tmp_path, site, "asyncio", REP_AUDIT_QUERY="drop")
+        crawled(tmp_path, site, REP_AUDIT_QUERY="drop")
     found = [*texts(tmp_path)]
     assert places(QUERY, found) == set()
     assert places(REDIRECT, found) == {"warc", "store"}
@@ -122,7 +121,7 @@ def test_without_queries(tmp_path: Path) -> None:
 
 def test_only_the_owner_may_read(tmp_path: Path) -> None:
     with site_of() as site:
-        crawled(tmp_path, site, "asyncio")
+        crawled(tmp_path, site)
     files = [path for part in ("audit", "warc") for path in (tmp_path / part).rglob("*.*")]
     files += tmp_path.glob("store.sqlite*")
     modes = {path.name: oct(stat.S_IMODE(path.stat().st_mode)) for path in files if path.is_file()}
@@ -134,7 +133,7 @@ def test_only_the_owner_may_read(tmp_path: Path) -> None:
 def test_secrets_in_redis(tmp_path: Path, redis_server: RedisServer) -> None:
     with site_of() as site:
         settings = {"REP_STORE": "redis", "REP_REDIS_URL": redis_server.url}
-        crawled(tmp_path, site, "asyncio", **settings)
+        crawled(tmp_path, site, **settings)
     with redis_server.client() as client:
         found = [("redis", client.get(key) or b"") for key in client.keys("rep:*:p2:*")]
     assert places(REDIRECT, found) == {"redis"}

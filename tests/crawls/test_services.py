@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site
 
@@ -16,7 +15,7 @@ HOST = "127.0.3.1"
 QUEUES = {"ours": ADDON, "scrapy's": WITH_SCRAPYS_QUEUE}
 
 
-def run(service: Site, site: Site, loop: Loop, queue: str, **more: Any) -> Crawl:
+def run(service: Site, site: Site, queue: str, **more: Any) -> Crawl:
     settings = {
         **QUEUES[queue],
         "DOWNLOADER_MIDDLEWARES": {"tests.crawls.services.Service": 800},
@@ -25,15 +24,14 @@ def run(service: Site, site: Site, loop: Loop, queue: str, **more: Any) -> Crawl
         **more,
     }
     urls = [site.url(path) for path in ("/1", "/2", "/3", "/private")]
-    result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    result = crawl(URLS_SPIDER, settings=settings, urls=urls)
     assert result.exit_code == 0, result.error
     return result
 
 
 @pytest.mark.parametrize("queue", QUEUES)
 @pytest.mark.parametrize("has_body", [False, True])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_rules_of_the_site(loop: Loop, has_body: bool, queue: str) -> None:
+def test_the_rules_of_the_site(has_body: bool, queue: str) -> None:
     """The robots.txt of the service is down, and plays no part; a retry passes as well."""
     routes: dict[str, Any] = {"/robots.txt": Answer(status=503)}
     routes["/api/*"] = [Answer(status=502), Answer()]
@@ -41,23 +39,12 @@ def test_the_rules_of_the_site(loop: Loop, has_body: bool, queue: str) -> None:
         Site({"/robots.txt": Answer(body=FILE)}) as site,
         Site(routes, address="0.0.0.0") as service,
     ):
-        result = run(service, site, loop, queue, SERVICE_BODY=has_body)
+        result = run(service, site, queue, SERVICE_BODY=has_body)
         assert site.paths() == ["/robots.txt"]
         paths = [path.partition("?")[0] for path in service.paths()]
     assert paths == ["/api/"] * 4, result.log
     assert result.stats["robotstxt/forbidden"] == 1
     assert len([item for item in result.items if item.get("status") == 200]) == 3
-
-
-def test_a_delay_for_the_service() -> None:
-    slots = {HOST: {"concurrency": 1, "delay": 0.5, "jitter": 0}}
-    with (
-        Site({"/robots.txt": Answer(body=FILE)}) as site,
-        Site(address="0.0.0.0") as service,
-    ):
-        run(service, site, "asyncio", "ours", DOWNLOAD_SLOTS=slots)
-        seen = service.requests()
-    assert all(b.at - a.at >= 0.45 for a, b in pairwise(seen))
 
 
 @pytest.mark.parametrize("queue", QUEUES)
@@ -69,7 +56,7 @@ def test_the_service_rests(queue: str) -> None:
         Site({"/robots.txt": Answer(body=FILE)}) as site,
         Site(routes, address="0.0.0.0") as service,
     ):
-        result = run(service, site, "asyncio", queue)
+        result = run(service, site, queue)
         first, *others = service.requests()
     assert len([item for item in result.items if item.get("status") == 200]) == 3, result.log
     assert others[-3].at - first.at >= 2
@@ -82,6 +69,6 @@ def test_without_an_override_the_rules_of_the_service_decide() -> None:
         Site({"/robots.txt": Answer(body=FILE)}) as site,
         Site(down, address="0.0.0.0") as service,
     ):
-        result = run(service, site, "asyncio", "ours", REP_OVERRIDES={})
+        result = run(service, site, "ours", REP_OVERRIDES={})
         assert service.paths() == ["/robots.txt"]
     assert result.stats["robotstxt/forbidden"] == 4

@@ -15,11 +15,6 @@ from tests.servers.handle import Answer, Site
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
     "a wrong value": ({"REP_FETCH_TIMEOUT_SECONDS": 0}, "REP_FETCH_TIMEOUT_SECONDS = 0: must be"),
-    "an unknown preset": ({"REP_POLICY": "nice"}, "REP_POLICY = 'nice': must be one of"),
-    "a wrong override": (
-        {"REP_POLICY_OVERRIDES": {"5": "allow"}},
-        "REP_POLICY_OVERRIDES = {'5': 'allow'}: '5'",
-    ),
     "an invalid product token": (
         {"ROBOTSTXT_USER_AGENT": "Foo Bot"},
         "'Foo Bot' is not a product token",
@@ -48,15 +43,6 @@ def test_bad_settings_stop_the_crawl(settings: dict[str, Any], words: str) -> No
         )
         assert site.paths() == []
     assert words in f"{result.error} {result.log}"
-    assert result.exit_code != 0
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_settings_hold_in_every_loop(loop: Loop) -> None:
-    with Site() as site:
-        settings = {**ADDON, "REP_POLICY": "nice"}
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
-        assert site.paths() == []
     assert result.exit_code != 0
 
 
@@ -126,8 +112,7 @@ def test_error_of_a_users_class_is_shown(tmp_path: Path) -> None:
 
 
 @pytest.mark.every_loop
-@pytest.mark.parametrize("loop", LOOPS)
-def test_as_the_command_line_passes_them(loop: Loop) -> None:
+def test_as_the_command_line_passes_them() -> None:
     """A dict as JSON, and a whole header as the crawler's name."""
     file = "User-agent: FooBot\nDisallow: /a\n\nUser-agent: *\nDisallow: /\n"
     with Site({"/robots.txt": Answer(body=file)}) as site:
@@ -137,5 +122,5 @@ def test_as_the_command_line_passes_them(loop: Loop) -> None:
             "REP_OVERRIDES": '{"localhost": "ignore"}',
         }
         urls = [site.url("/a"), site.url("/b"), site.url("/c", host="localhost")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert sorted(site.paths()) == ["/b", "/c", "/robots.txt"], result.log

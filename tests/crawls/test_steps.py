@@ -6,9 +6,7 @@ import hashlib
 from pathlib import Path
 from typing import Any
 
-import pytest
-
-from tests.crawling import LOOPS, Loop, crawl
+from tests.crawling import crawl
 from tests.crawls.settings import WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, redirect
 
@@ -29,10 +27,9 @@ def robots_txts(site: Site) -> list[str]:
     return [path for path in site.paths() if path != "/"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_each_hop_has_its_facts(loop: Loop) -> None:
+def test_each_hop_has_its_facts() -> None:
     with Site(OTHER_PATH) as site:
-        result = crawl(SPIDER, loop=loop, settings=ONE_BY_ONE, urls=[site.url()])
+        result = crawl(SPIDER, settings=ONE_BY_ONE, urls=[site.url()])
         assert result.exit_code == 0, result.error
         (item,) = result.items
         first, last = item["steps"]
@@ -40,7 +37,7 @@ def test_each_hop_has_its_facts(loop: Loop) -> None:
         assert (first["event"], first["location"], last["event"]) == (301, "/moved.txt", 200)
         assert last["octets"] == len(FILE)
         assert {first["address"], last["address"]} <= {"127.0.0.1", ""}
-        assert loop == "reactorless" or last["address"] == "127.0.0.1"
+        assert last["address"] == "127.0.0.1"
         assert first["sent_at"] <= last["sent_at"]
         assert 0 <= last["seconds"] < 60
         assert (item["source"], item["sha256"]) == (
@@ -49,12 +46,11 @@ def test_each_hop_has_its_facts(loop: Loop) -> None:
         )
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_copy_of_another_origin_is_not_reported_as_fetched(loop: Loop) -> None:
+def test_copy_of_another_origin_is_not_reported_as_fetched() -> None:
     with Site(OTHER_PATH) as target, Site() as site:
         site.change({"/robots.txt": redirect(target.url("/robots.txt"))})
         urls = [target.url(), site.url()]
-        result = crawl(SPIDER, loop=loop, settings=ONE_BY_ONE, urls=urls)
+        result = crawl(SPIDER, settings=ONE_BY_ONE, urls=urls)
         assert result.exit_code == 0, result.error
         theirs, ours = result.items
         assert ours["hops"] == [
@@ -68,14 +64,13 @@ def test_copy_of_another_origin_is_not_reported_as_fetched(loop: Loop) -> None:
         assert fetched(theirs) == robots_txts(target) == ["/robots.txt", "/moved.txt"]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_failed_attempts_count_as_steps(loop: Loop) -> None:
+def test_failed_attempts_count_as_steps() -> None:
     # Not a reset before the answer: over a kept connection, Twisted sends that request once more.
     part = Answer(body=FILE * 9, fault="truncated_length")
     routes: dict[str, Any] = {"/robots.txt": [Answer(status=503), part, Answer(body=FILE)]}
     settings = {**ONE_BY_ONE, "REP_QUICK_RETRY_SECONDS": [0.01, 0.01]}
     with Site(routes) as site:
-        result = crawl(SPIDER, loop=loop, settings=settings, urls=[site.url()])
+        result = crawl(SPIDER, settings=settings, urls=[site.url()])
         assert result.exit_code == 0, result.error
         (item,) = result.items
         assert fetched(item) == robots_txts(site) == ["/robots.txt"] * 3
@@ -84,12 +79,11 @@ def test_failed_attempts_count_as_steps(loop: Loop) -> None:
         assert "TRUNCATED" in events[1]
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_later_crawl_gets_the_same_steps_from_the_store(loop: Loop, tmp_path: Path) -> None:
+def test_later_crawl_gets_the_same_steps_from_the_store(tmp_path: Path) -> None:
     store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
     with Site(OTHER_PATH) as site:
         first, second = (
-            crawl(SPIDER, loop=loop, settings={**ONE_BY_ONE, **store}, urls=[site.url()]).items[0]
+            crawl(SPIDER, settings={**ONE_BY_ONE, **store}, urls=[site.url()]).items[0]
             for _ in range(2)
         )
         assert robots_txts(site) == ["/robots.txt", "/moved.txt"]

@@ -11,7 +11,7 @@ import pytest
 from scrapy_rep.decisions.report.report_making import report_of
 from scrapy_rep.proof.trail_check import check
 from tests.audit.crawled import audited, of_kind
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_pace import assert_paced
 from tests.servers.handle import Answer, Site
@@ -54,12 +54,11 @@ def errors_of(result: Crawl) -> Counter[str]:
 
 
 @pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_three_crawlers_in_turn(loop: Loop, settings: dict[str, Any]) -> None:
+def test_three_crawlers_in_turn(settings: dict[str, Any]) -> None:
     """One is allowed, one disallowed, and one is asked to be slow."""
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         urls = [site.url(f"/{number}") for number in range(12)]
-        result = crawl(URLS_SPIDER, loop=loop, settings=rotated(settings, AGENTS), urls=urls)
+        result = crawl(URLS_SPIDER, settings=rotated(settings, AGENTS), urls=urls)
         assert agents_of(site) == {"GoodBot/1.0": 4, "SlowBot/1.0": 4}, result.log
         slow = "SlowBot/1.0"
         assert_paced([one for one in site.requests() if one.headers["user-agent"] == slow], 0.5)
@@ -76,21 +75,19 @@ def test_three_crawlers_in_turn(loop: Loop, settings: dict[str, Any]) -> None:
     ("settings", "order", "name"),
     [(ADDON, 400, "Rotates"), (BY_HAND, 950, "Rotates"), (BY_HAND, 950, "RotatesLater")],
 )
-@pytest.mark.parametrize("loop", LOOPS)
 def test_nothing_is_fetched_as_a_crawler_that_is_disallowed(
-    loop: Loop, settings: dict[str, Any], order: int, name: str
+    settings: dict[str, Any], order: int, name: str
 ) -> None:
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         wanted = rotated(settings, ["BadBot/1.0"], order=order, name=name)
         urls = [site.url(f"/{number}") for number in range(80)]
-        result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=urls)
+        result = crawl(URLS_SPIDER, settings=wanted, urls=urls)
         assert site.paths() == ["/robots.txt"], result.log
     assert errors_of(result) == {"RobotsTxtDisallowed": 80}
     assert result.log.count(WARNING) == 1
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_first_request_of_all(loop: Loop) -> None:
+def test_the_first_request_of_all() -> None:
     """It is on its way through the middlewares before we hear that the spider is open."""
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         settings = rotated(ADDON, ["BadBot/1.0"])
@@ -98,22 +95,8 @@ def test_the_first_request_of_all(loop: Loop) -> None:
             "EXTENSIONS": {"tests.crawls.meddling.AsksEarly": 0},
             "EARLY_URL": site.url("/early"),
         }
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[])
+        result = crawl(URLS_SPIDER, settings=settings, urls=[])
         assert "/early" not in site.paths(), result.log
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_header_set_later_by_scrapy_is_known_before(loop: Loop) -> None:
-    """The log has no such line if the settings name the crawler."""
-    with Site({"/robots.txt": Answer(body=RULES)}) as site:
-        settings = {**ADDON, "DEFAULT_REQUEST_HEADERS": {"User-Agent": "BadBot/1.0"}}
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
-        assert site.paths() == ["/robots.txt"]
-        assert "log_count/WARNING" not in result.stats, result.log
-        settings = {**rotated(ADDON, ["BadBot/1.0"]), "ROBOTSTXT_USER_AGENT": "GoodBot"}
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url("/a")])
-        assert agents_of(site) == {"BadBot/1.0": 1}
-        assert "log_count/WARNING" not in result.stats, result.log
 
 
 @pytest.mark.parametrize(
@@ -140,12 +123,11 @@ def test_the_log_names_the_user_agent_that_is_sent(
     assert "'Other/1.0'" not in warning
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_trail_names_the_last_token(loop: Loop, tmp_path: Path) -> None:
+def test_trail_names_the_last_token(tmp_path: Path) -> None:
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         urls = [site.url(f"/{number}") for number in range(6)]
         settings = rotated(ADDON, AGENTS)
-        result, run = audited(urls, tmp_path, loop=loop, settings=settings)
+        result, run = audited(urls, tmp_path, settings=settings)
     again = [one for one in of_kind(run, "decision") if one["by"] == "user-agent"]
     assert Counter((*one["tokens"], one["outcome"]) for one in again) == {
         ("BadBot", "dropped"): 2,
@@ -157,22 +139,10 @@ def test_trail_names_the_last_token(loop: Loop, tmp_path: Path) -> None:
     assert result.stats["rep/verdict/allowed"] == 4
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_a_dry_run(loop: Loop) -> None:
-    with Site({"/robots.txt": Answer(body=RULES)}) as site:
-        settings = {**rotated(ADDON, ["BadBot/1.0"]), "REP_DRY_RUN": True}
-        urls = [site.url("/a"), site.url("/none")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
-        assert agents_of(site) == {"BadBot/1.0": 2}
-    assert result.stats["rep/dry_run/would_drop"] == result.stats["rep/verdict/disallowed"] == 2
-    assert not result.stats["rep/verdict/allowed"]
-
-
 @pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["our queue", "Scrapy's"])
 @pytest.mark.parametrize(("name", "order"), [("Rotates", 50), ("Anonymous", 900)])
-@pytest.mark.parametrize("loop", LOOPS)
 def test_a_request_without_a_user_agent_is_judged_by_the_group_of_all(
-    loop: Loop, name: str, order: int, settings: dict[str, Any]
+    name: str, order: int, settings: dict[str, Any]
 ) -> None:
     """The header is empty from the start, or removed after all other middlewares.
 
@@ -182,7 +152,7 @@ def test_a_request_without_a_user_agent_is_judged_by_the_group_of_all(
     with Site({"/robots.txt": Answer(body=body)}) as site:
         wanted = rotated(settings, [""], order=order, name=name)
         urls = [site.url(path) for path in ("/good", "/all", "/page")]
-        result = crawl(URLS_SPIDER, loop=loop, settings=wanted, urls=urls)
+        result = crawl(URLS_SPIDER, settings=wanted, urls=urls)
         seen = {one.path: one.headers for one in site.requests()}
     assert "GoodBot" in seen["/robots.txt"]["user-agent"]
     good = ["/good"] if name == "Rotates" else []

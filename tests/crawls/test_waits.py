@@ -8,18 +8,16 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
-from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.crawling import Crawl, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.faults.test_closing import assert_clean
 from tests.servers.handle import Answer, Site, free_port
 
 HERE = "tests.crawls.wait_spider"
 RULES = "User-agent: *\nDisallow: /private\n"
 HTML = Answer(body="page", headers=[("Content-Type", "text/html")], delay_seconds=0.1)
-EXPIRES = Answer(body=RULES, headers=[("Cache-Control", "max-age=1")], delay_seconds=0.3)
 # A crawl that stands still is closed after this time, so that the test fails soon.
 ENDS: dict[str, Any] = {**ADDON, "CLOSESPIDER_TIMEOUT": 20, "REP_CACHE_MIN_SECONDS": 1}
-ONE_AT_A_TIME: dict[str, Any] = {"CONCURRENT_REQUESTS_PER_DOMAIN": 1, "DOWNLOAD_DELAY": 0.1}
 
 
 def urls_of(site: Site, path: str, count: int, host: str = "127.0.0.1") -> list[str]:
@@ -32,63 +30,12 @@ def assert_ended(result: Crawl) -> None:
     assert_clean(result.log)
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_spider_that_continues_when_idle_gets_all_pages(loop: Loop) -> None:
-    """A refresh that only delays the end is stopped; the next request fetches the file."""
-    robots = Answer(body=RULES, headers=[("Cache-Control", "max-age=2")])
-    with Site({"/robots.txt": robots}) as site:
-        urls = urls_of(site, "/", 14)
-        settings = {**ENDS, **ONE_AT_A_TIME, "DOWNLOAD_DELAY": 0.6}
-        result = crawl(f"{HERE}:IdleSpider", loop=loop, settings=settings, urls=urls)
-    assert_ended(result)
-    assert [item.get("error") for item in result.items] == [None] * 14
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_no_host_drops_out_when_its_robots_txt_is_refreshed(loop: Loop) -> None:
-    with Site({"/robots.txt": EXPIRES}) as short, Site({"/robots.txt": Answer()}) as long:
-        kinds = [urls_of(short, path, 20) for path in ("/", "/private")]
-        kinds.append(urls_of(long, "/", 20, host="localhost"))
-        urls = [url for group in zip(*kinds, strict=True) for url in group]
-        result = crawl(URLS_SPIDER, loop=loop, settings={**ENDS, **ONE_AT_A_TIME}, urls=urls)
-        assert_ended(result)
-        assert short.paths().count("/robots.txt") > 1
-        assert len(set(short.paths())) == len(set(long.paths())) == 20 + 1
-    assert sorted(item["url"] for item in result.items) == sorted(urls)
-
-
-@pytest.mark.parametrize(
-    ("spider", "places", "files"),
-    [("ChainSpider", 1, 1), ("GallerySpider", 8, 20), ("InlineSpider", 1, 1)],
-)
-@pytest.mark.parametrize("loop", LOOPS)
-def test_downloads_past_the_queue_may_fill_a_slot(
-    loop: Loop, spider: str, places: int, files: int, tmp_path: Path
-) -> None:
-    """Files of a media pipeline, and what a callback downloads itself."""
-    file = Answer(body="file", delay_seconds=0.2)
-    settings = {
-        **ENDS,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": places,
-        "ITEM_PIPELINES": {"scrapy.pipelines.files.FilesPipeline": 1},
-        "FILES_STORE": str(tmp_path),
-    }
-    with Site({"/robots.txt": Answer(), "/f*": file}) as site:
-        home = site.url("")
-        named = f"{HERE}:{spider}"
-        result = crawl(named, loop=loop, settings=settings, home=home, pages=8, files=files)
-        assert_ended(result)
-        assert [item["url"] for item in result.items] == [f"{home}/p{n}" for n in range(8)]
-        assert sum(path.startswith("/f") for path in site.paths()) == 8 * files
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_watchdog_finds_requests_that_the_queue_lost(loop: Loop) -> None:
+def test_watchdog_finds_requests_that_the_queue_lost() -> None:
     """It says so once, and the crawl goes on."""
     delay = Answer(body="User-agent: *\nCrawl-delay: 0.4\n")
     with Site({"/robots.txt": delay}) as site:
         urls = [site.url(f"/{number}") for number in range(6)]
-        result = crawl(f"{HERE}:LosingSpider", loop=loop, settings=ENDS, urls=urls)
+        result = crawl(f"{HERE}:LosingSpider", settings=ENDS, urls=urls)
         assert_ended(result)
     assert sorted(item["url"] for item in result.items) == sorted(urls)
     errors = [line for line in result.log.splitlines() if " ERROR: " in line]
@@ -97,17 +44,15 @@ def test_watchdog_finds_requests_that_the_queue_lost(loop: Loop) -> None:
     assert result.stats["rep/stalled"] >= 1
 
 
-@pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_log_says_why_nothing_is_fetched(loop: Loop, settings: dict[str, Any]) -> None:
+def test_the_log_says_why_nothing_is_fetched() -> None:
     """Where requests wait in the queue, and where they wait in the middleware."""
-    busy = Answer(status=429, headers=[("Retry-After", "4")], lasts_seconds=2)
-    delay = Answer(body="User-agent: *\nCrawl-delay: 4\n")
+    busy = Answer(status=429, headers=[("Retry-After", "3")], lasts_seconds=2)
+    delay = Answer(body="User-agent: *\nCrawl-delay: 3\n")
     rests: dict[str, Any] = {"/robots.txt": Answer(), "/*": [busy, Answer()]}
     with Site(rests) as site, Site({"/robots.txt": delay}) as slow:
         urls = [site.url(f"/{number}") for number in range(4)]
         urls += [slow.url(path, host="localhost") for path in ("/1", "/2")]
-        result = crawl(f"{HERE}:QuietSpider", loop=loop, settings=settings, urls=urls)
+        result = crawl(f"{HERE}:QuietSpider", settings=ADDON, urls=urls)
     assert len(result.items) == len(urls)
     told = [line for line in result.log.splitlines() if "Nothing was fetched for" in line]
     assert told
@@ -120,14 +65,9 @@ def test_the_log_says_why_nothing_is_fetched(loop: Loop, settings: dict[str, Any
 
 @pytest.mark.timed
 @pytest.mark.parametrize("refuses", [True, False], ids=["refused", "503"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_an_unreachable_robots_txt_stalls_no_other_port(loop: Loop, refuses: bool) -> None:
+def test_an_unreachable_robots_txt_stalls_no_other_port(refuses: bool) -> None:
     """Its retries take the only place of the host, which others then have again."""
-    settings = {
-        **ENDS,
-        "CONCURRENT_REQUESTS_PER_DOMAIN": 1,
-        "REP_QUICK_RETRY_SECONDS": [0.4, 3.0],
-    }
+    settings = {**ENDS, "CONCURRENT_REQUESTS_PER_DOMAIN": 1, "REP_QUICK_RETRY_SECONDS": [0.4, 3.0]}
     slow_page = Answer(body="page", delay_seconds=0.1)
     unavailable = Answer(status=503, delay_seconds=0.1)
     with Site(default=slow_page) as good, Site({"/robots.txt": unavailable}) as down:
@@ -135,7 +75,7 @@ def test_an_unreachable_robots_txt_stalls_no_other_port(loop: Loop, refuses: boo
         lost = [f"http://127.0.0.1:{port}/{number}" for number in range(20)]
         urls = urls_of(good, "/", 20)
         pairs = [url for pair in zip(lost, urls, strict=True) for url in pair]
-        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=pairs)
+        result = crawl(URLS_SPIDER, settings=settings, urls=pairs)
         assert_ended(result)
         times = [one.at for one in good.requests()]
     gaps = [after - before for before, after in itertools.pairwise(times)]
@@ -144,87 +84,62 @@ def test_an_unreachable_robots_txt_stalls_no_other_port(loop: Loop, refuses: boo
     assert errors == {**dict.fromkeys(urls), **dict.fromkeys(lost, "RobotsTxtUnreachable")}
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_two_ports_with_a_delay_take_turns(loop: Loop) -> None:
-    robots = Answer(body="User-agent: *\nCrawl-delay: 0.3\n")
-    with Site({"/robots.txt": robots}) as one, Site({"/robots.txt": robots}) as two:
-        urls = [*urls_of(one, "/", 8), *urls_of(two, "/", 8)]
-        result = crawl(URLS_SPIDER, loop=loop, settings=ENDS, urls=urls)
-        assert_ended(result)
-        seen = sorted([*one.requests(), *two.requests()], key=lambda request: request.at)
-    ports = [request.headers["host"] for request in seen if request.path != "/robots.txt"]
-    assert sorted(ports) == sorted(8 * [f"127.0.0.1:{one.port}", f"127.0.0.1:{two.port}"])
-    while len(set(ports)) == 2:  # both have pages left
-        assert len(set(ports[:3])) == 2, ports
-        ports.pop(0)
-
-
 FIFO = {
     "SCHEDULER_MEMORY_QUEUE": "scrapy.squeues.FifoMemoryQueue",
     "SCHEDULER_DISK_QUEUE": "scrapy.squeues.PickleFifoDiskQueue",
 }
 
 
-def paths_in_order(loop: Loop, settings: dict[str, Any], **arguments: Any) -> list[str]:
+def paths_in_order(settings: dict[str, Any], **arguments: Any) -> list[str]:
     """The pages in the order of a crawl that sends one request at a time."""
     wanted = {"CONCURRENT_REQUESTS": 1, "CLOSESPIDER_TIMEOUT": 20, **settings}
-    robots = Answer(body=RULES, delay_seconds=0.5)
+    robots = Answer(body=RULES, delay_seconds=0.3)
     with Site({"/robots.txt": robots}, default=HTML) as site:
         named = f"{HERE}:OrderSpider"
-        result = crawl(named, loop=loop, settings=wanted, home=site.url(""), **arguments)
+        result = crawl(named, settings=wanted, home=site.url(""), **arguments)
         assert_ended(result)
         return [path for path in site.paths() if path != "/robots.txt"]
 
 
 @pytest.mark.parametrize("on_disk", [False, True])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_start_requests_go_in_their_order(loop: Loop, on_disk: bool, tmp_path: Path) -> None:
+def test_start_requests_go_in_their_order(on_disk: bool, tmp_path: Path) -> None:
     settings = {**ADDON, **({"JOBDIR": str(tmp_path)} if on_disk else {})}
-    assert paths_in_order(loop, settings, starts=[0] * 6) == [f"/{number}" for number in range(6)]
+    assert paths_in_order(settings, starts=[0] * 6) == [f"/{number}" for number in range(6)]
 
 
 @pytest.mark.parametrize(
     ("start_queue", "priorities"),
     [
         ("scrapy.squeues.FifoMemoryQueue", [0, 0, 1, 0, 1, 0]),
-        ("scrapy.squeues.LifoMemoryQueue", [0] * 6),
         (None, [0] * 6),
     ],
-    ids=["priorities", "LIFO", "shared"],
+    ids=["priorities", "shared"],
 )
-@pytest.mark.parametrize("loop", LOOPS)
 def test_the_request_that_waited_for_the_file_goes_first(
-    loop: Loop, start_queue: str | None, priorities: list[int]
+    start_queue: str | None, priorities: list[int]
 ) -> None:
     """Without a robots.txt to wait for, Scrapy sends the first request before others come."""
     queues = {"SCHEDULER_START_MEMORY_QUEUE": start_queue}
-    theirs = paths_in_order(loop, queues, starts=priorities)
+    theirs = paths_in_order(queues, starts=priorities)
     assert theirs[0] == "/0"
-    assert paths_in_order(loop, {**ADDON, **queues}, starts=priorities) == theirs
-
-
-@pytest.mark.parametrize("links", [[0] * 5, [0, 5, 0, -5, 5]], ids=["links", "priorities"])
-@pytest.mark.parametrize("queues", [{}, FIFO], ids=["LIFO", "FIFO"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_order_of_links_is_that_of_scrapy(
-    loop: Loop, queues: dict[str, Any], links: list[int]
-) -> None:
-    ours = paths_in_order(loop, {**ADDON, **queues}, starts=[0], links=links)
-    assert len(ours) == 1 + 5 + 10
-    assert ours == paths_in_order(loop, queues, starts=[0], links=links)
+    assert paths_in_order({**ADDON, **queues}, starts=priorities) == theirs
 
 
 @pytest.mark.parametrize("queues", [{}, FIFO], ids=["LIFO", "FIFO"])
-@pytest.mark.parametrize("loop", LOOPS)
-def test_the_order_of_links_to_another_origin_is_that_of_scrapy(
-    loop: Loop, queues: dict[str, Any]
-) -> None:
+def test_the_order_of_links_is_that_of_scrapy(queues: dict[str, Any]) -> None:
+    links = [0, 5, 0, -5, 5, 0]
+    ours = paths_in_order({**ADDON, **queues}, starts=[0], links=links)
+    assert len(ours) == 1 + 6 + 12
+    assert ours == paths_in_order(queues, starts=[0], links=links)
+
+
+def test_the_order_of_links_to_another_origin_is_that_of_scrapy() -> None:
     """Its robots.txt is fetched when the first link is queued."""
     with Site({"/robots.txt": Answer(delay_seconds=0.5)}, default=HTML) as other:
         named = {"starts": [0], "links": [0] * 5, "elsewhere": other.url("")}
-        paths_in_order(loop, {**ADDON, **queues}, **named)
+        paths_in_order(ADDON, **named)
         ours = [path for path in other.paths() if path != "/robots.txt"]
-        paths_in_order(loop, queues, **named)
+        paths_in_order({}, **named)
         theirs = other.paths()[1 + len(ours) :]
     assert len(ours) == 5 + 10
     assert ours == theirs

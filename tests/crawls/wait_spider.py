@@ -9,78 +9,11 @@ from typing import Any
 from scrapy import Request, Spider
 from scrapy.http import Response
 
-from scrapy_rep.engine.loops import sleep
 from scrapy_rep.pace import standstill
 from scrapy_rep.queue.lane_order import Lane, Later, SlotLanes
-from tests.spiders import OneWhenIdle, UrlsSpider
+from tests.spiders import UrlsSpider
 
 _LOSES_SECONDS = 2.0  # longer than the delay of the crawl, so that nothing is under way
-
-
-class ChainSpider(Spider):
-    """Each page leads to the next, and has an item with its files.
-
-    Args:
-        home: the URL of the site, up to the path.
-        pages: the number of pages.
-        files: the number of files of each page.
-    """
-
-    name = "waits"
-
-    def __init__(self, home: str, pages: int, files: int) -> None:
-        super().__init__()
-        self.home = home
-        self.pages = pages
-        self.files = files
-
-    async def start(self) -> AsyncIterator[Any]:
-        """The first page."""
-        yield Request(f"{self.home}/p0")
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        """The next page, then the item."""
-        for request in self.next_page(response):
-            yield request
-        yield {"url": response.url, "file_urls": self.files_of(response)}
-
-    def next_page(self, response: Response) -> list[Request]:
-        """A request for the page after this one, if there is one."""
-        number = response.meta["depth"] + 1
-        return [Request(f"{self.home}/p{number}")] if number < self.pages else []
-
-    def files_of(self, response: Response) -> list[str]:
-        """The URLs of the files of a page."""
-        number = response.meta["depth"]
-        return [f"{self.home}/f{number}-{file}" for file in range(self.files)]
-
-
-class IdleSpider(OneWhenIdle, UrlsSpider):
-    """All of its URLs, one at a time."""
-
-
-class GallerySpider(ChainSpider):
-    """The item comes first; the link follows while its files are downloaded."""
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        """The item, then the next page."""
-        yield {"url": response.url, "file_urls": self.files_of(response)}
-        await sleep(0.1)  # files are under way
-        for request in self.next_page(response):
-            yield request
-
-
-class InlineSpider(ChainSpider):
-    """The callback downloads the files itself."""
-
-    async def parse(self, response: Response) -> AsyncIterator[Any]:
-        """The next page, and an item once all files are there."""
-        for request in self.next_page(response):
-            yield request
-        assert self.crawler.engine is not None
-        for url in self.files_of(response):
-            await self.crawler.engine.download_async(Request(url))
-        yield {"url": response.url}
 
 
 class LosingSpider(UrlsSpider):

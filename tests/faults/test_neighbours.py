@@ -107,18 +107,6 @@ def test_end_of_a_crawl_does_not_close_the_store_of_another(tmp_path: Path) -> N
     assert long["stats"]["robotstxt/forbidden"] == 1
 
 
-def test_http_proxy_of_the_environment_fetches_robots_txt() -> None:
-    routes = {"http://h.example/robots.txt": _RULES}
-    with Site(routes) as proxy:
-        result = crawl(
-            URLS_SPIDER,
-            settings=ADDON,
-            environment={"http_proxy": proxy.url("")},
-            urls=["http://h.example/a", "http://h.example/private"],
-        )
-        assert proxy.paths() == ["http://h.example/robots.txt", "http://h.example/a"], result.log
-
-
 def test_redirect_of_robots_txt_may_leave_the_allowed_domains() -> None:
     """A redirect of robots.txt may leave the allowed domains."""
     with Site({"/robots.txt": _RULES}) as elsewhere:
@@ -144,21 +132,6 @@ def test_retry_is_for_pages() -> None:
         result = run(site, "/a")
         assert site.paths() == ["/robots.txt"], "with pauses of its own, not with Retry's"
     assert "retry/count" not in result.stats
-
-
-def test_robots_txt_files_count_as_pages_for_the_page_count() -> None:
-    """As with Scrapy's own middleware: the engine tells extensions of every answer."""
-    with Site() as one, Site() as two:
-        result = crawl(
-            URLS_SPIDER,
-            settings={**ADDON, "CLOSESPIDER_PAGECOUNT": 4, "CONCURRENT_REQUESTS": 1},
-            urls=[site.url(f"/{number}") for number in range(8) for site in (one, two)],
-        )
-        paths = one.paths() + two.paths()
-    assert result.finish_reason == "closespider_pagecount"
-    assert paths.count("/robots.txt") == 2
-    assert 2 <= len(paths) - 2 <= 4
-    assert result.stats["response_received_count"] == len(paths)
 
 
 @pytest.mark.parametrize("middleware", ["AskAgain", "LogIn"])
