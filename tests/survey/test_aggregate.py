@@ -17,6 +17,7 @@ from tests.survey.files import CAPTURES, SMALL, captures
 SOME = st.lists(CAPTURES | st.sampled_from([Bad("no-json"), Bad("no-body")]), max_size=12)
 
 
+@settings(max_examples=40)
 @given(SOME, SOME, SOME)
 def test_laws(a: list[Any], b: list[Any], c: list[Any]) -> None:
     one, two, three = Aggregate.of(a), Aggregate.of(b), Aggregate.of(c)
@@ -26,6 +27,7 @@ def test_laws(a: list[Any], b: list[Any], c: list[Any]) -> None:
     assert one + two + three == Aggregate.of([*c, *a, *b])
 
 
+@settings(max_examples=40)
 @given(SOME, st.randoms(use_true_random=False), st.integers(1, 5))
 def test_any_order_and_any_split(some: list[Any], chance: Any, parts: int) -> None:
     whole = Aggregate.of(some).to_json()

@@ -26,29 +26,28 @@ _OF_LARGE_FILES = {
     *(Code.PARSE_LIMIT, Code.LINE_TOO_LONG, Code.TOO_MANY_RULES),
     *(Code.TOO_MANY_FINDINGS, Code.EFFECT_NOT_CHECKED),
 }
-_MODES = (Mode.COMPACT, Mode.COMPATIBLE)
+_MODES = tuple(Mode)
 
 
-def _check(uri: str, body: bytes, other_mode: Mode) -> None:
+def _check(uri: str, body: bytes, modes: tuple[Mode, ...]) -> None:
     lines = body.count(b"\n") + body.count(b"\r") + 1
     assert all(0 <= finding.line <= lines for finding in lint(body, uri))
     check_fixes(body, uri)
     check_advice(body, uri, most=1)
-    for mode in {Mode.NORMAL, other_mode}:
+    for mode in modes:
         check_format(body, uri, mode)
 
 
 def test_sample() -> None:
     for number, (uri, body) in enumerate(sample()):
-        _check(uri, body, _MODES[number % 2])
+        _check(uri, body, (_MODES[number % 3],))
 
 
 @pytest.mark.at_length
 @pytest.mark.parametrize("part", range(_PARTS))
 def test_all_files(part: int) -> None:
     for uri, body in [*files(), *files(RECENT)][part::_PARTS]:
-        for mode in _MODES:
-            _check(uri, body, mode)
+        _check(uri, body, _MODES)
 
 
 @pytest.mark.at_length
