@@ -44,10 +44,9 @@ def test_callback_may_depend_on_the_policy(loop: Loop) -> None:
     assert result.stats["robotstxt/forbidden"] == 1
 
 
-@pytest.mark.parametrize("loop", LOOPS)
-def test_page_object_may_depend_on_the_policy(loop: Loop) -> None:
+def test_page_object_may_depend_on_the_policy() -> None:
     with Site({"/robots.txt": RULES}) as site:
-        result = run("PageObjectSpider", site, loop)
+        result = run("PageObjectSpider", site)
         assert site.paths() == ["/robots.txt", "/a"]
     assert result.exit_code == 0, result.error
     assert result.items == [{"allowed": True, "line": 2}]
