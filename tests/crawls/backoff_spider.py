@@ -7,22 +7,12 @@ from typing import Any
 
 from scrapy import Request
 from scrapy.http import Response
-from twisted.python.failure import Failure
 
 from tests.faults.blind import Blind
 from tests.spiders import OfCrawler, UrlsSpider
 
 
-class StatusSpider(UrlsSpider):
-    """The item of a failure has the status of the answer, if there is one."""
-
-    def failed(self, failure: Failure) -> dict[str, Any]:
-        """The item of a request without a good answer."""
-        response = getattr(failure.value, "response", None)
-        return {**super().failed(failure), "status": getattr(response, "status", None)}
-
-
-class LinkedSpider(StatusSpider):
+class LinkedSpider(UrlsSpider):
     """The first URL links to the others: the last link goes first in Scrapy's queues."""
 
     async def start(self) -> AsyncIterator[Any]:
