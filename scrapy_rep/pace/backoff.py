@@ -2,16 +2,18 @@
 
 The way of a request that was answered with 429:
 
-1. `_downloaded` gets the answer, before the downloader sends another request.
-2. `rest_after` (`protocol/extensions/rest`) decides whether its origin rests, and how long.
-3. `_refused` decides what happens to the request. Usually, it is sent again after the rest: it gets
-   the meta keys of `marks_to_resend`, and `RepMiddleware` returns it to the queue. If it has used
-   up its tries, its answer goes on to the spider.
+1. `Backoff._downloaded` gets the answer, before the downloader sends another request.
+2. `rest_after` (`protocol/extensions/rest`) decides whether its origin rests, and how long. After
+   the first refusal, only this page waits. The origin rests when another page is refused, too.
+3. `_refused` decides what happens to the request. Usually, it is sent again after that time. If it
+   has used up its tries, its answer goes on to the other middlewares.
 4. `_change` keeps the rest in `Rests`, writes the log, and takes the other requests of the origin
-   out of their slots. The downloader returns them to the queue, too.
-5. Until the end of the rest, `Waits.of` says that the requests of the origin wait. Then one of them
+   out of their slots. The downloader returns them to the queue.
+5. `RepMiddleware` returns the request itself to the queue, with the meta keys of `marks_to_resend`.
+6. Until the end of the rest, `Waits.of` says that the requests of the origin wait. Then one of them
    goes first (`Rests.admit`), and the others after its answer.
-6. After REP_BACKOFF_GIVE_UP_SECONDS, the origin is given up: its requests are dropped for as long.
+7. After REP_BACKOFF_GIVE_UP_SECONDS, or several challenges in a row, the origin is given
+   up: its requests are dropped for as long.
 """
 
 from __future__ import annotations
@@ -114,7 +116,7 @@ class Backoff:
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
         rest = self.rests.of(origin)
-        return rest is not None and rest.seconds > 0 and not rest.given_up_until
+        return rest is not None and rest.is_resting
 
     def _has_ended(self, request: Request) -> bool:
         return request not in self._downloader.active
@@ -268,7 +270,7 @@ class Backoff:
         if rest != before:
             self._put(origin, rest, answer.sent_at)
             self._tell(origin, before, rest, response)
-        is_resting = rest is not None and rest.seconds and not rest.given_up_until
+        is_resting = rest is not None and rest.is_resting
         if answer.is_refusal and (is_resting or self.drops(origin)):
             count = self._downloader.recall(partial(self._is_page_of, origin))
             self._journal.count(stats.BACKOFF_PUT_BACK, count)

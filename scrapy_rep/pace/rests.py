@@ -35,15 +35,15 @@ class Rests:
         self._sweep_at = _FEW
 
     def __bool__(self) -> bool:
-        """Whether any origin rests, or rested and has not answered well since."""
+        """Whether any origin was refused last."""
         return bool(self._rests)
 
     def __contains__(self, origin: Origin) -> bool:
-        """Whether an origin rests, or has not answered well since."""
+        """Whether an origin was refused last."""
         return origin in self._rests
 
     def of(self, origin: Origin) -> Rest | None:
-        """The rest of an origin; None if it does not rest."""
+        """The refusals of an origin in a row, with or without a rest; None if it answered well."""
         rest = self._rests.get(origin)
         if rest is not None and 0 < rest.given_up_until <= time.monotonic():
             self.put(origin, None)
@@ -74,7 +74,7 @@ class Rests:
     def ready_at(self, origin: Origin) -> float:
         """When a request may be sent; `EVENT` until the first request is answered."""
         rest = self.of(origin)
-        if rest is None or not rest.seconds or rest.given_up_until:
+        if rest is None or not rest.is_resting:
             return NEVER
         return rest.until_at if self._probe_of(origin) is None else EVENT
 

@@ -1,23 +1,25 @@
-"""Decides whether a request must wait, why and until when: `Waits.of` is the only place for that.
+"""Decides for the queue whether the requests of an origin wait, why and until when: `Waits.of`.
 
-It computes the decision from the present state, and changes nothing. `RepPriorityQueue` calls it
-before it hands out a request, and a worker of a fleet before it reports a lane to Redis. `explain`
-and the log show it. What a wait reads from, in the order of `of`:
+It computes the decision from the present state. `RepPriorityQueue` calls it before it hands out a
+request, and a worker of a fleet before it reports a lane to Redis. `explain` and the log show it.
+The middleware then makes sure of each request again (`Pacing.turn`). A wait comes from, in the
+order of `of`:
 
 =============  ======================================  =========================================
 `Why`          decided in                              until
 =============  ======================================  =========================================
-`RESTING`      `backoff`, kept in `rests`              the end of the rest after 429 or 503
-`HELD`         `_held_until`, by the due time of the   the retry of an unreachable robots.txt
-               policy
+`RESTING`      `rest_after`, kept in `Rests`           the end of the rest after 429 or 503
+`HELD`         `_held_until`, by the due time that     the retry of an unreachable robots.txt
+               `standing` sets
 `UNFETCHED`,   `policies`                              the robots.txt has come
 `FETCHING`
 `SHUT`         `Pacing.opens_at`                       the visit time of the site begins
 `PACED`        `visits`, by `Pacing.delay_of`          the delay has passed since the last visit
 =============  ======================================  =========================================
 
-The queue adds `REFUSED` (only pages are left that were refused) and `FULL` (no place in the slot).
-With another queue, requests wait in the middleware instead, for the same times (`Pacing.turn`).
+The queue adds `REFUSED` (only pages are left that were refused), `FULL` (no place in the slot) and
+`PACED` until the end of another request to the host. With another queue, requests wait in the
+middleware, for the same times.
 """
 
 from __future__ import annotations
@@ -145,7 +147,7 @@ class Waits:
         if policy is None:
             return
         known = self._failed_at.get(origin)
-        if not _is_refused(policy):
+        if not _is_failure(policy):
             if known is not None:
                 self._failed_at.drop(origin)
             return
@@ -160,7 +162,7 @@ class Waits:
         They are kept if a retry is due soon enough after this crawl first found the file
         unreachable; otherwise they are handed out, and the middleware drops them.
         """
-        if not _is_refused(policy) or is_by_hand(self._crawler):
+        if not _is_failure(policy) or is_by_hand(self._crawler):
             return 0.0  # a user waits for one response, and should see the reason at once
         now = time.time()
         failed_at = min(self._failed_at.get(policy.origin) or now, now)  # clocks may be set back
@@ -202,10 +204,10 @@ class NoWaits:
         return False
 
 
-def _is_refused(policy: Policy) -> bool:
+def _is_failure(policy: Policy) -> bool:
     """Whether only a failure disallows the requests of an origin."""
-    is_failure = policy.is_unreachable and not policy.is_stale
-    return is_failure and policy.meaning is Meaning.DISALLOW
+    is_without_file = policy.is_unreachable and not policy.is_stale
+    return is_without_file and policy.meaning is Meaning.DISALLOW
 
 
 def _monotonic(at: float) -> float:

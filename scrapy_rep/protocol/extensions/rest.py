@@ -81,7 +81,7 @@ class PageAnswer:
         return self.status == _UNAVAILABLE and not (self.retry_after_seconds or self.service)
 
     def own_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
-        """How long the page rests; `luck`, from 0 to 1, spreads times of our own."""
+        """How long the page waits; `luck`, from 0 to 1, spreads times of our own."""
         if self.retry_after_seconds:  # 0 is a time that has passed
             return min(self.retry_after_seconds, limits.max_seconds)
         doubled = min(_FIRST_SECONDS * 2.0**doublings, _LONGEST_SECONDS)
@@ -119,6 +119,11 @@ class Rest:
     count: int = 0
     service: str = ""
     challenges: int = 0
+
+    @property
+    def is_resting(self) -> bool:
+        """Whether requests wait for its end: the origin refused several URLs, and may recover."""
+        return self.seconds > 0 and not self.given_up_until
 
 
 def rest_after(
