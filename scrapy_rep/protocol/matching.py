@@ -38,7 +38,7 @@ from __future__ import annotations
 from bisect import bisect_right
 from collections.abc import Collection, Iterator
 from itertools import compress
-from typing import Any
+from typing import Any, Protocol
 
 from .wildcards import (
     OutOfWork,
@@ -52,6 +52,23 @@ from .wildcards import (
 
 UNDECIDED = -1
 """The key if finding the rule that decides would take too long."""
+
+
+class RuleSet(Protocol):
+    """The rules of one merged group, ready to decide; `Patterns` or `BothReadings`."""
+
+    def match(self, path: str, asked: str, /) -> Any:
+        """A key of the rule that decides for a path; None if no rule matches, or `UNDECIDED`.
+
+        The path ends with `END`. It is in normal form. It may be as written if no rule can match
+        the octets that differ. `asked` is the same path as it was requested.
+        """
+
+    def decider(self, key: Any) -> tuple[int, bool]:
+        """The octets of a key's rule, and whether it allows."""
+
+    def place(self, key: Any) -> int:
+        """The number of rules of the same kind, allow or disallow, before a key's rule."""
 
 
 Wild = tuple[int, str, str]
@@ -133,11 +150,7 @@ class Patterns:
                 self._wild.setdefault(head, []).append(wild)
 
     def match(self, path: str, _: str = "", /) -> str | int | None:
-        """The normal pattern that decides for a path; `UNDECIDED` beyond `_STEPS`.
-
-        The path ends with `END`. It is in normal form. It may be as written if no rule can match
-        the octets that differ.
-        """
+        """The normal pattern that decides for a path; `UNDECIDED` beyond `_STEPS`."""
         literals = self._literals
         at = bisect_right(literals, path) - 1
         found: str | None = None
@@ -176,11 +189,11 @@ class Patterns:
     def _fits(self, pattern: str, path: str, work: Work | None) -> bool:
         return (fits_either if pattern in self._twofold else matches)(pattern, path, work)
 
-    def decider(self, key: Any) -> tuple[int, bool]:
+    def decider(self, key: str) -> tuple[int, bool]:
         """The octets of a key's rule, and whether it allows."""
         return len(key), key in self._allow
 
-    def place(self, key: Any) -> int:
+    def place(self, key: str) -> int:
         """The number of rules of the same kind before a key's rule."""
         place = self._allow.get(key)
         return self._disallow.index(key) if place is None else place

@@ -8,7 +8,7 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from .lines import WHITE_SPACE
-from .matching import Patterns
+from .matching import Patterns, RuleSet
 from .paths import END, normal_pattern, normal_patterns
 from .written import BothReadings, WrittenRule, has_lone_percent
 
@@ -32,7 +32,7 @@ class Prepared(NamedTuple):
         kept_octets: roughly the memory that the rules take.
     """
 
-    rules: Patterns
+    rules: RuleSet
     meets_escapes: bool
     kept_octets: int
 
@@ -56,11 +56,10 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
     has_wild = "*" in text
     meets_escapes = "%" in text or (has_wild and _MEETS_DIGITS.search(text) is not None)
     places = places_of_allow(allow) if allow else {}
+    rules: RuleSet = Patterns(disallow, places, has_wild=has_wild)
     if written:
-        rules: Patterns = BothReadings(disallow, places, written, has_wild=has_wild)
+        rules = BothReadings(rules, written)
         own_octets *= 2
-    else:
-        rules = Patterns(disallow, places, has_wild=has_wild)
     wild = min(text.count("*"), len(patterns)) + len(written)
     kept = own_octets + _RULE_OCTETS * len(patterns) + _WILD_OCTETS * wild
     return Prepared(rules, meets_escapes, kept)

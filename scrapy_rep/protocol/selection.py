@@ -141,7 +141,7 @@ class Selection:
         A URL with dot segments is judged both as written and without them: servers differ in the
         path that they serve, so both must be allowed.
 
-        Cost: linear in the URL, plus at most twice the cost of `Patterns.match`.
+        Cost: linear in the URL, plus at most twice the cost of `RuleSet.match`.
         """
         # The part before the path is nearly always the same as for the last URL, and most paths
         # need no normal form. `benchmarks/parsers.py` shows the gain as "warm".

@@ -18,7 +18,7 @@ import re
 from collections.abc import Iterable
 from typing import Any, NamedTuple
 
-from .matching import UNDECIDED, Patterns
+from .matching import UNDECIDED, RuleSet
 from .paths import END, octets_of
 from .wildcards import OutOfWork, Work, matches
 
@@ -66,27 +66,20 @@ class WrittenRule(NamedTuple):
     pattern: str
 
 
-class BothReadings(Patterns):
+class BothReadings:
     """The rules of a group, some of them also compared as written."""
 
-    def __init__(
-        self,
-        disallow: list[str],
-        allow: dict[str, int],
-        written: Iterable[WrittenRule],
-        *,
-        has_wild: bool,
-    ) -> None:
+    def __init__(self, rules: RuleSet, written: Iterable[WrittenRule]) -> None:
         """Take all rules in normal form, and the rules that are also compared as written."""
-        super().__init__(disallow, allow, has_wild=has_wild)
+        self._rules = rules
         self._written = sorted(written, reverse=True)
 
-    def match(self, path: str, asked: str = "", /) -> Any:
-        """The key of the deciding rule, in normal form or as requested in `asked`."""
-        found = super().match(path)
+    def match(self, path: str, asked: str) -> Any:
+        """The key of the deciding rule, in normal form or as requested; see `RuleSet`."""
+        found = self._rules.match(path, asked)
         if found == UNDECIDED:
             return found
-        best = (-1,) if found is None else (*self.decider(found), -self.place(found))
+        best = (-1,) if found is None else (*self._rules.decider(found), -self._rules.place(found))
         text = requested(asked)
         work = Work(_STEPS)
         try:
@@ -101,8 +94,8 @@ class BothReadings(Patterns):
 
     def decider(self, key: Any) -> tuple[int, bool]:
         """The octets of a key's rule, and whether it allows."""
-        return key[:2] if isinstance(key, WrittenRule) else super().decider(key)
+        return key[:2] if isinstance(key, WrittenRule) else self._rules.decider(key)
 
     def place(self, key: Any) -> int:
         """The number of rules of the same kind before a key's rule."""
-        return -key.before if isinstance(key, WrittenRule) else super().place(key)
+        return -key.before if isinstance(key, WrittenRule) else self._rules.place(key)

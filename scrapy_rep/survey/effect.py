@@ -15,7 +15,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.matching import UNDECIDED, Patterns
+from scrapy_rep.protocol.matching import UNDECIDED, RuleSet
 from scrapy_rep.protocol.paths import END, ROBOTS_TXT, normal_patterns, without_dots
 from scrapy_rep.protocol.ruleset import prepared
 
@@ -67,7 +67,7 @@ def class_of(disallow: Sequence[str], allow: Sequence[str], budget: ProbeBudget)
     return NONE if True in seen else FULL
 
 
-def _allows(rules: Patterns, path: str) -> bool:
+def _allows(rules: RuleSet, path: str) -> bool:
     key = rules.match(path, path.removesuffix(END))
     if key is None or key == UNDECIDED:
         return key is None

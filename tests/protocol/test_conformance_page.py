@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 import ast
+import json
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
 
 from .exceptions import Clause
 from .test_semantics import clauses
+from .touched import WANTED_KEY
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]
@@ -59,11 +64,40 @@ def test_every_class_is_named(module: str) -> None:
     assert _classes(module) - named == set()
 
 
-def _binding() -> set[str]:
-    """The modules of the sentences that bind a crawler."""
+def _binding() -> list[tuple[list[str], list[str]]]:
+    """The modules and test classes of each sentence that binds a crawler."""
     table = _PAGE.partition("\n## RFC 9309\n")[2].partition("\n## ")[0]
     rows = [line.split("|")[1:-1] for line in table.splitlines() if line[2:3].isdigit()]
-    return {module for row in rows for module in re.findall(r"`([a-z_.]+)`", row[2])}
+    modules = [re.findall(r"`([a-z_.]+)`", row[2]) for row in rows]
+    classes = [["::".join(found) for found in _REFERENCE.findall(row[3])] for row in rows]
+    return list(zip(modules, classes, strict=True))
+
+
+def _node(name: str) -> str:
+    """How pytest calls a class, or the rows of a clause."""
+    module, _, group = name.partition("::")
+    return f"{_HERE / module}::" + (group if group.startswith("Test") else f"test_rows[{group}]")
+
+
+@pytest.mark.slow
+def test_each_sentence_is_kept_where_the_page_says() -> None:
+    """Its tests run code of each module that it names."""
+    wanted = {(module, *classes) for modules, classes in _binding() for module in modules}
+    assert len(wanted) > 30
+    plugin = ["-p", f"{__package__}.touched"]
+    # The long tests of bounds come last: if others have touched their modules, they are skipped.
+    named = sorted({_node(name) for _, *classes in wanted for name in classes}, reverse=True)
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", "-q", *plugin, *named],
+        cwd=_ROOT,
+        env={**os.environ, WANTED_KEY: json.dumps([[one, classes] for one, *classes in wanted])},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    untouched = next(line for line in done.stdout.splitlines() if line.startswith("["))
+    assert json.loads(untouched) == []
 
 
 def test_every_section_that_binds_a_crawler_is_there() -> None:
@@ -79,7 +113,7 @@ def test_every_module_of_the_core_is_named_in_one_place() -> None:
         for path in core.rglob("*.py")
         if path.stem != "__init__"
     }
-    keeps = _binding()
+    keeps = {module for modules, _ in _binding() for module in modules}
     assert keeps <= modules
     assert keeps & set(_others()) == set()
     assert keeps | set(_others()) == modules

@@ -20,7 +20,7 @@ from scrapy_rep.protocol.lines import (
     records,
     rules,
 )
-from scrapy_rep.protocol.matching import UNDECIDED, Patterns
+from scrapy_rep.protocol.matching import UNDECIDED, Patterns, RuleSet
 from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import places_of_allow
 from scrapy_rep.protocol.tokens import Names
@@ -39,7 +39,7 @@ _paths = st.text("/ab\t*", max_size=9).map(lambda text: f"/{text}{END}")  # odd 
 Decider = tuple[int, bool, int]
 
 
-def _decides(rules: Patterns, path: str) -> Decider | None:
+def _decides(rules: RuleSet, path: str) -> Decider | None:
     key = rules.match(path, path.removesuffix(END))
     return None if key is None else (*rules.decider(key), rules.place(key))
 
