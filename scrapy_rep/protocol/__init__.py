@@ -8,9 +8,9 @@ a whole, follow a file from its octets to a verdict, and then the fetch that bri
     tokens      which crawler a user-agent line names
     paths       paths and patterns in one form
     wildcards   one pattern against one path
-    matching    which rule decides
+    matching    which rule decides; `packed` does the same for large sets of rules
     written     rules with a lone "%", which are compared in two ways
-    ruleset     the rules of a group, ready to decide
+    ruleset     the rules of a group, in the form that suits their number
     selection   the part of a file that applies to one crawler
     document    a file as a value
     verdict     the decision, and why

@@ -22,12 +22,11 @@ looks at the wildcard rules whose head begins the path: ``.gif$`` comes after ``
 9 octets, more than 2. So the fourth rule decides. If a literal rule of 10 octets or more began the
 path, the search would end with it, because no wildcard rule here is longer.
 
-A verdict costs a binary search, and at most one look-up for each length of stems: 500 KiB hold at
-most 1,000 lengths (1 + 2 + ... + 1,000 octets). It also costs a comparison (see `wildcards`) with
-each wildcard rule whose head begins the path. The best of these rules come first, and the search
-ends when no other rule can win. The total is at most the octets of the path times the octets of the
-wildcard rules. If that may be too much, steps are counted, and a verdict that would take more than
-`_STEPS` is `UNDECIDED`; `benchmarks/hostile.py` shows their time. Building sorts the rules.
+A verdict costs a binary search, and at most one look-up for each length of stems. It also costs a
+comparison (see `wildcards`) with each wildcard rule whose head begins the path. The best of these
+rules come first, and the search ends when no other rule can win. The total is at most the octets of
+the path times the octets of the wildcard rules. If that is too much, or the set is large, the rules
+have another form with the same answers: see `packed`. Building sorts the rules.
 
 Patterns are ASCII. A path is also ASCII. Only if no rule could match its other octets, it is
 matched as written. Both are `str`, which Python searches faster than `bytes`.
@@ -40,22 +39,12 @@ from collections.abc import Collection, Iterator
 from itertools import compress
 from typing import Any, Protocol
 
-from .wildcards import (
-    OutOfWork,
-    Work,
-    fits_either,
-    is_twofold,
-    longest_part,
-    matches,
-    without_escapes,
-)
-
-UNDECIDED = -1
-"""The key if finding the rule that decides would take too long."""
+from .packed import PackedRules
+from .wildcards import longest_part, matches
 
 
 class RuleSet(Protocol):
-    """The rules of one merged group, ready to decide; `Patterns` or `BothReadings`."""
+    """The rules of one merged group, ready to decide; `FewRules`, `PackedRules`, `BothReadings`."""
 
     def match(self, path: str, asked: str, /) -> Any:
         """A key of the rule that decides for a path; None if no rule matches, or `UNDECIDED`.
@@ -78,13 +67,10 @@ its pattern."""
 ANYWHERE = ("", "/")
 """The heads of most wildcard rules; such a rule may match any path."""
 
-_PART_OCTETS = 16  # of a longest part; few paths contain these octets, but not the whole part
+_PART_OCTETS = 32  # of a longest part; few paths contain these octets, but not the whole part
 
-# The limit of a verdict, in the steps of `Work`. They are counted if this product may be larger:
-# the octets of a path, times the octets of all wildcard rules. Of 2,811 real files, the largest has
-# 1,200 of them.
-_STEPS = 3_000_000
-_RULE_STEPS = 30  # the fixed cost of a wildcard rule
+# The limit of this product: the octets of a path, times the octets of all wildcard rules.
+_SAFE_STEPS = 6_000_000
 
 
 class Prefixes:
@@ -112,14 +98,15 @@ class Prefixes:
 _NO_PREFIXES = Prefixes(())
 
 
-class Patterns:
-    """The patterns of a group, in lists and dictionaries of strings."""
+class FewRules:
+    """Up to some hundred rules, in lists and dictionaries of strings."""
 
     def __init__(self, disallow: list[str], allow: dict[str, int], *, has_wild: bool) -> None:
         """Take the patterns in normal form; patterns of allow rules come with their places."""
         self._disallow = disallow
         self._allow = allow
         self._has_wild = has_wild
+        self._packed: PackedRules | None = None
         literals = [*allow, *disallow]
         self._anywhere: list[Wild] = []
         self._wild: dict[str, list[Wild]] = {}
@@ -137,20 +124,18 @@ class Patterns:
 
         The caller passes equally long patterns in this order: allow first, then as in the file.
         """
-        self._safe_octets = _STEPS // (1 + sum(map(len, patterns)))
-        self._twofold = {*filter(is_twofold, patterns)}
+        self._safe_octets = _SAFE_STEPS // (1 + sum(map(len, patterns)))
         for pattern in sorted(dict.fromkeys(patterns), key=len, reverse=True):
             head = pattern.partition("*")[0]
             rank = len(pattern) << 1 | (pattern in self._allow)
-            text = without_escapes(pattern) if pattern in self._twofold else pattern
-            wild = rank, longest_part(text)[:_PART_OCTETS], pattern
+            wild = rank, longest_part(pattern)[:_PART_OCTETS], pattern
             if head in ANYWHERE:
                 self._anywhere.append(wild)
             else:
                 self._wild.setdefault(head, []).append(wild)
 
     def match(self, path: str, _: str = "", /) -> str | int | None:
-        """The normal pattern that decides for a path; `UNDECIDED` beyond `_STEPS`."""
+        """The normal pattern that decides for a path; for a long path a key of `PackedRules`."""
         literals = self._literals
         at = bisect_right(literals, path) - 1
         found: str | None = None
@@ -160,40 +145,41 @@ class Patterns:
             found = next(self._stems.of(path))
         if not self._has_wild:
             return found
-        work = Work(_STEPS) if len(path) > self._safe_octets else None
-        try:
-            if self._anywhere:
-                found = self._match_wild(path, found, self._anywhere, work)
-            if path.startswith(self._heads.all):
-                for head in self._heads.of(path):
-                    found = self._match_wild(path, found, self._wild[head], work)
-        except OutOfWork:
-            return UNDECIDED
+        if len(path) > self._safe_octets:
+            return self._for_long_paths().match(path)
+        if self._anywhere:
+            found = self._match_wild(path, found, self._anywhere)
+        if path.startswith(self._heads.all):
+            for head in self._heads.of(path):
+                found = self._match_wild(path, found, self._wild[head])
         return found
 
-    def _match_wild(
-        self, path: str, found: str | None, wild: list[Wild], work: Work | None
-    ) -> str | None:
+    def _match_wild(self, path: str, found: str | None, wild: list[Wild]) -> str | None:
         best = -1 if found is None else len(found) << 1 | (found in self._allow)
         for rank, part, pattern in wild:
             if rank < best:
                 break
-            if work is not None:
-                work.take(_RULE_STEPS + len(path) * len(part) // 8)
             # Most paths lack the longest part, and "in" is faster than "find".
-            if part in path and self._fits(pattern, path, work):
+            if part in path and matches(pattern, path):
                 is_first = rank > best or found is None or self.place(pattern) < self.place(found)
                 return pattern if is_first else found
         return found
 
-    def _fits(self, pattern: str, path: str, work: Work | None) -> bool:
-        return (fits_either if pattern in self._twofold else matches)(pattern, path, work)
+    def _for_long_paths(self) -> PackedRules:
+        """The same rules in the form that limits the time of a verdict."""
+        if self._packed is None:
+            self._packed = PackedRules(self._disallow, self._allow, has_wild=True)
+        return self._packed
 
-    def decider(self, key: str) -> tuple[int, bool]:
+    def decider(self, key: str | int) -> tuple[int, bool]:
         """The octets of a key's rule, and whether it allows."""
+        if isinstance(key, int):
+            return self._for_long_paths().decider(key)
         return len(key), key in self._allow
 
-    def place(self, key: str) -> int:
+    def place(self, key: str | int) -> int:
         """The number of rules of the same kind before a key's rule."""
+        if isinstance(key, int):
+            return self._for_long_paths().place(key)
         place = self._allow.get(key)
         return self._disallow.index(key) if place is None else place

@@ -18,9 +18,10 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .matching import Patterns
+from .matching import FewRules
+from .packed import UNDECIDED, PackedRules
 from .paths import END, normal_pattern, octets_of, path_of
-from .ruleset import places_of_allow
+from .ruleset import PACKED_FROM, places_of_allow
 from .tokens import as_product_tokens, is_product_token
 from .verdict import Reason, Rule, Verdict
 
@@ -110,19 +111,20 @@ class _ReadGroup:
         disallow, allow = (
             [reader.pattern(rule.path_pattern) for rule in some] for some in self._rules.values()
         )
-        self._set = Patterns(disallow, places_of_allow(allow), has_wild=True)
+        form = FewRules if len(disallow) + len(allow) < PACKED_FROM else PackedRules
+        self._set = form(disallow, places_of_allow(allow), has_wild=True)
 
     def verdict(self, url: str) -> Verdict:
         """The verdict on a URL."""
-        key = self._set.match(octets_of(path_of(url)).translate(_SYMBOLS) + END)
-        if not isinstance(key, str):
+        key: int | str | None = self._set.match(octets_of(path_of(url)).translate(_SYMBOLS) + END)
+        if key is None or key == UNDECIDED:
             reason = Reason.NO_RULE_MATCHES if self._token else Reason.NO_GROUP
             return Verdict(
                 allowed=key is None,
                 reason=reason if key is None else Reason.TOO_MUCH_WORK,
                 product_token=self._token,
             )
-        octets, allow = self._set.decider(key)
-        rule = self._rules[allow][self._set.place(key)]
+        octets, allow = self._set.decider(key)  # type: ignore[arg-type]
+        rule = self._rules[allow][self._set.place(key)]  # type: ignore[arg-type]
         reason = Reason.RULE if octets else Reason.EMPTY_RULE
         return Verdict(allow or not octets, reason, rule, self._token)

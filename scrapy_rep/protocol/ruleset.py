@@ -1,4 +1,4 @@
-"""Prepare the rules of one group."""
+"""Prepare the rules of one group, in a form that suits their number."""
 
 from __future__ import annotations
 
@@ -8,8 +8,10 @@ from operator import itemgetter
 from typing import NamedTuple
 
 from .lines import WHITE_SPACE
-from .matching import Patterns, RuleSet
+from .matching import FewRules, RuleSet
+from .packed import PackedRules
 from .paths import END, normal_pattern, normal_patterns
+from .wildcards import is_twofold
 from .written import BothReadings, WrittenRule, has_lone_percent
 
 # A literal part that may match the digits of an escape, as in ``/*9``.
@@ -17,16 +19,20 @@ _MEETS_DIGITS = re.compile(r"\*[0-9A-F]")
 
 _INDEX = "/index.htm"  # the start of the last segment in the path of a folder's own page
 
+PACKED_FROM = 1024  # rules
+
+
 # The memory of prepared rules in addition to their octets; shown by `benchmarks/hostile.py`.
 _RULE_OCTETS = 100
 _WILD_OCTETS = 300  # in addition: its parts, and its place in the list of its head
+_PACKED_SHARE = 1.8  # of the octets of a group, at most
 
 
 class Prepared(NamedTuple):
     """The rules of a group, ready to decide.
 
     Attributes:
-        rules: the rules.
+        rules: the rules in the form that suits their number.
         meets_escapes: whether some pattern could match within the escapes of a path, so that paths
             must be normalised first; otherwise no rule matches unusual characters, escaped or not.
         kept_octets: roughly the memory that the rules take.
@@ -56,13 +62,16 @@ def prepared(disallow: list[str], allow: list[str], own_octets: int = 0) -> Prep
     has_wild = "*" in text
     meets_escapes = "%" in text or (has_wild and _MEETS_DIGITS.search(text) is not None)
     places = places_of_allow(allow) if allow else {}
-    rules: RuleSet = Patterns(disallow, places, has_wild=has_wild)
+    has_twofold = has_wild and meets_escapes and any(map(is_twofold, [*disallow, *places]))
+    is_small = len(patterns) < PACKED_FROM and not has_twofold
+    form = FewRules if is_small else PackedRules
+    rules: RuleSet = form(disallow, places, has_wild=has_wild)
     if written:
         rules = BothReadings(rules, written)
         own_octets *= 2
     wild = min(text.count("*"), len(patterns)) + len(written)
     kept = own_octets + _RULE_OCTETS * len(patterns) + _WILD_OCTETS * wild
-    return Prepared(rules, meets_escapes, kept)
+    return Prepared(rules, meets_escapes, kept if is_small else int(own_octets * _PACKED_SHARE))
 
 
 def _written(rules: list[str], *, allow: bool) -> Iterator[WrittenRule]:

@@ -44,7 +44,7 @@ from .lines import (
     records,
     rules,
 )
-from .matching import UNDECIDED
+from .packed import UNDECIDED
 from .paths import END, ROBOTS_TXT, before_path_of, normal_path, octets_of, path_of, without_dots
 from .ruleset import prepared
 from .tokens import EVERYONE, Names, is_everyone, names_of

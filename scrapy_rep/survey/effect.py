@@ -15,7 +15,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
-from scrapy_rep.protocol.matching import UNDECIDED, RuleSet
+from scrapy_rep.protocol.matching import RuleSet
+from scrapy_rep.protocol.packed import UNDECIDED
 from scrapy_rep.protocol.paths import END, ROBOTS_TXT, normal_patterns, without_dots
 from scrapy_rep.protocol.ruleset import prepared
 

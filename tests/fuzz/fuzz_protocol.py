@@ -1,7 +1,8 @@
 """For any octets, name and URL, reading and asking raise nothing, the deciding rule decides alone.
 
 In full: `parse` and every property of `RobotsTxt` return; the verdict is that of the most specific
-of the group's rules, each asked while it stands alone in a file; and octets cost linear time.
+of the group's rules, each asked while it stands alone in a file, and the same in each form in which
+rules are kept; and octets cost linear time.
 
 An input is three things one after the other: a line with a product token, a line with a URL, and
 the body. Run it with ``python -m tests.fuzz.fuzz_protocol -max_total_time=1800 CORPUS SEEDS``, with
@@ -18,14 +19,18 @@ import time
 import zlib
 from collections.abc import Callable
 from typing import Any
+from unittest.mock import patch
 
 from scrapy_rep.analysis.findings import findings
+from scrapy_rep.protocol import packed, ruleset
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidProductToken
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 _RULES_ASKED_ALONE = 24
+_OTHER_FORMS = ((1 << 30, 1 << 30), (0, 1 << 30), (0, 0))
+"""From how many rules on they are packed, and behind one head in windows."""
 _TIMED_EVERY = 256  # inputs; timing costs as much as hundreds of small ones
 _TIMED_OCTETS = 1 << 16
 _TIMED_SECONDS = 2.0  # a hundred times what linear code takes: only a blow-up comes near
@@ -41,6 +46,7 @@ def check(data: bytes) -> None:
     assert robots_txt.verdict(url, token) == verdict
     assert str(verdict)
     check_rules_alone(robots_txt, token, url, verdict)
+    check_other_forms(body, token, url, verdict)
     if zlib.crc32(data) % _TIMED_EVERY == 0:
         check_time(token, url, body)
 
@@ -106,6 +112,17 @@ def check_rules_alone(robots_txt: RobotsTxt, token: str, url: str, verdict: Verd
     )
     found = verdict.rule and (verdict.rule.octets, verdict.rule.allow, -verdict.line)
     assert found == best, (found, best)
+
+
+def check_other_forms(body: bytes, token: str, url: str, verdict: Verdict) -> None:
+    """The same verdict as if there were thousands of rules, and hundreds that match anywhere."""
+    for packed_from, by_gram_from in _OTHER_FORMS:
+        with (
+            patch.object(ruleset, "PACKED_FROM", packed_from),
+            patch.object(packed, "_CROWD", by_gram_from),
+        ):
+            other = parse(body, "https://example.com/robots.txt").verdict(url, token)
+        assert other == verdict, (packed_from, by_gram_from, other, verdict)
 
 
 def alone(allow: bool, path_pattern: bytes, url: str) -> Verdict:

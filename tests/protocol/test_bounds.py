@@ -12,7 +12,7 @@ from itertools import islice, product
 import pytest
 
 from scrapy_rep.analysis.findings import MOST_WILDCARDS, findings
-from scrapy_rep.protocol import matching, wildcards, written
+from scrapy_rep.protocol import matching, packed, wildcards, written
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.verdict import Reason
 
@@ -62,12 +62,13 @@ class Counted:
     """The steps of all verdicts, as they are taken."""
 
     def __init__(self, monkeypatch: pytest.MonkeyPatch) -> None:
-        self.largest = self.steps = 0
+        self.largest = self.steps = self.rules = 0
         take = wildcards.Work.take
 
         def noted(work: wildcards.Work, steps: int) -> None:
             self.steps += steps
             self.largest = max(self.largest, steps)
+            self.rules += steps == packed._RULE_STEPS
             take(work, steps)
 
         monkeypatch.setattr(wildcards.Work, "take", noted)
@@ -84,20 +85,30 @@ class TestOneVerdict:
 
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
     def test_bounded(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
-        """If steps are not counted, they are the octets of both, which are compared at most."""
         counted = Counted(monkeypatch)
-
-        def noted(pattern: str, path: str, work: wildcards.Work | None) -> bool:
-            counted.steps += len(pattern) * len(path) if work is None else 0
-            return wildcards.matches(pattern, path, work)
-
-        monkeypatch.setattr(matching, "matches", noted)
-        for count in (125, 1000, 12_000):
+        for count in (1500, 3000, 6000, 12_000):
             robots_txt = read(_body(grammar, count))
             for make_url in URLS:
-                for octets in (1000, 8000):
+                for octets in (1000, 2000, 4000, 8000):
                     steps = counted.of(robots_txt, make_url(octets))
-                    assert steps <= matching._STEPS + counted.largest
+                    assert steps <= packed._STEPS + counted.largest
+
+    @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
+    def test_few_rules_too(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Those of few rules on a short path are the octets of both, which are compared at most."""
+        counted = Counted(monkeypatch)
+
+        def noted(pattern: str, path: str) -> bool:
+            counted.steps += len(pattern) * len(path)
+            return wildcards.matches(pattern, path)
+
+        monkeypatch.setattr(matching, "matches", noted)
+        most = max(packed._STEPS, matching._SAFE_STEPS)
+        for count in (125, 250, 500, 1000):
+            robots_txt = read(_body(grammar, count))
+            for make_url in URLS:
+                for octets in (1000, 2000, 4000, 8000):
+                    assert counted.of(robots_txt, make_url(octets)) <= most + counted.largest
 
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
     def test_of_rules_as_written(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -108,9 +119,21 @@ class TestOneVerdict:
             for make_url in URLS:
                 for octets in (1000, 8000):
                     steps = counted.of(robots_txt, make_url(octets))
-                    assert steps <= matching._STEPS + written._STEPS + 2 * counted.largest
+                    assert steps <= packed._STEPS + written._STEPS + 2 * counted.largest
 
-    def test_very_long_url(self) -> None:
+    def test_only_rules_that_may_match_are_tried(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """Of thousands of rules, only those with their part in the path are tried."""
+        counted = Counted(monkeypatch)
+        tried = []
+        for count in (2000, 4000, 8000, 16_000):
+            robots_txt = read(_body(lambda word: f"/*{word}=", count))
+            before = counted.rules
+            assert robots_txt.verdict("/aab=", TOKEN).allowed
+            assert not robots_txt.verdict("/zzz", TOKEN).allowed
+            tried.append(counted.rules - before)
+        assert max(tried) <= 16
+
+    def test_very_long_urls_are_not_cut_up(self) -> None:
         robots_txt = read(_body(lambda word: f"/*{word}", 2000))
         verdict = robots_txt.verdict("/" + "z" * 1_000_000, TOKEN)
         assert verdict.reason is Reason.TOO_MUCH_WORK

@@ -10,9 +10,13 @@ from __future__ import annotations
 
 import os
 import random
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
+from unittest.mock import patch
 
 import pytest
 
+from scrapy_rep.protocol import matching, packed, ruleset
 from scrapy_rep.protocol.document import RobotsTxt, parse
 
 from . import model
@@ -39,6 +43,9 @@ _OF_RULES = [*_PIECES, "*", "*", "*", "*/", "*a", "$", "%2A", "%24"]
 _OF_RULES += ["*%2F", "*a%2F", "*%3Fb", "/*u=%2F"]
 _OF_URLS = [*_PIECES, "*", "$", "%2A", "%24", "?a/b", "?a%2Fb", "?u=/"]
 _OF_URLS += ["#", "#/x", " ", "/robots.txt"]
+_FORMS = ((1024, 16, 6_000_000), (1024, 0, 0), (0, 16, 0), (0, 0, 0))
+"""From how many rules on they are packed; how many wildcard rules behind one head lie in windows;
+how many steps a verdict may take before few rules are packed too."""
 
 
 class Samples:
@@ -81,20 +88,32 @@ class Samples:
         return beginning + "".join(self._draw.choices(pieces, k=self._draw.randrange(6)))
 
 
+@contextmanager
+def _form(packed_from: int, crowd: int, safe_steps: int) -> Iterator[None]:
+    """Rules are kept as they would be if there were many more of them."""
+    with ExitStack() as stack:
+        stack.enter_context(patch.object(ruleset, "PACKED_FROM", packed_from))
+        stack.enter_context(patch.object(packed, "_CROWD", crowd))
+        stack.enter_context(patch.object(matching, "_SAFE_STEPS", safe_steps))
+        yield
+
+
 def _compare(seed: int, verdicts: int) -> int:
     """Compare this many verdicts; return how many were by a rule."""
     samples = Samples(seed)
-    asked = by_rule = 0
+    asked = by_rule = number = 0
     while asked < verdicts:
         body = samples.file()
         paths = [samples.path() for _ in range(_URLS)]
-        robots_txt = parse(body)
-        groups = model.groups(body)
-        decided: _Decided = {}
-        for token in _TOKENS:
-            told = f"seed {seed}: {body!r} for {token}"
-            by_rule += _compare_for(robots_txt, groups, token, paths, decided, told=told)
-            asked += len(paths)
+        with _form(*_FORMS[number % len(_FORMS)]):
+            robots_txt = parse(body)
+            groups = model.groups(body)
+            decided: _Decided = {}
+            for token in _TOKENS:
+                told = f"seed {seed}: {body!r} for {token}"
+                by_rule += _compare_for(robots_txt, groups, token, paths, decided, told=told)
+                asked += len(paths)
+        number += 1
     return by_rule
 
 

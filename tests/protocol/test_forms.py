@@ -1,4 +1,4 @@
-"""Same answers from counted verdicts and others, and from all user-agent lines and our own."""
+"""Same answers from few rules and many, and from all user-agent lines and a crawler's own."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import matching
+from scrapy_rep.protocol import packed
 from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
     RULES,
@@ -20,7 +20,8 @@ from scrapy_rep.protocol.lines import (
     records,
     rules,
 )
-from scrapy_rep.protocol.matching import UNDECIDED, Patterns, RuleSet
+from scrapy_rep.protocol.matching import FewRules, RuleSet
+from scrapy_rep.protocol.packed import PackedRules
 from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import places_of_allow
 from scrapy_rep.protocol.tokens import Names
@@ -57,53 +58,71 @@ def _decides_slowly(disallow: list[str], allow: dict[str, int], path: str) -> De
     return None if place is None else (octets, allows, -place)
 
 
-class TestPatterns:
-    """The patterns decide as the model does, with steps counted or not."""
+class TestForms:
+    """Both forms of rules give the same verdicts."""
 
-    @pytest.mark.parametrize("steps", [0, 3_000_000])
-    def test_same_decider(self, steps: int, monkeypatch: pytest.MonkeyPatch) -> None:
-        """With 0 steps, each verdict is counted, and some may be undecided."""
-        monkeypatch.setattr(matching, "_STEPS", steps)
+    @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
+    def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr(packed, "_CROWD", by_gram_from)
 
         @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
         def same(disallow: list[str], allow: list[str], asked: list[str]) -> None:
             places = places_of_allow(allow)
-            rules = Patterns(disallow, places, has_wild=True)
+            forms = [form(disallow, places, has_wild=True) for form in (FewRules, PackedRules)]
             for path in asked:
-                if steps or rules.match(path) != UNDECIDED:
-                    assert _decides(rules, path) == _decides_slowly(disallow, places, path)
+                slowly = _decides_slowly(disallow, places, path)
+                assert [_decides(form, path) for form in forms] == [slowly, slowly]
 
         same()
 
-    @pytest.mark.parametrize(
-        "allow",
-        [
-            *[["/*b/$", "/*/index.htm"], ["/*/index.htm", "/*b/$"], ["/*/$", "/b*/"]],
-            *[["/*/index.htm", "/*b/"], ["/*b/", "/*/index.htm"]],
-        ],
-    )
-    def test_first_line_of_equals_that_allow(self, allow: list[str]) -> None:
+    def test_first_line_of_equals_that_allow(self) -> None:
         """Also where a folder's index is one of them."""
-        places = places_of_allow(allow)
-        found = _decides(Patterns([], places, has_wild=True), f"/b/{END}")
-        assert found == _decides_slowly([], places, f"/b/{END}")
+        for allow in (
+            ["/*b/$", "/*/index.htm"],
+            ["/*/index.htm", "/*b/$"],
+            ["/*/$", "/b*/"],
+            ["/*/index.htm", "/*b/"],
+            ["/*b/", "/*/index.htm"],
+        ):
+            places = places_of_allow(allow)
+            for form in (FewRules, PackedRules):
+                slowly = _decides_slowly([], places, f"/b/{END}")
+                assert _decides(form([], places, has_wild=True), f"/b/{END}") == slowly
 
-    def test_wildcards_by_the_thousand(self) -> None:
+    def test_wildcards_by_the_hundred(self) -> None:
+        """Each is found where its longest part is in the path, and nowhere else."""
         words = ["".join(letters) for letters in product("abcdef", repeat=4)]
         patterns = [pattern for word in words for pattern in (f"/*{word}", f"*/{word}*x{END}")]
-        many = Patterns(patterns, {}, has_wild=True)
+        few = FewRules(patterns[:600], {}, has_wild=True)
+        many = PackedRules(patterns, {}, has_wild=True)
         for place, word in enumerate(words[:300]):
+            assert _decides(few, f"/-{word}-{END}") == (6, False, 2 * place)
+            assert _decides(few, f"/{word}/x{END}") == (9, False, 2 * place + 1)
+        for place, word in enumerate(words):
             assert _decides(many, f"/-{word}-{END}") == (6, False, 2 * place)
             assert _decides(many, f"/{word}/x{END}") == (9, False, 2 * place + 1)
         for path in (f"/{END}", f"/abc{END}", f"/a/b/c/d{END}", f"/x{END}"):
+            assert _decides(few, path) is None
             assert _decides(many, path) is None
 
     def test_long_way_up_through_prefixes(self) -> None:
-        rules = Patterns(["/" + "a" * octets for octets in range(1, 100)], {}, has_wild=False)
-        for octets in range(1, 100):
-            for other in ("", "!", "b"):
-                path = f"/{'a' * octets}{other}{END}"
-                assert _decides(rules, path) == (octets + 1, False, octets - 1)
+        """Each nested in the one before, and most of them not in the block of the last."""
+        nested = ["/" + "a" * octets for octets in range(1, 100)]
+        for form in (FewRules, PackedRules):
+            rules = form(nested, {}, has_wild=False)
+            for octets in range(1, 100):
+                for other in ("", "!", "b"):
+                    path = f"/{'a' * octets}{other}{END}"
+                    assert _decides(rules, path) == (octets + 1, False, octets - 1)
+
+    def test_odd_characters_of_a_path_hide_no_rule(self) -> None:
+        """They stand in a path as written, and some sort before whatever divides rules."""
+        patterns = [f"/{number:04}" for number in range(40)]
+        for form in (FewRules, PackedRules):
+            rules = form(patterns, {}, has_wild=False)
+            for place, pattern in enumerate(patterns):
+                for odd in "\0\t\n\x0b !*~\x7f\x80é\u2028":
+                    assert _decides(rules, f"{pattern}{odd}!{END}") == (5, False, place)
 
 
 class TestOpenings:
@@ -133,19 +152,46 @@ _AT_THE_LIMIT = b" " * (LINE_LIMIT_OCTETS - len(b"allow:"))
 class TestRules:
     """To look for rules alone gives what it gives to read every line."""
 
-    LINES = (
-        *(b"Allow: /a", b"Disallow:\t/a ", b"aLLoW /a", b" \v\fdiasllow  /a\t", b"allow\xa0/a"),
-        *(b"allow /a\x85b", b"allow /a \x1c", b"allow\x1c /a", b"allow", b"Disallow ", b"Allow/"),
-        *(b"allow /a b", b"allow /a b: c", b"allowed by us : /a", b"disallow\x85: /a\xa0"),
-        *(b"disallow#: /a", b"disallow /a #: b", b"disallow: #/a", b"disallow:/a:b", b": allow /a"),
-        *(b"a:", b"dis", b"disagree: /a", b"all /a", b"#allow: /a", b"noallow: /a"),
-        *(b"\xa0allow: /a", b"site allow: /a", b"di\xc5\xbfallow: /a"),
-        *(_AT_THE_LIMIT + b"allow:/a", _AT_THE_LIMIT + b"allow :/a"),
-        *(_AT_THE_LIMIT + b"allow: /a" * 2, b"allow" + _AT_THE_LIMIT + b":/a"),
-        *(b"allow " + _AT_THE_LIMIT + b":/a", b"Allow: " + _AT_THE_LIMIT + b"/a"),
+    @pytest.mark.parametrize(
+        "line",
+        [
+            b"Allow: /a",
+            b"Disallow:\t/a ",
+            b"aLLoW /a",
+            b" \v\fdiasllow  /a\t",
+            b"allow\xa0/a",
+            b"allow /a\x85b",
+            b"allow /a \x1c",
+            b"allow\x1c /a",
+            b"allow",
+            b"Disallow ",
+            b"Allow/",
+            b"allow /a b",
+            b"allow /a b: c",
+            b"allowed by us : /a",
+            b"disallow\x85: /a\xa0",
+            b"disallow#: /a",
+            b"disallow /a #: b",
+            b"disallow: #/a",
+            b"disallow:/a:b",
+            b": allow /a",
+            b"a:",
+            b"dis",
+            b"disagree: /a",
+            b"all /a",
+            b"#allow: /a",
+            b"noallow: /a",
+            b"\xa0allow: /a",
+            b"site allow: /a",
+            b"di\xc5\xbfallow: /a",
+            _AT_THE_LIMIT + b"allow:/a",
+            _AT_THE_LIMIT + b"allow :/a",
+            _AT_THE_LIMIT + b"allow: /a" * 2,
+            b"allow" + _AT_THE_LIMIT + b":/a",
+            b"allow " + _AT_THE_LIMIT + b":/a",
+            b"Allow: " + _AT_THE_LIMIT + b"/a",
+        ],
     )
-
-    @pytest.mark.parametrize("line", LINES)
     @pytest.mark.parametrize(
         "around", [b"", b"\n", b"\n\n", b"\nx\n", b"\nuser-agent: a\n", b"\n#\n"]
     )

@@ -17,6 +17,7 @@ the cheapest part is also done first.
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -28,6 +29,8 @@ from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.other_readers import GOOGLE, OURS, READERS, Judge, Reader, escaped
+from scrapy_rep.protocol.packed import window_of
+from scrapy_rep.protocol.ruleset import PACKED_FROM
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, names_of, token_of
 from scrapy_rep.protocol.verdict import Rule, Verdict
 
@@ -46,10 +49,11 @@ STEPS_FOR_ALL = 5_000_000
 SEARCH_STEPS = 1_000_000
 """The most work for the search for rules that make a difference, for both files together."""
 
-# The steps of: a verdict without wildcard rules, whose line is counted; trying a wildcard rule;
-# reading a user-agent line; reading a rule. And the octets of one more step: of a path, or of a
-# searched file.
+# The steps of: a verdict without wildcard rules, and one by a large set, whose line is counted in a
+# large file; trying a wildcard rule; reading a user-agent line; reading a rule. And the octets of
+# one more step: of a path, or of a searched file.
 _VERDICT_STEPS = 40
+_PACKED_STEPS = 700
 _WILD_STEPS = 2
 _PATH_OCTETS = 200
 _AGENT_STEPS = 12
@@ -57,6 +61,7 @@ _RULE_STEPS = 15
 _SEARCHED_OCTETS = 200
 
 _MOST_IN_FULL = 100  # changed rules of a large group
+_TRIED_ONE_BY_ONE = 1000
 _PROBES_PER_RULE = 20, 90  # without and with wildcards, in two spellings
 _PROBE_OCTETS = 20  # by which a probe is roughly longer than its pattern
 
@@ -302,12 +307,16 @@ def _texts(line: Line) -> tuple[str, ...]:
 
 
 class _RuleCounts(NamedTuple):
-    """The number of some rules and of their octets, and the same for those with wildcards."""
+    """The number of some rules and of their octets, and the same for those with wildcards.
+
+    `tried_rules` is the most of them that a verdict tries: a large set finds them by a part.
+    """
 
     rules: int = 0
     octets: int = 0
     wild_rules: int = 0
     wild_octets: int = 0
+    tried_rules: int = 0
 
     @classmethod
     def sum(cls, rule_counts: Iterable[_RuleCounts]) -> _RuleCounts:
@@ -321,8 +330,9 @@ class _RuleCounts(NamedTuple):
 
     def verdict_steps(self, octets: int) -> int:
         """The steps of both files' verdicts on a path of some octets; each rule is in one file."""
-        tried = self.wild_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
-        return (2 * _VERDICT_STEPS + tried) * (1 + octets // _PATH_OCTETS)
+        verdict = _PACKED_STEPS if self.rules >= 2 * PACKED_FROM else _VERDICT_STEPS
+        tried = self.tried_rules * _WILD_STEPS + self.wild_octets // _PATH_OCTETS
+        return (2 * verdict + tried) * (1 + octets // _PATH_OCTETS)
 
     def trial_steps(self, reading_steps: int) -> int:
         """Roughly the steps to try the probes of all these rules for one agent."""
@@ -335,7 +345,13 @@ class _RuleCounts(NamedTuple):
 def _rule_counts(rules: Iterable[Line]) -> _RuleCounts:
     patterns = [line.pattern for line in rules]
     wild = [pattern for pattern in patterns if "*" in pattern]
-    return _RuleCounts(len(patterns), sum(map(len, patterns)), len(wild), sum(map(len, wild)))
+    tried = len(wild)
+    if tried > _TRIED_ONE_BY_ONE:
+        crowd = max(Counter(map(window_of, wild)).values())
+        tried = min(tried, _TRIED_ONE_BY_ONE + crowd)
+    return _RuleCounts(
+        len(patterns), sum(map(len, patterns)), len(wild), sum(map(len, wild)), tried
+    )
 
 
 class _ComparedFile:
