@@ -35,7 +35,9 @@ class Coverage:
 
     def __init__(self, crawl: Crawl) -> None:
         self._stats = crawl.crawler.stats
-        state = getattr(crawl.crawler.spider, "state", {})
+        state = getattr(crawl.crawler.spider, "state", None)
+        if not (crawl.crawler.settings["JOBDIR"] and isinstance(state, dict)):
+            state = {}
         self._states: dict[int, int] = state.setdefault(_STATE, {})
         self._beyond_count = 0
         self._examples: dict[int, str] = {}

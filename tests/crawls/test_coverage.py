@@ -71,6 +71,21 @@ def test_resumed_crawl_counts_the_urls_of_its_earlier_runs(tmp_path: Path) -> No
     assert counts[1] == [20, 20, 0]
 
 
+@pytest.mark.parametrize("settings", [{}, {"JOBDIR": "job"}], ids=["no JOBDIR", "JOBDIR"])
+def test_spider_may_have_a_state_of_its_own(settings: dict[str, str], tmp_path: Path) -> None:
+    given = {**ADDON, **{name: str(tmp_path / one) for name, one in settings.items()}}
+    with Site() as site:
+        site.change(
+            {
+                "/robots.txt": robots(site.url("/map.xml")),
+                "/map.xml": xml(urlset(site.url("/a"))),
+            }
+        )
+        result = crawl(SITES, settings=given, sites=site.url(""), state="CA")
+        assert "/a" in site.paths()
+    assert result.stats["rep/coverage/listed"] == 1
+
+
 def test_crawl_without_sitemaps_has_no_coverage(tmp_path: Path) -> None:
     with Site() as site:
         settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path)}
