@@ -308,6 +308,27 @@ class TestReconciled:
             one.finish(*got)
         assert set(found) == some
 
+    def test_ids_never_go_back_when_redis_does(self, fleet: Fleet) -> None:
+        """Two workers that know different ids come to a Redis that lost both."""
+        one, two = fleet.worker("one"), fleet.worker("two")
+        one.push(*(f"a{number}" for number in range(60)))
+        one.settle(concurrency=0)
+        one.talk()
+        two.talk()
+        two.talk(2)
+        one.talk(3)
+        snapshot = Snapshot(fleet)
+        one.talk()
+        two.talk()
+        snapshot.restore()
+        fleet.now += 1
+        ids = []
+        for worker in (one, one, two, two, one, two):
+            worker.talk(3)
+            worker.settle()
+            ids.append(int(fleet.client.get(fleet.key("ids")) or 0))
+        assert ids == sorted(ids)
+
     @pytest.mark.parametrize("seed", range(12))
     def test_at_random(self, fleet: Fleet, seed: int) -> None:
         """Keys vanish or change, snapshots come back, replies are lost: the crawl ends."""

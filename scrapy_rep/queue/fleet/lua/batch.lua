@@ -19,7 +19,9 @@ local attempt = tonumber(call('HGET', M, 'attempt') or '')
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
   or a.is_joined and attempt and attempt < a.heard
 -- Ids are never used twice, but the number of ids given since then is unknown.
-if is_older then call('SET', P .. 'ids', string.format('%.0f', a.last_id + 1000000)) end
+if is_older then
+  call('SET', P .. 'ids', string.format('%.0f', math.max(number(last_id), a.last_id) + 1000000))
+end
 if not epoch or is_older and epoch == a.epoch then
   epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
