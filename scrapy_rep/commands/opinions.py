@@ -1,7 +1,7 @@
 """The answers of other robots.txt parsers and readers.
 
 A hostile file can block a parser that turns patterns into regular expressions, so each answer has a
-limit of `_SECONDS`, where the system has alarms.
+limit of `_SECONDS`, where the system has alarms. An alarm cannot stop code in C.
 """
 
 from __future__ import annotations
@@ -84,6 +84,8 @@ class _Parser:
             try:
                 with _limited():
                     if self._parser is None:
+                        if self._name in _PARSERS:  # they take text, and read nothing else
+                            body = body.decode(errors="replace").encode()
                         self._parser = self._class.from_crawler(None, body)
                     return Opinion(self._name, bool(self._parser.allowed(url, agent)))
             except TimeoutError:

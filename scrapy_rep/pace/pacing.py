@@ -220,7 +220,7 @@ class Pacing:
                 except BaseException:
                     self.give_up(request, origin)
                     raise
-            if gate is not None and not gate.may_go(turn):  # another process took over meanwhile
+            if gate is not None and not gate.may_go(turn):  # another process took over
                 self.visits.give_up(origin.host, request)
             elif is_urgent or self.backoff.admit(origin, request):
                 return True

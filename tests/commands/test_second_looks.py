@@ -116,6 +116,11 @@ class TestLike:
         assert row["like"] == {"1994": True, _BAD: None}
         assert "it failed: ValueError: no \x1b" in row["like_failures"][_BAD]
 
+    def test_parsers_of_text_read_other_octets(self, robots: Path) -> None:
+        robots.write_bytes("# Café\nUser-agent: *\nDisallow: /aXb\n".encode("latin-1"))
+        done = rep("check", "/aXb", "--robots", robots, "--like", "urllib,protego", "--json")
+        assert done.rows[0]["like"] == {"urllib": False, "protego": False}
+
     @pytest.mark.parametrize(
         ("names", "words"),
         [
