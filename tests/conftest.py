@@ -1,4 +1,4 @@
-"""Which tests the README's command runs: those that take long are slow, and CI runs them apart.
+"""The README's command runs the quick tests. CI runs the slow ones, too.
 
 Tests of crawls run in each event loop. Those in the loops that are not Scrapy's default are slow,
 but for the modules that say `every_loop`.

@@ -1,4 +1,4 @@
-"""What crawls and commands load: Scrapy, its default components and ours. They are forked from it.
+"""Loads Scrapy, its default components and ours. Crawls and commands are forked from it.
 
 No reactor: each crawl installs its own.
 """

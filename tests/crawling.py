@@ -31,7 +31,7 @@ ONE_LOOP_IN_CI: tuple[Any, ...] = (
 
 @dataclass(frozen=True)
 class Crawl:
-    """What happened.
+    """The result of a crawl.
 
     Attributes:
         exit_code: 0, or 1 if there is an error, or what else ended the process.

@@ -86,7 +86,7 @@ def start_crawl(
 
 def _crawl(folder: Path, environment: dict[str, str], module: str) -> None:
     _move(REPOSITORY, environment)
-    # Streams go to a file: a pipe that nobody reads would stop the crawl when it is full.
+    # Streams go to a file: a full pipe without a reader would stop the crawl when it is full.
     with (folder / "streams").open("wb") as streams:
         for descriptor in (1, 2):
             os.dup2(streams.fileno(), descriptor)

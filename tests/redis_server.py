@@ -2,7 +2,7 @@
 
 ``redis_server`` is one server for the whole session, empty at the beginning of each test; whoever
 stops or kills one starts a `RedisServer` of his own. Without redis-server or valkey-server, the
-tests that ask for one skip.
+tests that need one skip.
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class RedisServer:
 
     @property
     def url(self) -> str:
-        """What goes into REP_REDIS_URL."""
+        """The value of REP_REDIS_URL."""
         password = self._options.get("requirepass")
         return f"redis://{f':{password}@' if password else ''}127.0.0.1:{self.port}/0"
 
@@ -163,7 +163,7 @@ class SlowLine:
 
     @property
     def url(self) -> str:
-        """What goes into REP_REDIS_URL."""
+        """The value of REP_REDIS_URL."""
         return f"redis://127.0.0.1:{self.port}/0"
 
     def __enter__(self) -> Self:
@@ -255,7 +255,7 @@ def redis_store(
 
 @pytest.fixture(scope="session")
 def session_redis() -> Iterator[RedisServer]:
-    """The session's server; ask for `redis_server` instead."""
+    """The session's server; use `redis_server` instead."""
     with RedisServer() as server:
         yield server
 

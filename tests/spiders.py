@@ -61,7 +61,7 @@ class UrlsSpider(Spider):
     """Asks for every URL at once and yields an item for each: what came, or what went wrong.
 
     Args:
-        urls: what to ask for.
+        urls: the URLs to request.
         allowed_domains: as Scrapy has it.
         meta: the meta of every request.
         cancel_first: whether the first request is one of the spider's own, through

@@ -1,4 +1,4 @@
-"""Which cookies the hops of one fetch bring back: RFC 6265, whatever Python's default is."""
+"""The cookies that the hops of one fetch send back (RFC 6265)."""
 
 from __future__ import annotations
 

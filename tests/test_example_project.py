@@ -243,7 +243,7 @@ class TestFleet:
             try:
                 environment = (process / "environ").read_bytes()
                 place = os.readlink(process / "cwd")
-            except OSError:  # somebody else's, or it has ended
+            except OSError:  # of another user, or it has ended
                 continue
             if f"TMPDIR={folder}\0".encode() in environment or place.startswith(f"{folder}/"):
                 found.append(int(process.name))

@@ -44,7 +44,7 @@ def caused(outer: BaseException, *causes: BaseException) -> BaseException:
 
 
 def failed(*reasons: BaseException) -> BaseException:
-    """What Scrapy makes of Twisted's errors."""
+    """Errors of Twisted, as Scrapy passes them on."""
     failures = [TwistedFailure(reason) for reason in reasons]  # type: ignore[no-untyped-call]
     return caused(DownloadFailedError(), ResponseFailed(failures))  # type: ignore[no-untyped-call]
 

@@ -104,7 +104,7 @@ class Crawl:
         return learn(Knowledge(), told, time.time() - age, self.settings.options.limits)
 
     def claim(self) -> Claim:
-        """What another process would be told that needs the file."""
+        """The answer to another process that needs the file."""
         claim: Claim = self.store.claim(self.key(), seconds=15.0, fresh_seconds=math.inf).result()
         return claim
 

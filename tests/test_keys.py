@@ -1,4 +1,4 @@
-"""The key file: what is read, what is refused and with which advice."""
+"""The key file: it is read, or refused with advice."""
 
 from __future__ import annotations
 

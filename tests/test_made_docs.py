@@ -1,4 +1,4 @@
-"""What scripts make of the code in docs/ is up to date."""
+"""The pages in docs/ that scripts make are up to date."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _DOCS = Path(__file__).parents[1] / "docs"
 
 
 def _made_by(script: str, *arguments: object) -> str:
-    """What a script prints."""
+    """The output of a script."""
     command = [sys.executable, str(_DOCS / script), *map(str, arguments)]
     return subprocess.run(command, stdout=subprocess.PIPE, encoding="utf-8", check=True).stdout
 

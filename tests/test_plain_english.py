@@ -72,7 +72,7 @@ def _texts() -> Iterator[Text]:
 
 
 def _docstrings(node: ast.Module | ast.ClassDef) -> Iterator[tuple[int, str]]:
-    """Those of a module or a class, and of what is public in it."""
+    """Those of a module or a class, and of its public members."""
     inner = [one for one in node.body if isinstance(one, ast.ClassDef)]
     functions = [n for n in node.body if isinstance(n, (ast.FunctionDef, ast.AsyncFunctionDef))]
     for one in (node, *(one for one in functions if not one.name.startswith("_"))):

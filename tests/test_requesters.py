@@ -1,4 +1,4 @@
-"""What one crawler was told is nobody else's: keys of the store, alone and in whole crawls."""
+"""A crawler uses only answers to its own name: keys of the store, alone and in whole crawls."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settin
 
 
 class TestKeys:
-    """What makes a difference, and what does not."""
+    """Facts that separate answers, and others that do not."""
 
     def test_usual_crawls_have_no_variant(self) -> None:
         assert key().variant == ""

@@ -60,7 +60,7 @@ def body_of(body: bytes, encoding: str = "", *, status: int = 200) -> bytes:
 
 
 def read(body: bytes, encoding: str) -> tuple[bytes, str]:
-    """What is read of a whole answer, and what is remarked."""
+    """The octets of a whole answer, and the remark on it."""
     headers: Any = {"Content-Encoding": encoding} if encoding else {}
     transfer = Transfer(LIMIT)
     transfer.came(Response("http://h/", headers=headers, body=body))
@@ -92,7 +92,7 @@ def padded(body: bytes, padding: int) -> bytes:
 
 
 class TestBareGzip:
-    """Whatever the headers say, a body that begins as gzip does is decompressed."""
+    """A body that begins as gzip is decompressed, with any headers."""
 
     @pytest.mark.parametrize("encoding", ["", "identity", "utf-8", "br", "gzip"])
     def test_decompressed_with_a_remark(self, encoding: str) -> None:
@@ -145,7 +145,7 @@ class TestPlain:
 
 
 class TestCompressed:
-    """Though we asked for none."""
+    """Although the request did not accept it."""
 
     @_every_encoding
     def test_whole(self, name: str, encode: Callable[[bytes], bytes]) -> None:
@@ -335,7 +335,7 @@ _CODING = "Transfer-Encoding"
     [
         ("HTTP/1.1", {}, 200, Ending.UNKNOWN),
         ("http/1.0", {}, 404, Ending.UNKNOWN),
-        ("HTTP/2.0", {}, 200, Ending.UNKNOWN),  # as nobody writes what is HTTP/2
+        ("HTTP/2.0", {}, 200, Ending.UNKNOWN),  # as no server writes HTTP/2
         ("HTTP/1.1", {_CODING: "xchunked"}, 200, Ending.UNKNOWN),
         ("HTTP/1.1", {_CODING: "\x0bchunked"}, 200, Ending.UNKNOWN),
         ("HTTP/1.1", {_CODING: "chunked, identity"}, 200, Ending.UNKNOWN),
@@ -358,7 +358,7 @@ _CODING = "Transfer-Encoding"
 def test_head_says_how_the_body_ends(
     protocol: str | None, headers: dict[str, Any], status: int, expected: Ending
 ) -> None:
-    """Where nothing else tells: what is not known to have an end of its own has none."""
+    """If nothing says where an answer ends, it has no end."""
     came = Response("http://h/robots.txt", status=status, headers=headers, protocol=protocol)
     transfer = Transfer(LIMIT)
     transfer.head_came(Headers())

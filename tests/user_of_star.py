@@ -6,7 +6,7 @@ from scrapy_rep import *  # noqa: F403
 
 
 def errors_of(body: bytes, url: str) -> list[Finding]:  # noqa: F405
-    """What is wrong with a file that allows a URL."""
+    """The problems of a file that allows a URL."""
     verdict: Verdict = parse(body).verdict(url, "FooBot")  # noqa: F405
     return [one for one in lint(body) if verdict.allowed and one.severity is Severity.ERROR]  # noqa: F405
 

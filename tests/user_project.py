@@ -165,7 +165,7 @@ def sources_of(rules: PageRules) -> list[str]:
 
 
 def may_train(response: Response, robots_txt: bytes) -> bool:
-    """Whether a page may be used for training; False where nobody says so."""
+    """Whether a page may be used for training; False if nothing says so."""
     said = usage_of(response, robots_txt, product_tokens="FooBot")
     return said.train_ai is Preference.ALLOWED
 

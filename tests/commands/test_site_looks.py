@@ -187,7 +187,7 @@ class TestPage:
         assert site.paths() == ["/robots.txt", "/to-page", "/page", "/other"]
 
     def test_pages_that_cannot_be_read_are_noted(self, site: Site) -> None:
-        """One that a crawl may not fetch, one that is no page, and two that do not answer."""
+        """A disallowed page, a file of another type, and two sites that do not answer."""
         urls = [*map(site.url, ("/a", "/text", "/gone.xml")), f"http://127.0.0.1:{free_port()}/"]
         words = [word for url in (*urls, site.url("/page")) for word in ("--page", url)]
         done = check(*words, "--agent", "foo")

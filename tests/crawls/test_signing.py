@@ -399,7 +399,7 @@ OTHERWISE = Answer(body=RULES.body, headers=[("Vary", "Accept-Encoding")])
 CHALLENGE = Answer(status=403, headers=[("cf-mitigated", "challenge")])
 UNSIGNED, SIGNED, OTHER_KEY = "unsigned", "signed", "another key"
 SHARED: dict[tuple[str, str], list[tuple[list[Answer], int]]] = {
-    # who fetches first and who comes next: the answers of each site, and its entries after that
+    # the first and the next crawl: the answers of each site, and its entries after that
     (UNSIGNED, SIGNED): [([RULES], 1), ([VARIES], 2), ([CHALLENGE, RULES], 2)],
     (SIGNED, UNSIGNED): [
         *(([RULES], 1), ([OTHERWISE], 1), ([VARIES], 2)),

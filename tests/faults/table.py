@@ -25,7 +25,7 @@ OUTCOMES = {
     "disallow": set[str](),
 }
 PRESETS = ("rfc9309", "google", "strict")
-"""What the others make of an event is in `tests/protocol/test_access.py`."""
+"""`tests/protocol/test_access.py` has the results of the other presets."""
 STATES = ("never fetched", "stale copy")
 
 # Kind of fault -> what holds with a file never fetched, and with a stale copy; by preset.

@@ -36,7 +36,7 @@ def push(url: str) -> Push:
 
 
 class TestQueue:
-    """Which worker gets which request."""
+    """The worker that gets each request."""
 
     def test_one_worker_checks_a_lane_without_a_policy(self, one: Worker, two: Worker) -> None:
         one.push("x", "y")
