@@ -126,7 +126,7 @@ def cost() -> None:
     with tempfile.TemporaryDirectory() as folder:
         sides = {
             "without a trail": Crawl("", 1),
-            "each decision": Crawl(folder, 1),
+            "with a trail": Crawl(folder, 1),
         }
         best = dict.fromkeys(sides, float("inf"))
         for _ in range(_ROUNDS):
@@ -138,17 +138,17 @@ def cost() -> None:
             for side in told:
                 numbers = range(1 + 200 * turn, 201 + 200 * turn)
                 told[side] = min(told[side], sides[side].learn(numbers) / len(numbers) * 1e6)
-    for side, microseconds in best.items():
-        print(f"{side:24} {microseconds:6.2f} us a request")
-    for side, microseconds in told.items():
-        print(f"{side:24} {microseconds:6.2f} us a policy")
+    print("| CPU | for a request | for a policy |")
+    print("| --- | ---: | ---: |")
+    for side in sides:
+        print(f"| {side} | {best[side]:.1f} us | {told[side]:.1f} us |")
 
 
 def size(counts: Sequence[int]) -> None:
     """Measure octets, and seconds to write, verify, replay and report."""
     print(
-        "| decisions | octets packed | a decision | plain "
-        "| write s | verify s | replay s | report s | MB |"
+        "| decisions | packed | a decision | plain "
+        "| CPU to judge and write | to verify | to replay | to report | memory |"
     )
     print("|" + " ---: |" * 9, flush=True)
     for count in counts:
@@ -172,9 +172,10 @@ def size(counts: Sequence[int]) -> None:
             instants = (began, verified_at, replayed_at, reported_at)
             seconds = [written, *(after - before for before, after in pairwise(instants))]
             print(
-                f"| {count:,} | {octets:,} | {octets / count:.1f} | {plain:,} | "
-                + " | ".join(f"{each:.2f}" for each in seconds)
-                + f" | {_most_memory():.0f} |",
+                f"| {count:,} | {octets / 1e6:.2f} MB | {octets / count:.0f} octets "
+                f"| {plain / 1e6:.1f} MB | "
+                + " | ".join(f"{each:.1f} s" for each in seconds)
+                + f" | {_most_memory():.0f} MB |",
                 flush=True,
             )
 

@@ -9,15 +9,14 @@ The site runs in its own process, and its CPU is not counted. CPU before the eng
 own column. Every crawl is a new process, and the sides alternate, in another order in each run.
 SQLite begins with an empty file. The tables contain
 
-* *CPU*: user and system time of the crawl from `engine_started` to `engine_stopped`, divided by its
-  pages, in microseconds: minimum and median of the runs;
-* *pages/s*: by the wall clock, the best of the runs and the median;
-* ratios of these minima and bests to those without robots.txt and with Scrapy's own middleware, or
-  if `--sides` names neither, to the first side. Use these ratios: other work on the machine makes
-  all figures worse, and minima least. The brackets show the quartiles of the ratios within a round.
-  On a busy machine, their median is more reliable. If the quartiles are far apart, the run was too
-  noisy for a ranking;
-* *set-up*: CPU before the engine starts, in milliseconds, the minimum.
+* *CPU for a page*: user and system time of the crawl from `engine_started` to `engine_stopped`,
+  divided by its pages: the least of the runs;
+* *pages/s*: by the wall clock, the best of the runs;
+* the ratios to the crawls of the same round without robots.txt and with Scrapy's own middleware, or
+  if `--sides` names neither, to the first side: the median, and in brackets the quartiles. Use
+  these ratios: other work on the machine makes all figures worse. If the quartiles are far apart,
+  the run was too noisy for a ranking;
+* *CPU before the first request*: before the engine starts, the least.
 
 Pages are small and callbacks extract nothing, so the figures show the framework alone. A real crawl
 has more costs, which make every ratio smaller. All pages are allowed. Every origin is an address of
@@ -352,17 +351,15 @@ def compare(
 
 def _show(name: str, shape: Shape, found: Found) -> None:
     """Print the table of a shape."""
-    runs = len(next(iter(found.values())))
-    print(f"\n({name}) {shape.origins:,} origins x {shape.pages:,} pages, {runs} runs each\n")
     ratios = [f"/ {side}" for side in _bases(found)]
-    columns = ("CPU us/page", "median", *ratios, "pages/s", "median", *ratios, "set-up ms")
-    print("| | " + " | ".join(columns) + " |")
+    columns = ("CPU for a page", *ratios, "pages/s", *ratios, "CPU before the first request")
+    print(f"\n| ({name}) {shape.origins:,} x {shape.pages:,} | " + " | ".join(columns) + " |")
     print("| --- |" + " ---: |" * len(columns))
     for side, measured in found.items():
         cells = [
             *_cells(found, side, "cpu", 1e6 / shape.urls),
             *_cells(found, side, "seconds", shape.urls, is_rate=True),
-            f"{min(one['set_up_cpu'] for one in measured) * 1e3:.0f}",
+            f"{min(one['set_up_cpu'] for one in measured) * 1e3:.0f} ms",
         ]
         print(f"| {side} | " + " | ".join(cells) + " |", flush=True)
 
@@ -375,15 +372,15 @@ def _bases(found: Found) -> list[str]:
 def _cells(
     found: Found, side: str, name: str, factor: float, *, is_rate: bool = False
 ) -> Iterator[str]:
-    """Best and median of a figure, and its ratios to the bases, over all and within rounds."""
+    """The best of a figure, and median and quartiles of its ratios to the bases within a round."""
 
     def shown(seconds: float) -> float:
         return factor / seconds if is_rate else factor * seconds
 
     figures = {each: [shown(one[name]) for one in runs] for each, runs in found.items()}
     best = max if is_rate else min
-    yield f"{best(figures[side]):.0f}"
-    yield f"{statistics.median(figures[side]):.0f}"
+    least = best(figures[side])
+    yield f"{least:.0f}" if is_rate else f"{least / 1000:.2f} ms"
     for base in _bases(found):
         if base == side:
             yield "-"
@@ -391,8 +388,7 @@ def _cells(
         pairs = zip(figures[side], figures[base], strict=True)
         ratios = [one / other for one, other in pairs]
         low, median, high = statistics.quantiles(ratios * 2, n=4)  # one value has no quartiles
-        ratio = best(figures[side]) / best(figures[base])
-        yield f"{ratio:.3f} ({low:.3f} {median:.3f} {high:.3f})"
+        yield f"{median:.2f} ({low:.2f} to {high:.2f})"
 
 
 def main() -> None:

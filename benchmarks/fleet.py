@@ -1,6 +1,8 @@
-"""A fleet, compared with its targets and with scrapy-redis.
+"""A fleet: fetches, gaps, speed, memory, and what happens when workers and Redis fail.
 
     python benchmarks/fleet.py [PART...], such as kill; without one, all parts
+
+`outages` and `scripts` print tables of their own; all others print rows of one table.
 
 The script uses a real Redis server, sites on loopback, and one process for each worker. All run on
 one machine, so its load affects pages per second and gaps. `speed` alternates the sides, and takes
@@ -12,12 +14,14 @@ from __future__ import annotations
 import itertools
 import random
 import signal
+import statistics
 import subprocess
 import sys
 import time
 from collections import Counter
 from collections.abc import Callable
 from contextlib import ExitStack
+from importlib.metadata import version
 from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
@@ -64,6 +68,10 @@ def gaps_of(requests: list[Seen]) -> list[float]:
     )
 
 
+def report(what: str, found: str) -> None:
+    print(f"| {what} | {found} |", flush=True)
+
+
 def fetches() -> None:
     """Four workers, 200 origins, six pages each."""
     robots = Answer(body="User-agent: *\nDisallow: /3$\n", delay_seconds=0.05)
@@ -73,8 +81,11 @@ def fetches() -> None:
             crew.wait(200)
             shares = [crew.result(n)["stats"].get("item_scraped_count", 0) for n in range(4)]
         paths = Counter(seen.path for seen in site.requests())
-    print(f"robots.txt fetches for 200 origins: {paths['/robots.txt']}")
-    print(f"disallowed pages: {paths['/3']}; pages: {sum(shares)} of 1000, by worker {shares}")
+    report(
+        "4 workers, 200 origins with 6 pages, of these 1 disallowed: fetches of robots.txt; pages; "
+        "disallowed pages",
+        f"{paths['/robots.txt']}; {sum(shares)}; {paths['/3']}",
+    )
 
 
 def gaps() -> None:
@@ -94,12 +105,12 @@ def gaps() -> None:
         found = gaps_of(requests)
         pages = [seen.at for seen in requests if seen.path != "/robots.txt"]
         span = max(pages) - min(pages)
-        print(
-            f"pages after {page_seconds} s: gaps min {found[0]:.3f}, "
-            f"1 % {found[len(found) // 100]:.3f}, median {found[len(found) // 2]:.3f} s; "
-            f"{29 / span:.1%} of the ceiling; "
-            f"{batches / len(pages):.2f} batches per page; {len(pages)} pages, "
-            f"{len(requests) - len(pages)} robots.txt"
+        report(
+            f"4 workers, 20 origins, `Crawl-delay: 1`, pages that take {page_seconds:g} s: gaps "
+            "as the sites see them (least, 1 %, median); pages, of those that the delay allows; "
+            "batches for a page",
+            f"{found[0]:.3f}, {found[len(found) // 100]:.3f}, {found[len(found) // 2]:.3f} s; "
+            f"{29 / span:.0%}; {batches / len(pages):.1f}",
         )
 
 
@@ -130,13 +141,14 @@ def mixed() -> None:
             window = [seen.at for seen in requests if begin <= seen.at < begin + 30]
             ceiling = len(by_host(requests)) * 30 / delay
             found = gaps_of(requests)
-            print(
-                f"delay {delay} s: {len(window)} requests in 30 s, {len(window) / ceiling:.1%} of "
-                f"the ceiling; gaps min {found[0]:.3f}, 1 % {found[len(found) // 100]:.3f} s"
+            report(
+                f"150 origins with delays of 10 s and 0.5 s, those of {delay:g} s: requests, of "
+                "those that the delay allows; the least gap",
+                f"{len(window) / ceiling:.0%}; {found[0]:.3f} s",
             )
 
 
-def kill(rounds: int = 10) -> None:
+def kill(rounds: int = 4) -> None:
     """Kill one of four workers at a random moment; every page yields links."""
     chance = random.Random(7)
     settings = {
@@ -164,7 +176,11 @@ def kill(rounds: int = 10) -> None:
         expected = {(name, f"/{n}") for name in {h for h, _ in seen} for n in range(100)}
         lost.append(len(expected - set(seen)) + 400 - len(expected))
         again.append(sum(c - 1 for (_, path), c in seen.items() if path != "/robots.txt"))
-    print(f"kill -9, {rounds} rounds: lost {lost}, twice {again} (16 places a worker)")
+    report(
+        f"`kill -9` of one of 4 workers at a random moment of 400 pages, {rounds} times, with "
+        "`CONCURRENT_REQUESTS = 16`: pages that are lost; fetched twice",
+        f"{sum(lost)}; {min(again)} to {max(again)}",
+    )
 
 
 def hub(pages: int = 5000, pages_before: int = 400) -> None:
@@ -193,9 +209,13 @@ def hub(pages: int = 5000, pages_before: int = 400) -> None:
     rates = Counter(int(one.at - killed_at) if one.at > killed_at else -1 for one in requests)
     span = killed_at - requests[0].at
     again = len(requests) - len({one.path for one in requests})
-    print(f"lost {pages - len(requests) + again}, twice {again}")
-    print(f"before: {rates.pop(-1) / span:.0f} pages/s; after, second by second:")
-    print(*(rates[second] for second in range(max(rates) + 1)))
+    before = rates.pop(-1) / span
+    later = [rates[second] for second in range(5, max(rates))]
+    report(
+        "a worker is killed while one page leads to 5,000 others: pages a second before, and of "
+        "its successor after 5 s; pages that are lost; fetched twice",
+        f"{before:.0f}, {sum(later) / len(later):.0f}; {pages - len(requests) + again}; {again}",
+    )
 
 
 def soak(seconds: int = 1200) -> None:
@@ -313,8 +333,10 @@ def _set_back(redis: RedisServer) -> None:
 def outages() -> None:
     """Two workers, 3 hosts of 150 linked pages; Redis fails during the crawl."""
     kept = {"appendonly": "yes", "appendfsync": "always"}
+    print("| Redis is | the event loop stops for | pages lost | fetched twice | disallowed |")
+    print("| --- | ---: | ---: | ---: | ---: |")
     for name, happens, options in (
-        ("nothing", lambda *_: None, {}),
+        ("as usual", lambda *_: None, {}),
         ("stopped for 8 s", lambda redis, _: _freeze(redis), {}),
         ("killed, kept on disk", lambda redis, _: _restart(redis), kept),
         ("killed, not kept", lambda redis, _: _restart(redis), {}),
@@ -368,8 +390,9 @@ def _outage(
     pages = {key: count for key, count in seen.items() if key[1] != "/robots.txt"}
     reached = [n for n in range(150) if not _is_below(n, 7)]
     print(
-        f"{name}: stall {max(found):.2f} s; lost {3 * len(reached) - len(pages)}, twice "
-        f"{sum(pages.values()) - len(pages)}, disallowed {sum(key[1] == '/7' for key in pages)}"
+        f"| {name} | {max(found):.2f} s | {3 * len(reached) - len(pages)} "
+        f"| {sum(pages.values()) - len(pages)} | {sum(key[1] == '/7' for key in pages)} |",
+        flush=True,
     )
 
 
@@ -387,8 +410,14 @@ def speed() -> None:
             for key, value in _speed(settings).items():
                 kept = best.setdefault(name, {}).get(key, value)
                 best[name][key] = max(kept, value) if key == "pages/s" else min(kept, value)
-    for name, values in best.items():
-        print(name, {key: round(value, 3) for key, value in values.items()})
+    ours, theirs = best["scrapy-rep"], best["scrapy-redis"]
+    other = f"scrapy-redis {version('scrapy-redis')}, which fetches no robots.txt here"
+    for name, key, digits in (("pages a second", "pages/s", 0), ("CPU for a page, ms", "CPU", 1)):
+        report(
+            f"4 workers, 3,000 pages of 1 kB, no delay: {name}",
+            f"{ours[key]:.{digits}f}; {other}: {theirs[key]:.{digits}f}",
+        )
+    report("the same: batches for a page", f"{ours['batches']:.1f}")
 
 
 def _speed(settings: dict[str, Any]) -> dict[str, float]:
@@ -406,9 +435,8 @@ def _speed(settings: dict[str, Any]) -> dict[str, float]:
         pages = [seen.at for seen in site.requests() if seen.path != "/robots.txt"]
     return {
         "pages/s": len(pages) / (max(pages) - min(pages)),
-        "CPU ms/page": 1000 * cpu / len(pages),
-        "batches/page": batches / len(pages),
-        "pages": len(pages),
+        "CPU": 1000 * cpu / len(pages),
+        "batches": batches / len(pages),
     }
 
 
@@ -432,8 +460,11 @@ def size() -> None:
                 worker.talk()
         octets = client.info("memory")["used_memory"] - before
         filtered = client.memory_usage(fleet.key("df"), samples=100)
-        print(f"entries of {len(payload)} octets: {octets / 1e6:.0f} octets per request in Redis, ")
-        print(f"of which the filter takes {filtered / 1e6:.0f}")
+        report(
+            "1,000,000 requests of 100,000 origins: octets of Redis for a request; for its entry; "
+            "for the filter",
+            f"{octets / 1e6:.0f}; {len(payload)}; {filtered / 1e6:.0f}",
+        )
         for number in range(0, 100_000, 2):
             worker.settle(f"http://host{number}.example", valid_until=fleet.now + 1e6)
             if number % (2 * REPORTS) == 0:
@@ -452,14 +483,14 @@ def _time_of_pops(client: Any, worker: Any) -> None:
             some = worker.talk(want)
             worker.ledger.buffer.clear()
             worker.finish(*some)
-        _tell_of_scripts(client, f"{want} wanted, with as many acknowledgements")
-    for _ in range(500):
-        worker.talk()
-    _tell_of_scripts(client, "nothing wanted")
+        words = f"time of Redis for a batch with {want} of these requests, and their ends"
+        report(words, f"{_script_microseconds(client):.0f} us")
 
 
 def scripts() -> None:
     """Measure the time of Redis for kinds of batches, with 100,000 origins."""
+    print("| a batch with | time of Redis, median |")
+    print("| --- | ---: |")
     lanes = [f"http://host{number}.example" for number in range(100_000)]
     with RedisServer() as redis, redis.client() as client:
         client.config_set("slowlog-log-slower-than", 20)  # not the commands of scripts
@@ -472,9 +503,9 @@ def scripts() -> None:
             worker.ledger.push(Push(lane, 0, PushKind.FILTERED, fingerprint, b"x" * 120))
             if worker.ledger.unsent_count == PUSHES:
                 worker.talk()
-        _tell_of_scripts(client, f"{PUSHES} pushes")
+        _tell_of_scripts(client, f"{PUSHES} requests that are pushed")
         _settle(worker, lanes[::2])
-        _tell_of_scripts(client, f"{REPORTS} lanes that are settled")
+        _tell_of_scripts(client, f"{REPORTS} origins with a new policy")
         for _ in range(300):
             some = worker.talk(16)
             worker.ledger.buffer.clear()
@@ -482,7 +513,7 @@ def scripts() -> None:
                 worker.ledger.left(held, fleet.now)
             worker.finish(*some)
             fleet.now += 0.05
-        _tell_of_scripts(client, "16 pops, and 16 that are done")
+        _tell_of_scripts(client, "16 requests that are handed out, and 16 that are done")
         for number in range(40):
             fleet.worker(f"{number}").talk(64)
         for _ in range(4):  # an outage would not count against the leases
@@ -491,15 +522,10 @@ def scripts() -> None:
         client.slowlog_reset()
         for _ in range(60):
             worker.talk()
-        _tell_of_scripts(client, "50 requests of a lost worker")
+        _tell_of_scripts(client, "50 requests of a dead worker")
         for _ in range(200):
             worker.talk()
         _tell_of_scripts(client, "nothing")
-        client.delete(fleet.key("t"))
-        worker.talk()
-        _tell_of_scripts(client, "a step of counting anew")
-        fleet.clear()
-        _tell_of_scripts(client, "a step of clearing")
 
 
 def _settle(worker: Any, lanes: list[str]) -> None:
@@ -510,14 +536,14 @@ def _settle(worker: Any, lanes: list[str]) -> None:
 
 
 def _tell_of_scripts(client: Any, words: str) -> None:
+    print(f"| {words} | {_script_microseconds(client) / 1000:.2f} ms |", flush=True)
+
+
+def _script_microseconds(client: Any) -> float:
+    """The median time of the scripts since the last call."""
     entries = [one for one in client.slowlog_get(100_000) if one["command"][:4] == b"EVAL"]
-    found = sorted(entry["duration"] for entry in entries)
     client.slowlog_reset()
-    late = sum(one > 2000 for one in found)
-    print(
-        f"{words}: {len(found)} runs, median {found[len(found) // 2]} us, "
-        f"99 % {found[len(found) * 99 // 100]} us; {late} over 2 ms"
-    )
+    return float(statistics.median(entry["duration"] for entry in entries))
 
 
 PARTS = {
@@ -526,6 +552,8 @@ PARTS = {
 }
 
 if __name__ == "__main__":
-    for name in sys.argv[1:] or PARTS:
-        print(f"--- {name}: {(PARTS[name].__doc__ or '').strip()}")
+    names = sys.argv[1:] or [*PARTS]
+    if {*names} - {"outages", "scripts", "soak"}:
+        print("| measured | result |\n| --- | --- |")
+    for name in names:
         PARTS[name]()

@@ -155,12 +155,15 @@ def main() -> None:
             done = subprocess.run(command, check=True, capture_output=True, text=True)
             found[side].append(json.loads(done.stdout)["us"])
     site.terminate()
-    for side, us in found.items():
-        print(f"{side:>14}: least {min(us):7.0f} us, median {statistics.median(us):7.0f} us a page")
-    for side, base in ((OURS, OWN), (SIGNED, OURS)):
-        ratios = [one / other for one, other in zip(found[side], found[base], strict=True)]
-        least = min(found[side]) / min(found[base])
-        print(f"{side} to {base}: {least:.3f} of least, {statistics.median(ratios):.3f} median")
+    print("| | CPU for a page, least | median | ratio of the least | median ratio of a round |")
+    print("| --- | ---: | ---: | ---: | ---: |")
+    for side, base in ((OWN, OWN), (OURS, OWN), (SIGNED, OURS)):
+        us = found[side]
+        ratios = [one / other for one, other in zip(us, found[base], strict=True)]
+        print(
+            f"| {side} | {min(us) / 1000:.2f} ms | {statistics.median(us) / 1000:.2f} ms "
+            f"| {min(us) / min(found[base]):.3f} | {statistics.median(ratios):.3f} |"
+        )
 
 
 if __name__ == "__main__":

@@ -1,8 +1,8 @@
 """The parser of scrapy-rep and each other robots.txt parser that can be imported, on real files.
 
-Run ``python benchmarks/parsers.py``; it installs nothing; with ``--readme`` it writes the README's
-table. With ``--robotparser FILE``, it also compares the robotparser of a newer CPython, which reads
-RFC 9309. The columns are:
+Run ``python benchmarks/parsers.py``; it installs nothing. If ``$REP_ROBOTPARSER`` names the
+robotparser.py of a newer CPython, which reads RFC 9309, it is compared too. The last table is the
+README's. The columns of the others are:
 
 * *parse*: from the octets to a policy. Our parser is lazy, so this column says little about it;
 * *parse + first*: the same and the verdict on one URL for one crawler;
@@ -64,7 +64,6 @@ WORDS = ["about", "blog", "en", "news", "products", "shoes", "item", "2024", "im
 LARGEST = 50
 MEDIAN_FILES = 500
 
-README_START, README_END = "<!-- parsers: start -->", "<!-- parsers: end -->"
 
 OURS, PROTEGO, FASTROBOTS = "scrapy-rep", "protego", "fastrobots (Rust)"
 
@@ -387,10 +386,6 @@ def main() -> None:
     options = argparse.ArgumentParser(description="Compare robots.txt parsers over real files.")
     options.add_argument("--rounds", type=int, default=5)
     options.add_argument("--parsers", nargs="*", default=[], help="parts of names; default: all")
-    options.add_argument(
-        "--robotparser", metavar="FILE", help="the robotparser.py of a newer CPython, too"
-    )
-    options.add_argument("--readme", action="store_true", help="write the README's table")
     given = options.parse_args()
 
     files = real_files()
@@ -403,8 +398,8 @@ def main() -> None:
         "crawl": [(file.body, file.crawl_urls) for file in files],
     }
     compared = parsers(given.parsers)
-    if given.robotparser:
-        compared.append(newer_library(given.robotparser))
+    if newer := os.environ.get("REP_ROBOTPARSER"):
+        compared.append(newer_library(newer))
     measured = {parser.name: Figures() for parser in compared}
     bare = {parser.name: (parser, Figures()) for parser in (floor(), decoding())}
 
@@ -425,23 +420,20 @@ def main() -> None:
     report(measured, {name: figures for name, (_, figures) in bare.items()}, warm_files)
     if {OURS, PROTEGO} <= measured.keys():
         targets(measured)
-    if given.readme:
-        write_readme(measured, files, warm_files)
+    write_table(measured, warm_files)
 
 
-def write_readme(
-    measured: dict[str, Figures],
-    files: Sequence[RealFile],
-    warm_files: dict[str, list[tuple[bytes, Urls]]],
+def write_table(
+    measured: dict[str, Figures], warm_files: dict[str, list[tuple[bytes, Urls]]]
 ) -> None:
-    """Write the figures into the README."""
+    """Print the README's table."""
     own = measured[OURS]
     head = ["", "a file, its first verdict and delay", "(median file)", "with sitemaps"]
     named = {"crawl": "a later verdict", "all": "near a rule", "largest": f"the {LARGEST} largest"}
     head += [*named.values(), "kept"]
     rows = [head, ["---"] * len(head)]
     for name, figures in measured.items():
-        row = [name]
+        row = [_with_version(name)]
         for column, middle in (
             ("everything", mean),
             ("everything", median),
@@ -455,21 +447,15 @@ def write_readme(
             row.append(f"{taken / count * 1e6:.2f} µs ({taken / ours_taken:.1f}x)")
         row.append(f"{figures.kept / 1000:.1f} kB" if figures.kept is not None else "")
         rows.append(row)
-    lines = ["| " + " | ".join(row) + " |" for row in rows]
-    peers = (name.split()[0] for name in measured if name != OURS and "urllib" not in name)
-    versions = ", ".join(f"{peer} {version(peer)}" for peer in peers)
-    lines.append(
-        f"\nCPython {platform.python_version()} and its urllib.robotparser, {versions}. "
-        f"{len(files)} files of real sites, medians of {len(own.warm['hot, all'])} rounds; in "
-        "brackets, the ratio to scrapy-rep. The urllib.robotparser in later updates of 3.13 and "
-        "3.14, which reads RFC 9309, is not measured."
-    )
-    readme = ROOT / "README.md"
-    before, start, rest = readme.read_text(encoding="utf-8").partition(README_START)
-    _, end, after = rest.partition(README_END)
-    readme.write_text(
-        "".join([before, start, "\n\n", "\n".join(lines), "\n\n", end, after]), encoding="utf-8"
-    )
+    print("\n".join("| " + " | ".join(row) + " |" for row in rows))
+
+
+def _with_version(name: str) -> str:
+    """The name of a parser, with the version of the package that contains it."""
+    if name == OURS or "urllib" in name:
+        return name
+    package, _, words = name.partition(" ")
+    return f"{package} {version(package)} {words}".rstrip()
 
 
 def describe(files: Sequence[RealFile], warm_files: dict[str, list[tuple[bytes, Urls]]]) -> None:

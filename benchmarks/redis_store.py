@@ -105,11 +105,14 @@ def main() -> None:
                 found = asyncio.run(one_round(server, options.origins, at_a_time))
                 before = best.get(at_a_time, found)
                 best[at_a_time] = (min(before[0], found[0]), min(before[1], found[1]))
-        print("at a time   CPU us per call   server us per script")
+        print("| measured | |")
+        print("| --- | ---: |")
         for at_a_time, (cpu, there) in best.items():
-            print(f"{at_a_time:9}   {cpu:15.0f}   {there:20.1f}")
+            print(f"| {at_a_time} calls at a time: CPU of the crawl for each | {cpu:.0f} us |")
+            print(f"| {at_a_time} calls at a time: time of Redis for each | {there:.0f} us |")
         for octets, what in ((800, "a file of 800 octets"), (0, "a 404")):
-            print(f"octets in Redis for {what}: {asyncio.run(memory(server, octets))}")
+            kept = asyncio.run(memory(server, octets))
+            print(f"| memory of Redis for {what} | {kept:,} octets |")
 
 
 if __name__ == "__main__":

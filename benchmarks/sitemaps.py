@@ -168,19 +168,15 @@ def main() -> None:
 def hostile() -> None:
     """Print the table of hostile sitemaps."""
     idle = 0.0
+    print("| sitemap | MiB | seconds |")
+    print("| --- | ---: | ---: |")
     with Site(default=Answer(delay_seconds=1)) as site:
         for name, (sitemap, spider) in sitemaps(site).items():
             stats = run(site, sitemap, spider).stats
             peak = stats["test/peak_octets"] / MIB
+            more = peak - idle
             idle = idle or peak
-            came = ", ".join(
-                f"{key.removeprefix('rep/sitemap/')} {value}"
-                for key, value in sorted(stats.items())
-                if key.startswith("rep/sitemap/")
-            )
-            seconds = stats["elapsed_time_seconds"]
-            print(f"{name:<42} {peak - idle:>6.0f} MiB {seconds:>6.1f} s  {came}", flush=True)
-    print(f"A crawl with an empty sitemap takes {idle:.0f} MiB.")
+            print(f"| {name} | {more:.0f} | {stats['elapsed_time_seconds']:.1f} |", flush=True)
 
 
 if __name__ == "__main__":

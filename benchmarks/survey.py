@@ -2,12 +2,13 @@
 
 ::
 
-    python benchmarks/survey.py CORPUS.JSONL.GZ            # CPU, against parse + first verdict
-    python benchmarks/survey.py CORPUS.JSONL.GZ --many 20  # 20 times, on 1 and 2 processes
-    python benchmarks/survey.py CORPUS.JSONL.GZ --profile
+    python benchmarks/survey.py            # CPU, against parse + first verdict
+    python benchmarks/survey.py --many 20  # 20 times, on 1 and 2 processes
+    python benchmarks/survey.py --profile
 
-Each line of the corpus is an object with `host` and `body_b64`. CPU time is the least of three
-interleaved runs, so that other work on the machine has little effect.
+The corpus is `$REP_SHARED/corpus/robots.jsonl.gz`, or `--corpus FILE`. Each line of it is an object
+with `host` and `body_b64`. CPU time is the least of three interleaved runs, so that other work on
+the machine has little effect.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ import base64
 import cProfile
 import gzip
 import json
+import os
 import pstats
 import resource
 import time
@@ -36,7 +38,9 @@ _AT_ONCE = 500
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("corpus", type=Path)
+    parser.add_argument(
+        "--corpus", type=Path, default=os.environ.get("REP_SHARED", "") + "/corpus/robots.jsonl.gz"
+    )
     parser.add_argument("--many", type=int, default=0)
     parser.add_argument("--lint", action="store_true")
     parser.add_argument("--profile", action="store_true")
@@ -48,6 +52,8 @@ def main() -> None:
         profile.runcall(lambda: [facts(body) for body in bodies])
         pstats.Stats(profile).sort_stats("tottime").print_stats(15)
     elif options.many:
+        print("| processes | files | files a second | CPU | memory of the first process |")
+        print("| ---: | ---: | ---: | ---: | --- |")
         for jobs in (1, 2):
             _repeated(lines, options.many, jobs, is_lint=options.lint)
     else:
@@ -56,22 +62,23 @@ def main() -> None:
 
 def _single(bodies: list[bytes], *, is_lint: bool) -> None:
     runs: dict[str, Callable[[], object]] = {
-        "parse + first": lambda: [parse(b).verdict("/a/b", "ZyxwvBot") for b in bodies],
+        "parse and a first verdict": lambda: [parse(b).verdict("/a/b", "ZyxwvBot") for b in bodies],
         "facts": lambda: [facts(b) for b in bodies],
-        "aggregate": lambda: Aggregate.of(Capture("h", body=b) for b in bodies),
+        "facts, added up": lambda: Aggregate.of(Capture("h", body=b) for b in bodies),
     }
     if is_lint:
-        runs["facts with lint"] = lambda: [facts(b, with_lint=True) for b in bodies]
+        runs["facts with `--lint`"] = lambda: [facts(b, with_lint=True) for b in bodies]
     least = dict.fromkeys(runs, float("inf"))
     for _ in range(3):
         for name, run in runs.items():
             began_at = time.process_time()
             run()
             least[name] = min(least[name], time.process_time() - began_at)
-    unit = least["parse + first"]
+    unit = least["parse and a first verdict"]
+    print("| | CPU for a file | ratio |")
+    print("| --- | ---: | ---: |")
     for name, seconds in least.items():
-        each = seconds / len(bodies) * 1e6
-        print(f"{name:16} {seconds:7.2f} s CPU  {each:7.0f} us a file  {seconds / unit:6.1f} x")
+        print(f"| {name} | {seconds / len(bodies) * 1000:.2f} ms | {seconds / unit:.1f} |")
 
 
 def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> None:
@@ -92,8 +99,8 @@ def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> Non
     seconds, cpu = time.monotonic() - began_at, _cpu_seconds() - cpu
     count = whole.aggregate.counts["captures"]
     print(
-        f"{jobs} processes: {count:,} files, {count / seconds:,.0f} a second, {cpu:.1f} s CPU, "
-        f"peak of the first process {', '.join(f'{peak:.0f}' for peak in peaks)} MB"
+        f"| {jobs} | {count:,} | {count / seconds:,.0f} | {cpu:.0f} s "
+        f"| {peaks[0]:.0f} MB after a quarter, {peaks[-1]:.0f} MB at the end |"
     )
 
 

@@ -119,3 +119,12 @@ def _broken(page: Path) -> Iterator[str]:
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
 def test_links_resolve(page: Path) -> None:
     assert list(_broken(page)) == []
+
+
+def test_tables_are_from_one_run_of_the_benchmarks() -> None:
+    pages = (ROOT / "README.md", *(ROOT / "docs").glob("*.md"))
+    text = "\n".join(page.read_text(encoding="utf-8") for page in pages)
+    measured = re.findall(r"^Measured by `python (\S+).*` on (.+)\.$", text, re.MULTILINE)
+    assert len(measured) > 15
+    assert {run for _, run in measured} == {measured[0][1]}, "run: python benchmarks/tables.py"
+    assert all((ROOT / script).exists() for script, _ in measured)
