@@ -20,8 +20,8 @@ from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, middleware_orders
 from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
 from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.engine.transfer import MARK, is_own
 from scrapy_rep.fetch.requesters import signer_of
-from scrapy_rep.fetch.transfer import MARK, is_own
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue

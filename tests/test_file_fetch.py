@@ -19,12 +19,12 @@ from scrapy.http import Response
 from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.engine.transfer import MARK
 from scrapy_rep.fetch import context as context_module
 from scrapy_rep.fetch import sender as sender_module
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Claimed, Held
-from scrapy_rep.fetch.transfer import MARK
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer, Copy, Knowledge

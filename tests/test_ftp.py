@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 from scrapy.core.downloader.handlers.ftp import FTPDownloadHandler
 
-from scrapy_rep.fetch import ftp
+from scrapy_rep.engine import ftp
 
 
 @pytest.mark.parametrize(

@@ -24,7 +24,7 @@ try:
 except ImportError:
     from backports import zstd
 
-from scrapy_rep.fetch.transfer import Transfer
+from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.protocol.access.endings import Ending
 from scrapy_rep.protocol.codings import UndecodableError
 

@@ -99,6 +99,7 @@ CODE_OF_CODING = {
     Coding.DAMAGED_GZIP: Code.GZIP_DAMAGED,
     Coding.UTF16: Code.UTF16,
     Coding.UTF32: Code.UTF32,
+    Coding.PAGE_SOURCE: Code.PAGE_SOURCE,
 }
 """The code for a file in each coding."""
 

@@ -24,6 +24,7 @@ from scrapy import signals
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import result_of, within
+from scrapy_rep.engine.transfer import Transfer, headers_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.proof.warc_exchanges import (
     Archived,
@@ -45,7 +46,6 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
 from .requesters import signer_of
-from .transfer import Transfer, headers_of
 
 if TYPE_CHECKING:
     from scrapy.http import Response

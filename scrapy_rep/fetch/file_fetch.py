@@ -37,6 +37,7 @@ from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.checks import site_of
 from scrapy_rep.engine.loops import Stopwatch, sleep, within
 from scrapy_rep.engine.state import is_closing, would_end_but_for
+from scrapy_rep.engine.transfer import headers_of, is_own
 from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
@@ -60,7 +61,6 @@ from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
 from .requesters import is_apart
-from .transfer import headers_of, is_own
 
 if TYPE_CHECKING:
     from scrapy.http import Response

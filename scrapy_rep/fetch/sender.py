@@ -32,6 +32,8 @@ from scrapy_rep import stats
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.engine.transfer import MARK, Transfer, headers_of
+from scrapy_rep.engine.wires import Wires
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.endings import Ending, is_range
 from scrapy_rep.protocol.access.events import Event, Failure
@@ -41,8 +43,6 @@ from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
 from .fetch_state import PROXY, FetchPart, FetchState
-from .transfer import MARK, Transfer, headers_of
-from .wires import Wires
 
 if TYPE_CHECKING:
     from scrapy.http import Response

@@ -27,13 +27,13 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import stats
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.signatures import Message, SignatureWish, signed_fields, wish_of
 from scrapy_rep.stats import Journal
 
 from .keys import KeyPair
-from .transfer import Transfer
 
 if TYPE_CHECKING:
     from scrapy import Request

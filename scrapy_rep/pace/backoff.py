@@ -34,7 +34,7 @@ from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import NEVER, Downloader
-from scrapy_rep.fetch.transfer import headers_of
+from scrapy_rep.engine.transfer import headers_of
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
 from scrapy_rep.protocol.access.lifetime import retry_after_seconds
 from scrapy_rep.protocol.access.origin import Origin, origin_of

@@ -23,7 +23,7 @@ from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing, wake
-from scrapy_rep.fetch.transfer import is_own
+from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri

@@ -13,7 +13,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.engine.state import queues_of
-from scrapy_rep.fetch.transfer import is_own
+from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.stats import Journal

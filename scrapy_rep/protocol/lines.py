@@ -23,6 +23,7 @@ from collections.abc import Iterator
 from enum import Enum
 
 from .compressed import GZIP_MAGIC, without_gzip
+from .page_source import text_in_page
 
 PARSE_LIMIT_OCTETS = 500 * 1024
 """The smallest parse limit that RFC 9309, 2.5 permits, and our default."""
@@ -49,6 +50,7 @@ class Coding(Enum):
     DAMAGED_GZIP = "damaged gzip"
     UTF16 = "utf-16"
     UTF32 = "utf-32"
+    PAGE_SOURCE = "page source of a browser"
 
 
 Codings = tuple[Coding, ...]
@@ -116,7 +118,8 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
 
     A UTF-8 byte order mark, or the start of one, is skipped. UTF-16 and UTF-32 are decoded and gzip
     is decompressed, which the RFC does not require: read as plain octets, such a file would contain
-    no rule, and so permit everything. If gzip can't be decompressed, nothing is allowed.
+    no rule, and so permit everything. If gzip can't be decompressed, nothing is allowed. The page
+    that a browser makes of a text file is read as this file: see `page_source`.
 
     UTF-16 contains a NUL with each LF. So a file with its byte order mark but without NUL is not
     UTF-16, and decoding would lose all rules. Only the two octets of the mark are skipped.
@@ -128,6 +131,9 @@ def clean(body: bytes, limit_octets: int = PARSE_LIMIT_OCTETS) -> tuple[bytes, b
             return _NOTHING_ALLOWED, False, (Coding.DAMAGED_GZIP,)
         body = found
         codings.append(Coding.GZIP)
+    if (text := text_in_page(body)) is not None:
+        body = text
+        codings.append(Coding.PAGE_SOURCE)
     is_cut = len(body) > limit_octets
     octets = body[:limit_octets] if is_cut else body
     unicode = _unicode_coding(octets)

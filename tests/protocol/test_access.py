@@ -291,6 +291,13 @@ class TestHtml:
         assert seen_whole(200, {"content-type": content_type}, body) is Failure.HTML
         assert seen_whole(203, {"content-type": content_type}, body) is Failure.HTML
 
+    @pytest.mark.parametrize(("text", "is_page"), [(b"Not found", True), (b"Disallow: /", False)])
+    def test_page_source_of_a_file_is_no_page(self, text: bytes, *, is_page: bool) -> None:
+        body = b"<html><head></head><body><pre>" + text + b"</pre></body></html>"
+        for kind in ("", "text/plain", "text/html"):
+            found = seen_whole(200, {"content-type": kind}, body)
+            assert found == (Failure.HTML if is_page else 200)
+
     @pytest.mark.parametrize(
         ("body", "is_page"),
         [

@@ -320,6 +320,62 @@ class TestTwofold:
 _FILE = "User-agent: *\nDisallow: /é\n"
 
 
+_CHROMIUM = (
+    b'<html><head><meta name="color-scheme" content="light dark"></head><body><pre style="word-wrap:'
+    b' break-word; white-space: pre-wrap;">%s</pre></body></html>'
+)
+_FIREFOX = (
+    b'<html><head><link rel="stylesheet" href="resource://content-accessible/plaintext.css"></head>'
+    b"<body><pre>%s</pre></body></html>"
+)
+_SERVICE = b"<!DOCTYPE html>\n<html><head><title>robots.txt</title><style>p > b {}</style></head>%s"
+
+
+class TestPageSource:
+    """1: the page that a browser makes of a text file is read as this file."""
+
+    @pytest.mark.parametrize("page", [_CHROMIUM, _FIREFOX, _SERVICE % _FIREFOX[6:]])
+    @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n "])
+    def test_is_unwrapped(self, page: bytes, before: bytes) -> None:
+        text = b"User-agent: *\nDisallow: /\xc3\xa9?a=&lt;b&gt;&amp;c\nDisallow: /d&nbsp;\n"
+        body = before + page % text
+        assert not allows(body, "/\xe9?a=<b>&c")
+        assert allows(body, "/x")
+        assert (Code.PAGE_SOURCE, 0) in codes(body)
+        assert read(body).codings == (Coding.PAGE_SOURCE,)
+        assert normalise(body) == body, "it is no text that could be rewritten"
+
+    def test_cut_page_loses_the_line_that_is_cut(self) -> None:
+        whole = _CHROMIUM % b"User-agent: *\nDisallow: /private\nDisallow: /public/x\n"
+        body = whole[: whole.index(b"/x\n")]
+        assert not allows(body, "/private")
+        assert allows(body, "/public")
+
+    @pytest.mark.parametrize(
+        "page",
+        [
+            b"<html><body><p>Hello</p><pre>%s</pre></body></html>",
+            b"<html><body><pre>%s</pre>Hello</body></html>",
+            b"<html><body><pre>%s</pre><pre>more</pre></body></html>",
+            b"<html><body><pre>%s<b>x</b></pre></body></html>",
+            b"<html><head><title>a</head><body><pre>%s</pre></body></html>",
+            b"<html><body><pre %s",
+            b"<body><pre>%s</pre></body>",
+        ],
+    )
+    def test_other_pages_are_pages(self, page: bytes) -> None:
+        assert Coding.PAGE_SOURCE not in read(page % b"User-agent: *\nDisallow: /\n").codings
+
+    @pytest.mark.parametrize("reference", ["&#" + "1" * 100_000 + ";", "&#xD800;", "&#0;", "&zz;"])
+    def test_any_reference(self, reference: str) -> None:
+        body = _CHROMIUM % f"User-agent: *\nDisallow: /a\n#{reference}\n".encode()
+        assert not allows(body, "/a")
+
+    @pytest.mark.parametrize("piece", [b"<style>", b"<pre>", b"<b>", b"<", b"<!--", b"<title>a</title>"])
+    def test_in_linear_time(self, piece: bytes) -> None:
+        assert allows(b"<html>" + piece * (500_000 // len(piece)), "/a")
+
+
 class TestCodings:
     """1: UTF-16, UTF-32 and gzip are decoded, with a finding; else the file would permit all."""
 

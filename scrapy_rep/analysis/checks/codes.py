@@ -136,6 +136,7 @@ class Code(Enum):
     GZIP = "REP115"
     GZIP_DAMAGED = "REP116"
     NOT_TEXT = "REP117"
+    PAGE_SOURCE = "REP118"
 
     # Lines.
     MISSING_COLON = "REP201"

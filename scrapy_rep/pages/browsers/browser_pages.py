@@ -27,7 +27,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
 
-from scrapy_rep.fetch.transfer import is_own
+from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.secrecy import bare

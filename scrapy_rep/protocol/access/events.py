@@ -18,7 +18,15 @@ from enum import Enum
 from functools import lru_cache
 
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.lines import KNOWN_KEYS, PARSE_LIMIT_OCTETS, Kind, Record, clean, records
+from scrapy_rep.protocol.lines import (
+    KNOWN_KEYS,
+    PARSE_LIMIT_OCTETS,
+    Coding,
+    Kind,
+    Record,
+    clean,
+    records,
+)
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .challenges import challenge_in
@@ -155,12 +163,12 @@ def seen_whole(event: Event, headers: Mapping[str, str], body: bytes) -> Event:
     content_type = headers.get("content-type", "")
     if access_result(event) is not AccessResult.SUCCESSFUL:
         return event
-    octets = clean(body, max(len(body), PARSE_LIMIT_OCTETS))[0]  # a page may be a single line
+    # A page may be a single line.
+    octets, _, codings = clean(body, max(len(body), PARSE_LIMIT_OCTETS))
     if octets.lstrip()[: len(_DOCTYPE)].lower().startswith((_DOCTYPE, b"<html")):
         return Failure.HTML
-    is_page = (
-        _HTML.match(content_type) and octets.strip() and not any(map(_is_known, records(octets)))
-    )
+    is_sent_as_page = _HTML.match(content_type) or Coding.PAGE_SOURCE in codings
+    is_page = is_sent_as_page and octets.strip() and not any(map(_is_known, records(octets)))
     return Failure.HTML if is_page else event
 
 

@@ -17,7 +17,7 @@ from twisted.internet.error import ConnectionDone
 from twisted.internet.protocol import Protocol, connectionDone
 from twisted.python.failure import Failure
 
-from scrapy_rep.engine.loops import Promise, within
+from .loops import Promise, within
 
 if TYPE_CHECKING:
     from scrapy import Request
