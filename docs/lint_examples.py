@@ -67,6 +67,9 @@ REP116
 REP117
  ...
  {good}
+REP118
+ <html><head></head><body><pre>{good}</pre></body></html>
+ {good}
 REP201
  {star}Disallow /private/\n
  {good}
@@ -422,7 +425,6 @@ _BAD = {
     Code.UTF32: _GOOD.decode().encode("utf-32"),
     Code.GZIP: _GZIP,
     Code.GZIP_DAMAGED: _GZIP[:20],
-    Code.PAGE_SOURCE: b"<html><head></head><body><pre>" + _GOOD + b"</pre></body></html>",
     Code.NOT_TEXT: _GOOD.decode().encode("utf-16-le"),
     Code.LINE_TOO_LONG: _STAR + b"Disallow: /" + b"a" * 17_000 + b"\n",
     Code.MANY_WILDCARDS: _STAR + b"".join(b"Disallow: /*p%d/\n" % n for n in range(2001)),

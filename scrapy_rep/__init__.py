@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .analysis.rewrite.normal import Mode as Mode
     from .analysis.rewrite.normal import normalise as normalise
     from .cache.base import Store as Store
+    from .decisions.decisions import verdict_of as verdict_of
     from .middleware import RepMiddleware as RepMiddleware
     from .pages.browsers.browser_pages import playwright_abort_request as playwright_abort_request
     from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
@@ -72,6 +73,7 @@ _NAMES = {
     "analysis.lint.linter": "lint",
     "analysis.rewrite.normal": "Mode normalise",
     "cache.base": "Store",
+    "decisions.decisions": "verdict_of",
     "middleware": "RepMiddleware",
     "pages.browsers.browser_pages": "playwright_abort_request",
     "pages.page_middleware": "RepPageMiddleware",

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
 
+_STARS = ("*", ["*"], ("*",))  # settings that mean only the group of everyone else
+
 
 class Identity:
     """The product tokens of a crawl, from `ROBOTSTXT_USER_AGENT` or from its User-Agent header.
@@ -51,9 +53,11 @@ class Identity:
     def open(self) -> None:
         """Determine the tokens once the spider exists, and log them."""
         self.settle()
+        is_star = of_json(self._setting) in _STARS
+        why = "ROBOTSTXT_USER_AGENT" if is_star else "because no product token is known"
         self._journal.info(
             "robots.txt files are obeyed as %s",
-            " or ".join(map(repr, self.tokens)) or "'*', because no product token is known",
+            " or ".join(map(repr, self.tokens)) or f"'*' ({why})",
         )
         for token in self.tokens:
             if not is_product_token(token):
@@ -62,7 +66,7 @@ class Identity:
                     "name it, but strict parsers will not find it",
                     token,
                 )
-        if not self.tokens:
+        if not self.tokens and not is_star:
             self._journal.warning(
                 "The User-Agent %r names no crawler: set USER_AGENT to 'YourBot/1.0 (+URL)', or "
                 "ROBOTSTXT_USER_AGENT to 'YourBot'",
@@ -75,11 +79,12 @@ class Identity:
         `user_agent` is the header with which a robots.txt was fetched: a middleware may have set
         another one than the settings say.
         """
-        if self._has_warned or self.fetch_header is None:
+        token = self.tokens[0].lower() if self.tokens else ""
+        is_named = token in user_agent.lower()
+        if self._has_warned or (is_named and token in self.header.lower()):
             return
         self._has_warned = True
-        token = self.tokens[0]
-        if token.lower() in user_agent.lower():
+        if is_named:
             words = (
                 "robots.txt is fetched with the User-Agent %r: the product token %r is added, "
                 "because USER_AGENT does not contain it. So sites cannot tell which crawler "
@@ -91,7 +96,7 @@ class Identity:
                 "token %r, so sites cannot tell which crawler reads it. Put the token into the "
                 "User-Agent that your middleware sets (RFC 9309, 2.2.1)"
             )
-        self._journal.warning(words, user_agent, token)
+        self._journal.warning(words, user_agent, self.tokens[0])
 
     @property
     def is_chosen(self) -> bool:
@@ -151,6 +156,8 @@ def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
     """The tokens in the setting, which may also be a whole User-Agent header."""
     try:
         names = _names_in(chosen)
+        if names in _STARS:
+            return ()
         tokens = [token for name in names for token in (tokens_of(name) if "/" in name else [name])]
         lowered = as_product_tokens(tokens)
     except ValueError as error:

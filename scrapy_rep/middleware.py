@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable
-from contextlib import suppress
+from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
@@ -17,10 +17,11 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
-from scrapy_rep.engine.components import call_first, call_last, middleware_orders
+from scrapy_rep.engine.components import call_first, call_last, leave_out, middleware_orders
 from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
+from scrapy_rep.engine.handlers import SentUrls
 from scrapy_rep.engine.state import is_by_hand, is_closing
-from scrapy_rep.engine.transfer import MARK, is_own
+from scrapy_rep.engine.transfer import MARK, Transfer, is_own
 from scrapy_rep.fetch.requesters import signer_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.drops import Drops
@@ -95,6 +96,7 @@ class RepMiddleware:
         self._decisions = crawl.part(Decisions)
         self._decisions.enter()
         self._judged_by = self._decisions.judged_by
+        self._sent_urls = SentUrls(crawler)
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
@@ -129,6 +131,8 @@ class RepMiddleware:
         self._identity.open()
         if self._decisions.trail is not None:
             self._decisions.trail.open()
+        if self.settings.fetch_middlewares == "builtin":
+            leave_out(self.crawler, is_own)
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
         for ending in self.settings.overrides.endings(time.time()):
@@ -200,7 +204,7 @@ class RepMiddleware:
         verdict = await self.verdict_on(request, tokens)
         if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
             return self._put_back(request)
-        first = request.meta.get(VERDICT)
+        first = self._decisions.verdicts.get(request)
         is_told = is_again and self._decisions.is_dry_run and first and not first.allowed
         if not is_told:
             self._decisions.judged(request, verdict, is_again=is_again)
@@ -243,7 +247,7 @@ class RepMiddleware:
     ) -> Verdict:
         """The verdict of a policy; an allowed request waits for the visit time of its origin."""
         self._judged_by[request] = policy, tokens
-        verdict = policy.verdict(request.url, tokens)
+        verdict = policy.verdict(self._sent_urls.of(request), tokens)
         if not verdict.allowed or (policy.sets_no_pace and tokens == policy.tokens):
             return verdict
         if tokens == policy.tokens:
@@ -363,7 +367,8 @@ class RepMiddleware:
             return
         delay = OriginDelay(origin, 0.0) if policy is None else self.pacing.delay_of(policy)
         is_awaited = partial(self._is_awaited, origin)
-        with request.meta[MARK].in_line(delay.seconds):
+        transfer = Transfer.of(request)
+        with nullcontext() if transfer is None else transfer.in_line(delay.seconds):
             await self.pacing.turn(request, delay, is_urgent=True, is_awaited=is_awaited)
         try:
             self.drops.refuse(request)  # while it waited
@@ -498,7 +503,7 @@ class RepMiddleware:
             return None
         tokens = self._identity.tokens_for(request)
         self._judged_by[request] = policy, tokens
-        return policy.verdict(request.url, tokens)
+        return policy.verdict(self._sent_urls.of(request), tokens)
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:

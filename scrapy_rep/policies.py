@@ -16,6 +16,7 @@ Rules for the next author:
 
 from __future__ import annotations
 
+import logging
 import time
 from collections.abc import Callable
 from functools import partial
@@ -31,7 +32,7 @@ from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.state import is_closing, is_running
-from scrapy_rep.engine.waiting import SharedWork
+from scrapy_rep.engine.waiting import SharedWork, WaitsForItselfError
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
@@ -131,11 +132,20 @@ class Policies:
             return policy
         is_under_way = self._work.is_under_way(origin)
         self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
-        # A request that serves the fetch itself, such as the login of a middleware, would wait
-        # forever. It looks like any other request, so every fetch has a time limit.
         try:
             work = partial(self._settle, origin, request, is_refresh=False)
             return await self._work.result(origin, work)
+        except WaitsForItselfError:
+            self._journal.once(
+                f"{origin} for itself",
+                "%s is sent by a middleware of this project while it handles the request for the "
+                "robots.txt of %s, and waits for the same file, so it is dropped. If this request "
+                "is meant to be sent first, such as a login, set dont_obey_robotstxt in its meta",
+                request or "A request",
+                origin,
+                level=logging.WARNING,
+            )
+            return self._refused(origin)
         except CancelledError:
             # Scrapy takes Twisted's CancelledError for an error. Without a policy here, a spider's
             # `start` would be interrupted when the crawl closes, instead of running to its end.
@@ -233,8 +243,7 @@ class Policies:
             known = await fetch.result()
             if fetch.is_late:
                 self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
-            source = NETWORK if fetch.steps else STORE
-            policy = await self._policy(origin, known, options, request, source)
+            policy = await self._policy(fetch, known, options)
             if override is not None:
                 policy.due_at = min(policy.due_at, override.until_at)
                 policy.usable_until = min(policy.usable_until, override.until_at)
@@ -296,15 +305,9 @@ class Policies:
         policy.due_at = now + self._settings.options.limits.retry_first_seconds
         return policy
 
-    async def _policy(
-        self,
-        origin: Origin,
-        known: Knowledge,
-        options: PolicyOptions,
-        request: Request | None,
-        source: str,
-    ) -> Policy:
-        """Build the policy from the stored knowledge, and read its file."""
+    async def _policy(self, fetch: FileFetch, known: Knowledge, options: PolicyOptions) -> Policy:
+        """Build the policy from the knowledge after a fetch, and read its file."""
+        origin = fetch.origin
         stands = self.fetching.weigh(origin, known, options)
         if stands.meaning is None and known.copy is not None:
             # It expired while it was being stored. The requests that waited for it still use it.
@@ -312,14 +315,15 @@ class Policies:
         if known.copy is None or stands.meaning is not Meaning.RULES:
             reading = Reading.of_nothing(origin)
         else:
-            reading = await self._read(origin, known.copy, request)
+            reading = await self._read(origin, known.copy, fetch.page)
         policy = Policy.learnt(
             origin,
             known,
             stands,
             reading,
             self._identity.tokens,
-            source=source,
+            source=NETWORK if fetch.steps else STORE,
+            fault=fetch.fault if known.outage is not None else None,
             grown=self._recount,
         )
         if known.outage is not None:

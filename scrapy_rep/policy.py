@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.fetch.faults import Fault
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import (
     AccessResult,
@@ -88,6 +89,8 @@ class Policy:
         headers: some header fields of the answer, by name in lower case: validators and cache
             lifetimes.
         outage: the failures since the file became unreachable; None if it is reachable.
+        fault: the failure on the crawl's own side that prevented the last fetch: that of a
+            middleware of the project or of a proxy; None without one. `str(fault)` names it.
         asked_at: when the site last answered, or failed to; POSIX seconds, 0 if no request was
             sent.
         due_at: when the file should be fetched again; POSIX seconds.
@@ -112,6 +115,7 @@ class Policy:
     confirmed_at: float = 0.0
     headers: Mapping[str, str] = field(default_factory=dict)
     outage: Outage | None = None
+    fault: Fault | None = None
     asked_at: float = 0.0
     is_stale: bool = False
     due_at: float = float("inf")
@@ -137,6 +141,7 @@ class Policy:
             reason=Reason.HTML if self._event is Failure.HTML else reason,
             robots_txt=self.origin.robots_txt_uri,
             is_stale=self.is_stale,
+            why="" if self.fault is None else str(self.fault),
         )
 
     @classmethod
@@ -149,6 +154,7 @@ class Policy:
         tokens: tuple[str, ...],
         *,
         source: str = STORE,
+        fault: Fault | None = None,
         grown: Callable[[Policy], None] = _ignore,
     ) -> Policy:
         """Build the policy that follows from the stored knowledge of an origin."""
@@ -165,6 +171,7 @@ class Policy:
             hops=basis.hops if basis else outage.hops if outage else (),
             steps=_steps_of(known, basis),
             source=source,
+            fault=fault,
             content_type=headers.get("content-type", ""),
             remark=headers.get(REMARK, ""),
             confirmed_at=basis.confirmed_at if basis else 0.0,

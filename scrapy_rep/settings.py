@@ -129,6 +129,14 @@ class RepSettings:
         checks.number(0.001),
         "How long to wait before an unreachable file is retried; doubles each time.",
     )
+    fetch_middlewares: str = _setting(
+        "all",
+        checks.one_of("all", "builtin"),
+        "Which downloader middlewares see the requests for robots.txt: all, or builtin (only those "
+        "of Scrapy and of this package, for a project with a middleware that breaks or blocks "
+        "these requests). With builtin, a middleware that sets a proxy does not set it for "
+        "robots.txt.",
+    )
     redirect_guard: Guard = _setting(
         "any",
         checks.member_of(Guard),

@@ -51,17 +51,10 @@ is not sent again, and nothing is paid.
 """
 
 VERDICT = "rep_verdict"
-"""Written: the `Verdict` that let the request through."""
+"""Written: the verdict that let the request pass, in words; `verdict_of` has the `Verdict`."""
 
 QUEUE = "rep_queue"
 """Read: `REP_FILTER_LINKS` leaves this request alone, so that its errback gets the verdict."""
-
-PAGE = "rep_page"
-"""Written: the `PageRules` of the response, if `REP_PAGE_OBEY` or `REP_ITEM_FIELD` needs them."""
-
-USAGE = "rep_usage"
-"""Written: its `UsagePreferences`, if `REP_USES`, `REP_USE_LEVEL` or `REP_ITEM_FIELD` needs
-them."""
 
 PUT_BACK = "rep_put_back"
 """Written: the `dont_filter` of a request that was put back into the queue."""
@@ -81,6 +74,9 @@ REFUSED_UNTIL = "rep_refused_until"
 
 STARTED = "rep_started"
 """Written: a fleet's queue has handed out this start request; its retry is not a start request."""
+
+MARKS = frozenset({PUT_BACK, JUDGED_IN, REFUSALS, REFUSED_AT, REFUSED_UNTIL})
+"""The keys that say what has happened to one request. Callbacks do not see them."""
 
 DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""

@@ -15,6 +15,7 @@ from twisted.internet.defer import Deferred
 from twisted.python.failure import Failure
 from typing_extensions import Self
 
+from scrapy_rep import verdict_of
 from scrapy_rep.engine.loops import sleep
 
 # Long enough for a request to be under way, and to be cancelled well after that.
@@ -104,7 +105,7 @@ class UrlsSpider(Spider):
             "url": asked,
             "final_url": response.url,
             "status": response.status,
-            "verdict": repr(response.meta.get("rep_verdict")),
+            "verdict": repr(verdict_of(response)),
         }
 
     def failed(self, failure: Failure) -> dict[str, Any]:

@@ -56,7 +56,7 @@ def test_the_spider_in_the_readme_judges_each_link_by_its_own_origin() -> None:
         links = ("/no", "/yes", "mailto:who@one.example", "https://two.example/no")
         page = "".join(f'<a href="{link}">x</a>' for link in links)
         response = HtmlResponse("https://one.example/", body=page.encode())
-        response.request = Request(response.url, meta={"rep_verdict": None})
+        response.request = Request(response.url)
         spider = SimpleNamespace(crawler=None, parse=None, dropped=None)
         return [request.url async for request in found["parse"](spider, response)]
 

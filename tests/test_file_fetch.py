@@ -19,7 +19,7 @@ from scrapy.http import Response
 from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Claim, Leased
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.engine.transfer import MARK
+from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.fetch import context as context_module
 from scrapy_rep.fetch import sender as sender_module
 from scrapy_rep.fetch.context import FetchContext
@@ -133,6 +133,12 @@ def attempted(*given: Given, copy: Copy | None = None, **settings: Any) -> tuple
     return found
 
 
+def transfer_of(request: Request) -> Transfer:
+    transfer = Transfer.of(request)
+    assert transfer is not None
+    return transfer
+
+
 def body_of(known: Knowledge) -> bytes | None:
     return None if known.copy is None else known.copy.body
 
@@ -159,7 +165,7 @@ class TestClosing:
             crawl.go_on.clear()
             task = asyncio.ensure_future(crawl.known(is_awaited=lambda: is_awaited))
             await asyncio.sleep(0.01)
-            crawl.asked[0].meta[MARK].handled_since = time.monotonic()
+            transfer_of(crawl.asked[0]).handled_since = time.monotonic()
             crawl.context.sender._look()
             crawl.crawler.engine._slot.closing = object()  # type: ignore[union-attr]
             await asyncio.sleep(3 * context_module._LOOK_SECONDS)
@@ -357,7 +363,7 @@ def test_fetch_is_given_up_if_too_many_wait_for_their_turn(
             origin = Origin("https", f"{number}.example", 443)
             tasks.append(asyncio.ensure_future(crawl.known(origin)))
             await asyncio.sleep(0.01)
-            crawl.asked[-1].meta[MARK].turn_seconds = 1.0
+            transfer_of(crawl.asked[-1]).turn_seconds = 1.0
             crawl.context.sender._look()
         await asyncio.sleep(0.01)
         assert [task.done() for task in tasks] == [False, False, is_given_up]

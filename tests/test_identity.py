@@ -38,6 +38,8 @@ def test_matched_token_is_sent(settings: dict[str, Any], expected: str | None) -
         (["FooBot-News/1.0", "FooBot"], ("FooBot-News", "FooBot")),
         ('["FooBot-News/1.0", "FooBot"]', ("FooBot-News", "FooBot")),
         ("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0", ()),
+        ("*", ()),
+        (["*"], ()),
     ],
 )
 def test_header_may_be_chosen(chosen: Any, tokens: tuple[str, ...]) -> None:
@@ -56,6 +58,32 @@ def test_log_warns_of_a_header_without_a_token(caplog: pytest.LogCaptureFixture)
     Identity(Crawl.of(get_crawler(settings_dict=settings))).open()
     (warning,) = [record for record in caplog.records if record.levelname == "WARNING"]
     assert f"{header!r} names no crawler" in warning.getMessage()
+
+
+def test_star_is_only_the_group_of_everyone_else(caplog: pytest.LogCaptureFixture) -> None:
+    """It names no crawler on purpose, so no header is changed and the log does not warn."""
+    caplog.set_level("INFO", "scrapy_rep")
+    settings = {"ROBOTSTXT_USER_AGENT": "*", "USER_AGENT": "BarBot/1.0"}
+    identity = Identity(Crawl.of(get_crawler(settings_dict=settings)))
+    identity.open()
+    identity.saw_sent("BarBot/1.0")
+    assert identity.fetch_header is None
+    assert caplog.messages[-1] == "robots.txt files are obeyed as '*' (ROBOTSTXT_USER_AGENT)"
+
+
+@pytest.mark.parametrize("setting", ["USER_AGENT", "ROBOTSTXT_USER_AGENT"])
+def test_log_warns_if_a_middleware_sends_another_name(
+    setting: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    settings = {"USER_AGENT": "FooBot/1.0", setting: "FooBot/1.0"}
+    identity = Identity(Crawl.of(get_crawler(settings_dict=settings)))
+    identity.settle()
+    identity.saw_sent("FooBot/1.0")
+    assert not caplog.messages
+    for _ in range(2):
+        identity.saw_sent("Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0")
+    (warning,) = caplog.messages
+    assert "which does not contain the product token 'FooBot'" in warning
 
 
 def test_tokens_are_known_as_soon_as_the_spider() -> None:

@@ -57,7 +57,12 @@ class Directed:
         """The test's `FileFetch`."""
         self.asked.append((origin, is_refresh))
         return SimpleNamespace(
-            origin=origin, steps=[*self.sent], is_late=False, result=self._result
+            origin=origin,
+            page=request,
+            steps=[*self.sent],
+            fault=None,
+            is_late=False,
+            result=self._result,
         )
 
     async def _result(self) -> Knowledge:

@@ -11,9 +11,9 @@ from twisted.internet.defer import succeed
 from twisted.web._newclient import HTTP11ClientProtocol
 from twisted.web.client import URI as URI_OF_TWISTED
 
+from scrapy_rep.engine import wires as module
 from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.engine.wires import Wires
-from scrapy_rep.fetch import wires as module
 from scrapy_rep.protocol.access.endings import Ending
 from tests.played import in_a_loop
 
@@ -38,7 +38,7 @@ def wires_of(handlers: Any) -> Wires:
     crawler = get_crawler()
     downloader = SimpleNamespace(handlers=handlers)
     crawler.engine = SimpleNamespace(downloader=downloader)  # type: ignore[assignment]
-    return Wires.of(crawler)
+    return Wires(crawler)
 
 
 def test_handlers_of_another_release_are_left_alone() -> None:

@@ -69,6 +69,7 @@ from scrapy_rep import (
     signals,
     usage,
     usage_of,
+    verdict_of,
 )
 
 SETTINGS: dict[str, Any] = {
@@ -121,8 +122,8 @@ class PoliteSpider(scrapy.Spider):
         self.logger.info("%s stands before %s", service, response.url)
 
     def parse(self, response: Response, **_: Any) -> Iterator[dict[str, str]]:
-        verdict = response.meta["rep_verdict"]
-        if isinstance(verdict, Verdict) and verdict.reason is Reason.RULE:
+        verdict: Verdict | None = verdict_of(response)
+        if verdict is not None and verdict.reason is Reason.RULE:
             rule: Rule | None = verdict.rule
             yield {"url": response.url, "rule": str(rule), "line": str(verdict.line)}
 

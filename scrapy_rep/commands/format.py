@@ -92,7 +92,10 @@ def _is_of_author(finding: Finding) -> bool:
     return finding.severity is Severity.ERROR or finding.code is Code.TIE
 
 
-_UNREAD = {Code.PARSE_LIMIT, Code.NOT_TEXT, Code.UTF32, Code.GZIP, Code.GZIP_DAMAGED}
+_UNREAD = {
+    *(Code.PARSE_LIMIT, Code.NOT_TEXT, Code.UTF32, Code.GZIP, Code.GZIP_DAMAGED),
+    Code.PAGE_SOURCE,
+}
 _KEPT = {Code.USER_AGENT_LIST, Code.USER_AGENT_HEADER}
 
 

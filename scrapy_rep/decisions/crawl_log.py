@@ -14,7 +14,7 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.policy import OVERRIDE, STORE, Policy
-from scrapy_rep.protocol.access.events import Meaning, name_of
+from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.secrecy import bare, masked
@@ -131,9 +131,11 @@ class CrawlLog:
             self._failures[policy.origin] = count + 1, first_at
         is_first, now = self._outages <= _FIRST_OUTAGES, time.monotonic()
         tell = self._journal.warning if is_first else self._journal.debug
+        is_ours = outage.event is Failure.LOCAL
         tell(
-            "%s is unreachable (%s, failures in a row: %d): %s",
+            "%s %s (%s, failures in a row: %d): %s",
             policy.origin.robots_txt_uri,
+            "was not fetched, for a reason on our side" if is_ours else "is unreachable",
             name_of(outage.event),
             max(outage.count, count + 1),
             self._outage_words(policy, first_at),

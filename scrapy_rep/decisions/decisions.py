@@ -70,6 +70,23 @@ _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announ
 _ORIGIN_OCTETS = 200
 
 
+# For `verdict_of`, which gets no crawl. `meta` has words only: it may be copied to items, and
+# written to disk queues, whose formats know no classes of ours.
+_verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
+_VERDICT_WORDS = {
+    allowed: {reason: f"{word}: {reason.value}" for reason in Reason}
+    for allowed, word in ((True, "allowed"), (False, "disallowed"))
+}
+
+
+def verdict_of(response: Response) -> Verdict | None:
+    """The verdict that let the request of a response pass; None if it was not judged.
+
+    In a dry run, the verdict may be one that disallows.
+    """
+    return None if response.request is None else _verdicts.get(response.request)
+
+
 class Decisions:
     """Records the decisions of one crawl, and drops the requests that are not allowed.
 
@@ -78,6 +95,7 @@ class Decisions:
         is_dry_run: whether nothing is dropped.
         log: writes the lines of the crawl in the log.
         notices: sends the signals.
+        verdicts: the last verdict that let each request pass.
         judged_by: the policy and the product tokens by which each request was judged; None where
             robots.txt does not apply.
     """
@@ -89,6 +107,7 @@ class Decisions:
         self.notices = Notices(crawl.crawler)
         self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
         self.judged_by = WeakKeyDictionary()
+        self.verdicts = _verdicts
         self._run = crawl.run
         self._came_back: WeakSet[Request] = WeakSet()
         self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
@@ -172,7 +191,8 @@ class Decisions:
             self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
         self.log.has_passed = True
-        request.meta[VERDICT] = verdict
+        request.meta[VERDICT] = _VERDICT_WORDS[verdict.allowed][verdict.reason]
+        _verdicts[request] = verdict
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.
@@ -191,7 +211,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        first = request.meta.get(VERDICT) if self.judged_by.get(request) else None
+        first = _verdicts.get(request) if self.judged_by.get(request) else None
         self.judged_by[request] = None  # the trail must not name a policy
         by = self._occasion(request) if first is None else AGAIN
         self._decided(request.url, request, verdict, by, DROPPED)

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+import inspect
+from collections.abc import Awaitable, Callable, Iterator
 from functools import partial, wraps
+from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 from scrapy.utils.defer import ensure_awaitable
@@ -16,6 +18,12 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
     from scrapy.http import Response
     from scrapy.settings import BaseSettings
+
+_CORE = "scrapy.core.downloader"
+_MANAGER = f"{_CORE}.middleware"
+_OURS = "scrapy_rep."
+_BUILT_IN = ("scrapy.", _OURS)
+_LIBRARIES = (*_BUILT_IN, "twisted.", "asyncio.")
 
 
 def middleware_orders(settings: BaseSettings) -> dict[Any, int | None]:
@@ -72,6 +80,78 @@ def call_first(crawler: Crawler, look: Callable[[Request, Response], Request | N
         return call(request=request, response=response) if found is None else found
 
     methods[0] = first_of_all
+
+
+def leave_out(crawler: Crawler, is_left_out: Callable[[Request], bool]) -> None:
+    """Keep some requests from the middlewares of the project, that is, all but Scrapy's and ours.
+
+    Scrapy has no chain of middlewares for one request, so their methods are replaced.
+    """
+    for name in ("process_request", "process_response", "process_exception"):
+        methods = _methods(crawler, name) or []
+        for index, method in enumerate(methods):
+            if _is_of_project(method):
+                methods[index] = _leaving_out(method, crawler, is_left_out)
+
+
+def _leaving_out(
+    method: Any, crawler: Crawler, is_left_out: Callable[[Request], bool]
+) -> Callable[..., Any]:
+    call = _without_spider(method, crawler)
+
+    @wraps(method)
+    def unless_left_out(request: Request, **named: Any) -> Any:
+        if is_left_out(request):
+            return named.get("response")
+        return call(request=request, **named)
+
+    return unless_left_out
+
+
+def culprit_of(error: BaseException) -> str | None:
+    """The project's middleware in which an exception was raised: class, file and line.
+
+    None if Scrapy, a download handler or this package raised it. The manager of the middlewares
+    does not tell which method it was calling, so this reads the frames of the traceback.
+    """
+    frames = list(_frames(error))
+    for index, (frame, _) in enumerate(frames):
+        method = frame.f_locals.get("method")
+        if method is None or _module(frame) != _MANAGER:
+            continue
+        inner = [one for one in frames[index + 1 :] if not _module(one[0]).startswith(_OURS)]
+        if inner and _module(inner[0][0]).startswith(_CORE):
+            continue  # the manager raised the exception of a handler again, or called a handler
+        if not _is_of_project(method):
+            return None
+        code = inspect.unwrap(method).__code__
+        place = code.co_filename, code.co_firstlineno
+        for one, line in inner:
+            if not _module(one).startswith(_LIBRARIES):
+                place = one.f_code.co_filename, line
+                break
+        owner = getattr(inspect.unwrap(method), "__self__", None)
+        name = global_object_name(method if owner is None else type(owner))
+        return f"{name} ({place[0]}, line {place[1]})"
+    return None
+
+
+def _frames(error: BaseException) -> Iterator[tuple[FrameType, int]]:
+    """The frames that an exception passed, the outermost first, with their lines."""
+    passed = error.__traceback__
+    while passed is not None:
+        yield passed.tb_frame, passed.tb_lineno
+        passed = passed.tb_next
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
+
+
+def _is_of_project(method: Any) -> bool:
+    owner = getattr(inspect.unwrap(method), "__self__", method)
+    module = getattr(owner, "__module__", None) or type(owner).__module__
+    return not module.startswith(_BUILT_IN)
 
 
 def _methods(crawler: Crawler, name: str) -> Any:

@@ -15,10 +15,13 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from copy import copy
+from itertools import count
+from secrets import token_hex
 from typing import TYPE_CHECKING, Any
+from weakref import WeakValueDictionary
 
 from scrapy.exceptions import ResponseDataLossError, StopDownload
 from scrapy.http import Headers, Response
@@ -32,10 +35,8 @@ from scrapy_rep.protocol.secrecy import is_secret, without_userinfo
 if TYPE_CHECKING:
     from scrapy import Request
 
-    from .cookies import Cookies
-
 MARK = "rep_fetch"
-"""The meta key under which a request carries its transfer."""
+"""The meta key of the requests for robots.txt: the number of their transfer, as text."""
 
 HEAD_OCTETS = 256 * 1024
 """The limit for all heads of an answer together, including those with status 1xx."""
@@ -48,10 +49,16 @@ _DIGITS = re.compile(rb"[0-9]{1,1000}")
 _CHUNKED = re.compile(rb"(.*,)?[ \t]*chunked[ \t]*", re.IGNORECASE | re.DOTALL)
 
 
+# The transfers of all crawls of this process, by number. A mark that outlives its transfer, such as
+# in a copy of meta, means nothing.
+_transfers: WeakValueDictionary[str, Transfer] = WeakValueDictionary()
+_numbers = count()
+_PROCESS = token_hex(4)  # another process may have left its marks on a disk
+
+
 def is_own(request: Request) -> bool:
-    """Whether we sent a request for a robots.txt; False for a request with a copy of its meta."""
-    transfer = request.meta.get(MARK)
-    return isinstance(transfer, Transfer) and transfer.uri == request.url
+    """Whether a request serves a fetch of ours, whatever a middleware has done to its URL."""
+    return Transfer.of(request) is not None
 
 
 class EnoughCameError(StopDownload):
@@ -105,12 +112,14 @@ class Connection:
 
 
 class Transfer:
-    """The transfer of one answer; its request carries it in meta.
+    """The transfer of one answer; its request carries the mark in meta.
 
     Attributes:
         limit_octets: the parse limit.
-        uri: the URI of its request.
-        cookies: the cookies of its fetch; None without a fetch.
+        uri: the URI of its request, before the middlewares of the project.
+        mark: its number, for the meta of its request.
+        prepare: called with the request as it comes to the downloader.
+        error: the exception of the download handler; None if it raised none.
         response: the answer as it came, before Scrapy's middlewares.
         connection: the connection over which it comes, if that is known.
         has_head: whether the head of the answer has come.
@@ -129,7 +138,9 @@ class Transfer:
     def __init__(self, limit_octets: int) -> None:
         self.limit_octets = limit_octets
         self.uri = ""
-        self.cookies: Cookies | None = None
+        self.mark = f"{_PROCESS}-{next(_numbers)}"
+        _transfers[self.mark] = self
+        self.prepare: Callable[[Request], None] | None = None
         self.sent: Request | None = None
         self.sent_at: float | None = None
         self.body: bytes | None = None
@@ -145,6 +156,7 @@ class Transfer:
     def _forget(self) -> None:
         """Forget the answer so far."""
         self.response: Response | None = None
+        self.error: Exception | None = None
         self.connection: Connection | None = None
         self.handled_since: float | None = None
         self.is_back = False
@@ -160,8 +172,8 @@ class Transfer:
     @staticmethod
     def of(request: Request) -> Transfer | None:
         """The transfer of a robots.txt request of ours; None for other requests."""
-        transfer = request.meta.get(MARK)
-        return transfer if isinstance(transfer, Transfer) else None
+        mark = request.meta.get(MARK)
+        return _transfers.get(mark) if isinstance(mark, str) else None
 
     @contextmanager
     def in_line(self, turn_seconds: float) -> Iterator[None]:

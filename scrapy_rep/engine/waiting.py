@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Coroutine
+from contextvars import ContextVar, copy_context
 from typing import Any, Generic, TypeVar
 
 from scrapy.utils.asyncio import call_later
@@ -10,8 +11,15 @@ from twisted.internet.defer import Deferred
 
 from .loops import Promise, Task, started
 
+# The work in which the present code runs, the outermost first.
+_within: ContextVar[tuple[tuple[object, object], ...]] = ContextVar("within", default=())
+
 Key = TypeVar("Key")
 Value = TypeVar("Value")
+
+
+class WaitsForItselfError(Exception):
+    """Work needs its own result, so it would never end."""
 
 
 class SharedWork(Generic[Key, Value]):
@@ -36,7 +44,9 @@ class SharedWork(Generic[Key, Value]):
     def start(self, key: Key, work: Coroutine[Any, Any, None]) -> None:
         """Begin work on a key; the work must call `end` with its result."""
         self._waiters.setdefault(key, [])
-        task = started(work)
+        context = copy_context()
+        context.run(_within.set, (*_within.get(), (self, key)))
+        task = context.run(started, work)
         self._tasks[task] = key  # otherwise it might be garbage-collected while it runs
         if isinstance(task, Deferred):
             task.addBoth(lambda _: self._ended(task))
@@ -61,7 +71,12 @@ class SharedWork(Generic[Key, Value]):
         """The result of the work on a key; `work` creates the work if it is not under way.
 
         Each waiter awaits a promise of its own, which raises CancelledError if it is cancelled.
+
+        Raises:
+            WaitsForItselfError: this work, or work that waits for it, calls this.
         """
+        if key in self._waiters and (self, key) in _within.get():
+            raise WaitsForItselfError
         waiter: Promise[Value] = Promise()
         is_new = key not in self._waiters
         self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start

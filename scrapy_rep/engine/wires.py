@@ -32,6 +32,7 @@ from twisted.web._newclient import HTTP11ClientProtocol
 from scrapy_rep.protocol.access.endings import Ending
 
 from . import ftp
+from .handlers import Download, handler_of, wrap_downloads
 from .transfer import HEAD_OCTETS, Connection, EnoughCameError, Transfer
 
 if TYPE_CHECKING:
@@ -43,8 +44,6 @@ _carrying: ContextVar[Transfer | None] = ContextVar("carrying", default=None)
 
 _OF_AIOHTTP = ("set_response_params", "data_received", "eof_received", "connection_lost")
 
-Download = Callable[["Request"], Awaitable["Response"]]
-
 
 def _is_stop(result: Any) -> bool:
     """Whether a handler of other code stops a download."""
@@ -54,8 +53,8 @@ def _is_stop(result: Any) -> bool:
 def _reached(transfer: Transfer, named: dict[str, Any]) -> None:
     """Note that our request, or its replacement by a middleware, has come to the downloader."""
     transfer.begin(named["request"])
-    if transfer.cookies is not None:
-        transfer.cookies.add_to(named["request"])
+    if transfer.prepare is not None:
+        transfer.prepare(named["request"])
 
 
 def _left(transfer: Transfer, _: dict[str, Any]) -> None:
@@ -86,25 +85,16 @@ class Wires:
         awaited: the number of robots.txt requests under way, by URL.
     """
 
-    def __init__(self, crawler: Crawler, handlers: Any) -> None:
+    def __init__(self, crawler: Crawler) -> None:
+        """Watch a crawl, which must have a running engine."""
         self._crawler = crawler
-        self._handlers = handlers
         self._watched: set[str] = set()  # schemes
         self.awaited: Counter[str] = Counter()
         self.speaking: Connection | None = None
-        if hasattr(handlers, "download_request_async"):
-            self._take_over(handlers)
+        wrap_downloads(crawler, self._watching_transfers)
         self._listen()
 
-    @classmethod
-    def of(cls, crawler: Crawler) -> Wires:
-        """Watch a crawl, which must have a running engine."""
-        engine: Any = crawler.engine
-        return cls(crawler, getattr(engine.downloader, "handlers", None))
-
-    def _take_over(self, handlers: Any) -> None:
-        download: Download = handlers.download_request_async
-
+    def _watching_transfers(self, download: Download) -> Download:
         def carry(request: Request) -> Awaitable[Response]:
             # Most requests are for pages, and should not pay for another coroutine.
             transfer = Transfer.of(request)
@@ -112,7 +102,7 @@ class Wires:
                 return download(request)
             return self._carry(request, transfer, download)
 
-        handlers.download_request_async = carry
+        return carry
 
     def _listen(self) -> None:
         """Note the signals of robots.txt requests, before other code handles them.
@@ -154,12 +144,16 @@ class Wires:
         transfer.handled_since = time.monotonic()
         scheme = request.url.partition(":")[0]
         handler = self._handler(scheme)
-        if scheme == "ftp" and ftp.is_built_in(handler):
-            limit = transfer.limit_octets
-            response = await ftp.retrieve(request, self._crawler.settings, limit)
-        else:
-            with self._awaiting(request.url, transfer):
-                response = await download(request)
+        try:
+            if scheme == "ftp" and ftp.is_built_in(handler):
+                limit = transfer.limit_octets
+                response = await ftp.retrieve(request, self._crawler.settings, limit)
+            else:
+                with self._awaiting(request.url, transfer):
+                    response = await download(request)
+        except Exception as error:
+            transfer.error = error
+            raise
         transfer.came(response)
         return response
 
@@ -178,8 +172,7 @@ class Wires:
 
     def _handler(self, scheme: str) -> Any:
         """The handler for the URLs of a scheme, watched from now on."""
-        find = getattr(self._handlers, "_get_handler", None)
-        handler = find(scheme) if find is not None else None
+        handler = handler_of(self._crawler, scheme)
         if handler is not None and scheme not in self._watched:
             self._watched.add(scheme)
             pool = getattr(handler, "_pool", None)

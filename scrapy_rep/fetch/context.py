@@ -48,6 +48,7 @@ class FetchContext:
         under_way: the fetches that are under way, by origin and path.
         dated: the files for which the log has the age of the stored copy.
         began_at: when the crawl began, in seconds of `time.monotonic`.
+        retry_times: how often a fetch is tried again with another proxy.
     """
 
     def __init__(self, crawl: Crawl) -> None:
@@ -73,6 +74,9 @@ class FetchContext:
         self.under_way: dict[tuple[Origin, str], FetchState] = {}
         self.dated: Lru[Key, bool] = Lru(_DATED_OCTETS)
         self.began_at = time.monotonic()
+        settings = crawl.crawler.settings
+        is_retrying = settings.getbool("RETRY_ENABLED")
+        self.retry_times = settings.getint("RETRY_TIMES") if is_retrying else 0
         self._up: Lru[Origin, float] = Lru(_UP_OCTETS)
 
     async def close(self) -> None:

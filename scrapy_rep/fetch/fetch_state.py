@@ -18,6 +18,7 @@ from scrapy_rep.protocol.access.knowledge import Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
 
 from .cookies import Cookies
+from .faults import PROXY, Fault
 from .origin_files import OriginFile
 
 if TYPE_CHECKING:
@@ -26,10 +27,32 @@ if TYPE_CHECKING:
 
     from scrapy_rep.proof.warc_exchanges import Archived
 
-PROXY = "proxy"
-"""Scrapy's meta key."""
-
 _PROXY_AUTHORIZATION = "Proxy-Authorization"
+
+
+# The keys of Scrapy's components, and the beginnings of ours and of those of browsers.
+_OF_SCRAPY = frozenset(
+    {
+        *("allow_offsite", "autothrottle_dont_adjust_delay", "cookiejar", "depth"),
+        *("dont_cache", "dont_merge_cookies", "dont_obey_robotstxt", "dont_redirect", "dont_retry"),
+        *("download_fail_on_dataloss", "download_latency", "download_maxsize", "download_slot"),
+        *("download_timeout", "download_warnsize", "give_up_log_level", "handle_httpstatus_all"),
+        *("handle_httpstatus_list", "http_auth_domain", "is_start_request", "link_text"),
+        *("max_retry_times", "priority_adjust", "redirect_reasons", "redirect_times"),
+        *("redirect_ttl", "redirect_urls", "referrer_policy", "refresh_cache", "retry_times"),
+        *("rule", "verbatim_url", "_splash_processed"),
+    }
+)
+_OF_PAGES = (
+    "rep_",
+    "playwright",
+    "pyppeteer",
+    "pptr",
+    "puppeteer",
+    "selenium",
+    "splash",
+    "_splash",
+)
 
 
 class FetchPart(Enum):
@@ -80,9 +103,26 @@ class Carried(NamedTuple):
         credentials = request.headers.get(_PROXY_AUTHORIZATION) if meta.get(PROXY) else None
         return cls(meta, {_PROXY_AUTHORIZATION: credentials} if credentials else {})
 
+    @classmethod
+    def whole(cls, request: Request, keys: Collection[str], number: int) -> Carried:
+        """Copy the meta that a project may need, and the number of this retry.
+
+        For the retry after a middleware of the project failed: it may read a key of its own, and
+        one that rotates proxies chooses another one. Keys that control how a page is fetched are
+        left out, unless `keys` names them.
+        """
+        few = cls.of(request, keys)
+        more = {key: value for key, value in request.meta.items() if not _is_of_page(key)}
+        return cls({**more, **few.meta, "retry_times": number}, few.headers)
+
     def headers_for(self, meta: Mapping[str, Any]) -> Mapping[str, bytes]:
         """The copied headers if the meta names the same proxy; other proxies get no credentials."""
         return self.headers if meta.get(PROXY) == self.meta.get(PROXY) else {}
+
+
+def _is_of_page(key: object) -> bool:
+    """Whether a meta key is ours, or says how Scrapy or a browser fetches a page."""
+    return not isinstance(key, str) or key in _OF_SCRAPY or key.startswith(_OF_PAGES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,6 +158,8 @@ class FetchState:
         busy: measures the time in all parts except our own queues.
         queued: measures the time that it waits for its turn at a host.
         user_agent: the User-Agent of its last request; None if nothing was sent.
+        is_proxied: whether its last request went through a proxy.
+        fault: the failure of our own side in its last request that ended; None without one.
         is_for_signed: whether the site wanted a signature first, in its last attempt.
         steps: its requests so far, including failed attempts.
         way: the redirects of its last attempt.
@@ -136,6 +178,8 @@ class FetchState:
     busy: Stopwatch = field(default_factory=Stopwatch)
     queued: Stopwatch = field(default_factory=Stopwatch)
     user_agent: str | None = None
+    is_proxied: bool = False
+    fault: Fault | None = None
     is_for_signed: bool = False
     steps: list[Step] = field(default_factory=list)
     way: Way | None = None

@@ -25,6 +25,7 @@ import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
@@ -56,7 +57,7 @@ from scrapy_rep.protocol.access.states import (
 )
 from scrapy_rep.protocol.units import age_words
 
-from .failures import failure_of
+from .faults import Fault, FaultKind, failure_by
 from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
@@ -92,6 +93,7 @@ class FileFetch(FetchState):
     """One fetch; its result may be awaited once.
 
     Attributes:
+        page: the page request that needs the file; None without one.
         is_late: whether it took too long.
     """
 
@@ -127,6 +129,8 @@ class FileFetch(FetchState):
         carried = Carried.of(request, context.settings.fetch_meta_keys)
         super().__init__(context.crawler, origin, resource, carried, is_awaited, uses_store)
         self._context = context
+        self.page = request
+        self._first_fault: Fault | None = None
         self._journal = context.journal
         self._count = self._journal.count
         self._archive = context.archive if uses_store else None
@@ -221,7 +225,7 @@ class FileFetch(FetchState):
         context.heartbeat.add(keep_alive)
         is_kept = False
         try:
-            for pause in (*context.settings.quick_retry_seconds, None):
+            for number in count(1):
                 self.enter(FetchPart.PLACE)
                 async with context.places.one() as place:
                     self.place = place
@@ -230,13 +234,16 @@ class FileFetch(FetchState):
                     finally:
                         self.enter(FetchPart.STORE)
                         self.place = None
-                if pause is None or not is_worth_a_retry(answer, time.time(), pause):
+                pause = self._pause_before_retry(answer, number)
+                if pause is None:
                     break
                 self._count(stats.QUICK_RETRIES)
                 self.enter(FetchPart.PAUSE)
                 await sleep(pause)
             if answer.event is Failure.LOCAL and is_closing(context.crawler):
                 raise NotNeededError("the crawl is closing")
+            if self._first_fault is not None:
+                context.sender.tell_of_fault(self, self.fault or self._first_fault)
             self._count_outcome(answer)
             # A failure of our own says nothing about the site, so it is not shared.
             is_kept = answer.event not in (Failure.LOCAL, Failure.GUARD)
@@ -251,6 +258,27 @@ class FileFetch(FetchState):
             if not is_kept:
                 is_late = isinstance(self._ended_by, _LateError)
                 await context.keeper.release(held, is_awaited=not is_late)
+
+    def _pause_before_retry(self, answer: Answer, number: int) -> float | None:
+        """The pause before a quick retry; None to end the fetch.
+
+        After a failure of our own side, a copy of the meta of the page request goes along.
+        """
+        fault, settings = self.fault, self._context.settings
+        if fault is None:
+            pause = dict(enumerate(settings.quick_retry_seconds, 1)).get(number)
+            is_worth_it = pause is not None and is_worth_a_retry(answer, time.time(), pause)
+            return pause if is_worth_it else None
+        self._first_fault = self._first_fault or fault
+        if fault.kind is FaultKind.DROPPED or is_closing(self._context.crawler):
+            return None
+        if fault.kind is FaultKind.BROKE and (self.page is None or number > 1):
+            return None
+        if fault.kind is FaultKind.PROXY and number > self._context.retry_times:
+            return None
+        if self.page is not None:
+            self.carried = Carried.whole(self.page, settings.fetch_meta_keys, number)
+        return 0.0
 
     # The store
 
@@ -381,14 +409,16 @@ class FileFetch(FetchState):
             is_first = uri not in answer.hops[:number]  # cookie walls repeat a URI
             if target is None or target == key.origin or not is_first:
                 continue
-            target_key = Key.under(target, key.user_agent, key.variant, key.path)
             theirs = Answer(
                 answer.event,
                 answer.body,
                 answer.hops[number:],
                 answer.headers,
                 steps=steps_to(answer.steps, answer.hops[number - 1]),
+                is_proxied=answer.is_proxied,
             )
+            target_key = Key.under(target, key.user_agent, key.variant, key.path)
+            target_key = self._context.requester.key_as_sent(target_key, theirs)
             known = learn(keeper.peek(target_key), theirs, time.time(), self._options.limits)
             await keeper.commit(Entry(target_key, known))
 
@@ -401,7 +431,7 @@ class FileFetch(FetchState):
         """
         file, began = self.resource, self.busy.seconds
         self.enter(FetchPart.MIDDLEWARES)
-        self.user_agent, self.is_for_signed = None, False
+        self.user_agent, self.is_for_signed, self.is_proxied = None, False, False
         self.way = way = Way(self.origin, [], copy)
         settings, hops, cookies_at = self._context.settings, way.hops, 0
         uri = f"{self.origin}{file.path}"
@@ -478,12 +508,13 @@ class FileFetch(FetchState):
         assert self.way is not None  # noqa: S101 - for mypy
         hops, steps = (*self.way.hops, *further), tuple(self.steps)
         facts |= {"user_agent": self.user_agent, "is_for_signed": self.is_for_signed}
+        facts["is_proxied"] = self.is_proxied
         return Answer(event, hops=hops, steps=steps, **facts)
 
     def _failure(self, uri: str, error: Exception) -> Failure:
         """The failure for an exception, counted and logged."""
         self._count(self.resource.stat(stats.EXCEPTIONS).format(type(error)))
-        failure = failure_of(error)
+        failure = failure_by(self.fault, error)
         self._journal.debug("No file from %s (%s): %r", uri, failure.value, error)
         if isinstance(error, NotSupported):
             self._context.sender.warn_of_scheme(uri.partition(":")[0])

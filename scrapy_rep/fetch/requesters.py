@@ -19,6 +19,8 @@ from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 
+from .faults import PROXY
+
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.protocol.access.origin import Origin
@@ -55,6 +57,8 @@ class Requester:
         self._fetch_meta = crawl.settings.fetch_meta
         self._identity = crawl.part(Identity)
         self._sent: str | None = None
+        self._is_proxied = False
+        self._is_verified = crawl.crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         signer = signer_of(crawl)
         self._keyid = "" if signer is None else signer.keyid
 
@@ -68,7 +72,9 @@ class Requester:
         sent = self._sent
         if sent is None:
             sent = self._identity.fetch_header or self._identity.header
-        return Key.under(origin, sent, self._variant(origin, meta or {}), path)
+        is_proxied = self._is_proxied or bool(meta and meta.get(PROXY))
+        is_open = is_proxied and self._is_open(origin.scheme)
+        return Key.under(origin, sent, self._variant(origin, meta or {}, is_open=is_open), path)
 
     def signed(self, key: Key) -> Key:
         """The key for a site that tells signed requests from others; the same without signing."""
@@ -87,25 +93,35 @@ class Requester:
         return key
 
     def key_as_sent(self, key: Key, answer: Answer) -> Key:
-        """The key of an answer: by the User-Agent that was really sent, and by its signature.
+        """The key of an answer: by the User-Agent that was really sent, by proxy and signature.
 
-        A middleware may send another User-Agent than the settings say. The next key expects the
-        User-Agent that was sent last.
+        A middleware may send another User-Agent than the settings say, or choose a proxy. The next
+        key expects what was sent last.
         """
-        if answer.is_for_signed or _tells_apart(answer.event, answer.headers):
-            key = self.signed(key)
-        user_agent = answer.user_agent
-        if user_agent is None:
-            return key
-        self._sent = user_agent
-        return Key.under(key.origin, user_agent, key.variant, key.path)
+        is_signed = bool(self._keyid) and self.signed(key) == key
+        user_agent, variant = answer.user_agent, key.variant
+        if user_agent is not None:
+            self._sent, self._is_proxied = user_agent, answer.is_proxied
+        if key.scheme != "ftp":
+            is_open = answer.is_proxied and any(map(self._is_open, answer.hops))
+            variant = self._variant(key.origin, {}, is_open=is_open)
+        user_agent = key.user_agent if user_agent is None else user_agent
+        key = Key.under(key.origin, user_agent, variant, key.path)
+        is_apart = answer.is_for_signed or _tells_apart(answer.event, answer.headers)
+        return self.signed(key) if is_signed or is_apart else key
 
-    def _variant(self, origin: Origin, meta: Mapping[str, Any]) -> str:
+    def _is_open(self, uri: str) -> bool:
+        """Whether a proxy could change the answer to a request: by its URI, or its scheme."""
+        return not self._is_verified or uri.partition(":")[0] == "http"
+
+    def _variant(self, origin: Origin, meta: Mapping[str, Any], *, is_open: bool) -> str:
         settings, spider = self._crawler.settings, self._crawler.spider
         facts = {
             **self._facts_of_settings,
             "spider": {name: getattr(spider, name, None) for name in _SPIDER_CREDENTIALS},
         }
+        if is_open:  # what a proxy may have made up must not decide without the proxy
+            facts["proxy"] = {PROXY: True}
         if origin.scheme == "ftp":
             facts["ftp"] = {name: meta.get(name) for name in CREDENTIALS}
             facts["ftp settings"] = {

@@ -13,8 +13,10 @@ throw away the octets before it.
 
 from __future__ import annotations
 
+import logging
 import math
 import time
+import traceback
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -29,6 +31,7 @@ from scrapy.http.request import NO_CALLBACK
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
+from scrapy_rep.engine.components import culprit_of
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Running, Ticks
 from scrapy_rep.engine.state import is_closing
@@ -42,7 +45,8 @@ from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
-from .fetch_state import PROXY, FetchPart, FetchState
+from .faults import PROXY, Fault, FaultKind, ProxyRefusedError, failure_by, fault_of
+from .fetch_state import FetchPart, FetchState
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -58,6 +62,17 @@ _LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
+
+
+_TO_LET_PASS = (
+    f"Let the middleware pass requests that have {MARK!r} in their meta, or leave the middlewares "
+    "of the project out of these requests (REP_FETCH_MIDDLEWARES = 'builtin')"
+)
+_REMEDIES = {
+    FaultKind.BROKE: _TO_LET_PASS,
+    FaultKind.DROPPED: _TO_LET_PASS,
+    FaultKind.PROXY: "A robots.txt is fetched through the proxy of the pages: replace this proxy",
+}
 
 
 class Sender:
@@ -90,8 +105,8 @@ class Sender:
             IgnoreRequest: its turn did not come in time, or the crawl is closing.
             Exception: any other error of the engine.
         """
-        request = self._request(fetch, uri, conditions)
-        transfer: Transfer = request.meta[MARK]
+        transfer = Transfer(self._settings.parse_limit_octets)
+        request = self._request(fetch, uri, conditions, transfer)
         response: Response | None = None
         event: Event = Failure.LOCAL  # if it is cancelled; it was sent nevertheless
         try:
@@ -108,18 +123,21 @@ class Sender:
             except Exception as error:  # noqa: BLE001 - raised again unless the answer can be read
                 # Without an answer, a middleware may not have set the header yet.
                 fetch.user_agent = fetch.user_agent or _user_agent(request) or None
-                came = _rescued(transfer, error)
+                # A middleware may raise its own exception for that of the handler.
+                came = _rescued(transfer, (culprit_of(error) and transfer.error) or error)
             if "download_stopped" in came.flags and not transfer.is_stopped:
                 self._warn_of_stop(request)
             transfer.body = _body_of(came, request, transfer)
-            response, event = came, came.status
+            response, event, fetch.fault = came, came.status, None
             return came, transfer.body, transfer.ending(came)
         except Exception as error:
             if not isinstance(error, CancelledError):
-                event = failure_of(error)
+                fetch.fault = fault_of(transfer, transfer.sent or request, error)
+                event = failure_by(fetch.fault, error)
             raise
         finally:
             fetch.is_for_signed |= transfer.is_wished
+            fetch.is_proxied |= bool((transfer.sent or request).meta.get(PROXY))
             if self._under_way.pop(transfer, None) is not None:
                 fetch.enter(FetchPart.MIDDLEWARES)
                 if not transfer.is_back:
@@ -134,11 +152,13 @@ class Sender:
             raise IgnoreRequest("the crawl is closing")
         engine = self._crawler.engine
         assert engine is not None  # noqa: S101 - without one, the crawl would be closing
-        self._wires = self._wires or Wires.of(self._crawler)
+        self._wires = self._wires or Wires(self._crawler)
         with self._downloader.one_place_more():
             return await engine.download_async(request)
 
-    def _request(self, fetch: FetchState, uri: str, conditions: Mapping[str, str]) -> Request:
+    def _request(
+        self, fetch: FetchState, uri: str, conditions: Mapping[str, str], transfer: Transfer
+    ) -> Request:
         headers: dict[str, Any] = {
             **conditions,
             "Accept": fetch.resource.accept,
@@ -152,13 +172,12 @@ class Sender:
             "dont_retry": True,
             "download_timeout": self._settings.fetch_timeout_seconds,
         }
-        transfer = Transfer(self._settings.parse_limit_octets)
         needed = {
             "dont_redirect": True,
             "download_fail_on_dataloss": False,  # gzip tells whether it is whole
             "download_maxsize": 0,  # we stop the transfer ourselves, and keep the octets before
             "handle_httpstatus_all": True,
-            MARK: transfer,
+            MARK: transfer.mark,
         }
         meta = {**usual, **fetch.carried.meta, **self._settings.fetch_meta, **needed}
         request = Request(
@@ -170,7 +189,7 @@ class Sender:
             priority=_PRIORITY,
         )
         transfer.uri = request.url
-        transfer.cookies = fetch.way.cookies if fetch.way is not None else None
+        transfer.prepare = fetch.way.cookies.add_to if fetch.way is not None else None
         return request
 
     def _note(
@@ -181,6 +200,22 @@ class Sender:
             step = replace(step, record=self._archive.saw(fetch, step, transfer, response))
         transfer.sent = transfer.body = None
         fetch.steps.append(step)
+
+    def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
+        """Log once for each culprit what failed on our side, and what was done."""
+        about = f"{fault.kind} {fault.culprit} {type(fault.raised).__name__}"
+        is_over = fetch.fault is None
+        outcome = "The next try worked" if is_over else "So it says nothing about the site"
+        self._journal.once(
+            about,
+            "%s was not fetched, because %s: %s. %s. %s",
+            *(f"{fetch.origin}{fetch.resource.path}", fault.kind.value, fault, outcome),
+            _REMEDIES[fault.kind],
+            level=logging.WARNING,
+        )
+        if self._journal.tells_details:
+            lines = traceback.format_exception(fault.raised)
+            self._journal.once(f"{about} at length", "%s", "".join(lines), level=logging.DEBUG)
 
     def warn_of_scheme(self, scheme: str) -> None:
         """Log once that the files of a scheme cannot be fetched."""
@@ -289,7 +324,8 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if is_part:
         raise ResponseDataLossError(request.url)
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
-        raise IgnoreRequest("the proxy requires credentials")
+        transfer.error = ProxyRefusedError("it requires credentials")
+        raise transfer.error
     body = transfer.body_of(response)
     if transfer.is_lossy(response) and not transfer.is_whole:
         raise ResponseDataLossError(request.url)

@@ -9,14 +9,12 @@ once more, with the components and the nonce that it names, after the delay of i
 
 from __future__ import annotations
 
-import sys
 import time
-from collections.abc import Awaitable, Callable
+from collections.abc import Callable
 from contextlib import nullcontext
 from copy import copy
 from functools import partial
-from typing import TYPE_CHECKING, Any
-from urllib.parse import urlparse
+from typing import TYPE_CHECKING
 
 from scrapy.core.downloader import Downloader
 from scrapy.http import Headers
@@ -25,6 +23,7 @@ from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep import stats
+from scrapy_rep.engine.handlers import Download, handler_of, rewrite_of, wrap_downloads
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import Transfer
@@ -42,12 +41,10 @@ if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.protocol.access.origin import Origin
 
-Download = Callable[["Request"], Awaitable["Response"]]
 DelaySeconds = Callable[["Origin", "Request"], float]
 
 _TOO_MANY = 429
 _REFUSALS = (403, _TOO_MANY)
-_OF_SCRAPY = "scrapy.core.downloader.handlers."
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
 
 
@@ -78,17 +75,15 @@ class Signer:
         self.agent = crawl.settings.sign_agent
         self._schemes = ("https", "http") if crawl.settings.sign_http else ("https",)
         self._journal = Journal(crawl.crawler, __name__)
-        self._urls: dict[str, Callable[[str], str] | None] = {}
+        self._urls: dict[str, Callable[[Request], str] | None] = {}
         self._told: set[str] = set()
-        self._handlers: Any = None
+        self._is_installed = False
 
     def install(self, delay_seconds: DelaySeconds) -> None:
         """Sign all requests from now on; `delay_seconds` tells the delay of an origin."""
-        if self._handlers is None:
-            engine: Any = self._crawler.engine
-            self._handlers = engine.downloader.handlers
-            download = self._handlers.download_request_async
-            self._handlers.download_request_async = partial(self._send, download, delay_seconds)
+        if not self._is_installed:
+            self._is_installed = True
+            wrap_downloads(self._crawler, lambda send: partial(self._send, send, delay_seconds))
 
     async def _send(
         self, download: Download, delay_seconds: DelaySeconds, request: Request
@@ -125,7 +120,7 @@ class Signer:
         """A signed copy of a request; None if it is not to be signed."""
         scheme = urlparse_cached(request).scheme
         if scheme not in self._urls:
-            self._urls[scheme] = self._url_as_sent(scheme, request.url)
+            self._urls[scheme] = self._rewrite_of(scheme, request.url)
         as_sent = self._urls[scheme]
         if as_sent is None:
             return None
@@ -133,9 +128,8 @@ class Signer:
             words = "Requests with a Host header of their own are not signed, such as %s"
             self._tell("Host", words, request.url)
             return None
-        url = request.url if request.meta.get("verbatim_url") else as_sent(request.url)
         headers = {} if wish is None else _headers_of(request)
-        message = Message(request.method, url, headers)
+        message = Message(request.method, as_sent(request), headers)
         fields = signed_fields(message, self.agent, self._key, time.time(), wish)
         if fields is None:
             return None
@@ -146,8 +140,8 @@ class Signer:
             dict.__setitem__(signed.headers, name.encode(), [value.encode()])
         return signed
 
-    def _url_as_sent(self, scheme: str, url: str) -> Callable[[str], str] | None:
-        """How the handler of a scheme writes a URL; None if its requests are not signed.
+    def _rewrite_of(self, scheme: str, url: str) -> Callable[[Request], str] | None:
+        """Which URLs the handler of a scheme sends; None if its requests are not signed.
 
         Other handlers than Scrapy's may follow redirects, and would send a signature to another
         site.
@@ -161,32 +155,22 @@ class Signer:
                     url,
                 )
             return None
-        find = getattr(self._handlers, "_get_handler", None)
-        handler = None if find is None else find(scheme)
-        module = type(handler).__module__
-        if not module.startswith(_OF_SCRAPY):
+        handler = handler_of(self._crawler, scheme)
+        rewrite = rewrite_of(handler)
+        if rewrite is None:
+            name = global_object_name(type(handler))
             self._tell(
-                module,
+                name,
                 "Requests by %s are not signed: %s may follow redirects itself, and would send "
                 "signatures to other sites. Use a handler of Scrapy's (DOWNLOAD_HANDLERS)",
-                *(scheme, f"{module}.{type(handler).__qualname__}"),
+                *(scheme, name),
             )
-            return None
-        if module == _OF_SCRAPY + "http2":
-            return _without_parameters
-        names = vars(sys.modules[module])
-        library = names.get("yarl") or names.get("httpx")  # they write some characters another way
-        return str if library is None else lambda one: str(library.URL(one))
+        return rewrite
 
     def _tell(self, once: str, words: str, *values: object) -> None:
         if once not in self._told:
             self._told.add(once)
             self._journal.warning(words, *values)
-
-
-def _without_parameters(url: str) -> str:
-    """A URL as Scrapy's handler of HTTP/2 sends it: without ``;p=1`` at the end of its path."""
-    return urlparse(url)._replace(params="").geturl()
 
 
 def _wish_in(response: Response) -> SignatureWish | None:

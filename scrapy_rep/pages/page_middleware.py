@@ -13,7 +13,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
-from scrapy_rep.signals import PAGE, USAGE
+from scrapy_rep.signals import MARKS, VERDICT
 from scrapy_rep.stats import Journal
 
 from .page_crawls import PageCrawl
@@ -67,16 +67,17 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         await self._decisions.leave(reason)
 
     def process_spider_input(self, response: Response) -> None:
-        """Adopt a response; remove data of another page from the meta of its request."""
+        """Adopt a response; remove our marks from meta, which callbacks may copy."""
         self._crawl.adopt(response)
-        if response.request is not None:
-            _forget(response.request)
+        if response.request is not None and not MARKS.isdisjoint(response.request.meta):
+            for mark in MARKS:
+                response.request.meta.pop(mark, None)
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """The request; None if the page forbids following it."""
         if response is None:
             return request
-        _forget(request)  # its meta may be a copy of another request's
+        request.meta.pop(VERDICT, None)  # its meta may be a copy of another request's
         if self._withholding is None:
             return request
         return self._withholding.request(request, response)
@@ -86,11 +87,3 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         if response is None or self._withholding is None:
             return item
         return self._withholding.item(item, response)
-
-
-def _forget(request: Request) -> None:
-    """Remove data that was read from another page."""
-    meta = request.meta
-    if meta:
-        meta.pop(PAGE, None)
-        meta.pop(USAGE, None)

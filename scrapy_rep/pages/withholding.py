@@ -16,7 +16,7 @@ from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
 from scrapy_rep.protocol.usage.categories import CATEGORIES, USE
 from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences, UseLevel
-from scrapy_rep.signals import DONT_OBEY_PAGE_RULES, PAGE, USAGE
+from scrapy_rep.signals import DONT_OBEY_PAGE_RULES
 from scrapy_rep.stats import Journal
 
 from .page_html import is_unreadable, origin_of_page, without_fragment
@@ -145,7 +145,6 @@ class Withholding:
         rules = page_rules(response)
         if response not in self._read_rules:
             self._read_rules.add(response)
-            _tell(response, PAGE, rules)
             self._journal.count(stats.PAGE_READ)
             self._journal.count(stats.PAGE_REMARKS, len(rules.remarks))
             for rule in rules.rules:
@@ -156,7 +155,6 @@ class Withholding:
         usage = self._usages.get(response)
         if usage is None:
             usage = self._usages[response] = usage_as_known(response)
-            _tell(response, USAGE, usage)
             for category in CATEGORIES:
                 value = usage.preference(category).value
                 self._journal.count(stats.USAGE.format(category, value))
@@ -187,12 +185,6 @@ class Withholding:
                     self._settings.item_field,
                     kind.__qualname__,
                 )
-
-
-def _tell(response: Response, key: str, value: PageRules | UsagePreferences) -> None:
-    """Write the result into the meta of a response, for callbacks."""
-    if response.request is not None:
-        response.request.meta[key] = value
 
 
 def _unread(response: Response, name: str) -> PageRule | None:

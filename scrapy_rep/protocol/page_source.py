@@ -1,8 +1,8 @@
 """The text file in the page that a browser makes of it.
 
 Chromium and Firefox show a text file as a page with one `pre` element around it, and rendering
-services answer with the source of that page. Read as it stands, the first line of a robots.txt
-would begin with markup, and its group would be lost.
+services answer with the source of that page. With this markup, the first line of a robots.txt names
+no crawler, and its group is lost.
 """
 
 from __future__ import annotations

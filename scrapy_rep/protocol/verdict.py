@@ -121,7 +121,8 @@ class Verdict:
         product_token: the token of the group that decided, in lower case; ``*``; or empty.
         robots_txt: the URI of the robots.txt; empty if unknown.
         is_stale: whether an old copy decided because the file is unreachable.
-        why: the operator's words, if an operator dropped the origin; otherwise empty.
+        why: the operator's words, if an operator dropped the origin; the culprit, if a failure of
+            the crawl itself prevented the fetch; otherwise empty.
     """
 
     allowed: bool

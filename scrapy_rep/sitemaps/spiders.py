@@ -243,7 +243,7 @@ class RobotsSitemapMixin(Starts):
 
     def _meta(self, origin: Origin, probe: int | None) -> dict[str, Any]:
         return {
-            _META: (str(origin), probe),
+            _META: [str(origin), probe],
             "allow_offsite": True,  # REP_SITEMAP_CROSS_HOST decides about hosts
             "dont_redirect": True,
             "download_maxsize": min(filter(None, (self._max_size, SITEMAP_OCTETS))),

@@ -65,5 +65,5 @@ class PolicySpider(Spider):
             "steps": [asdict(step) for step in policy.steps],
             "source": policy.source,
             "sha256": policy.sha256,
-            "verdict": str(response.meta["rep_verdict"]),
+            "verdict": str(scrapy_rep.verdict_of(response)),
         }

@@ -23,6 +23,7 @@ from scrapy_rep import (
     Verdict,
     policy_for,
     signals,
+    verdict_of,
 )
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.policies import policies_of
@@ -57,7 +58,7 @@ class SitesSpider(Listening, RobotsSitemapSpider):
     name = "sites"
 
     def parse(self, response: Response) -> Iterator[dict[str, Any]]:
-        yield {"url": response.url, "verdict": str(response.meta["rep_verdict"])}
+        yield {"url": response.url, "verdict": str(verdict_of(response))}
 
 
 class HooksSpider(SitesSpider):

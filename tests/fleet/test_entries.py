@@ -24,9 +24,6 @@ from scrapy.http import JsonRequest, Response, XmlRpcRequest
 from scrapy.http.request import NO_CALLBACK
 from scrapy.spiders import CrawlSpider, SitemapSpider
 
-from scrapy_rep.protocol.page.rules import PageRules
-from scrapy_rep.protocol.usage.preference import UsagePreferences
-from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.queue.fleet.batch import Push, PushKind
 from scrapy_rep.queue.fleet.packed_values import DEPTH, EntryRefused
 from scrapy_rep.queue.fleet.request_codec import ENTRY_OCTETS, PRIORITY, Entries
@@ -272,8 +269,7 @@ class TestKept:
         assert told(entries.read(entries.write(request))) == told(request)
 
     def test_report_on_the_previous_request_is_removed(self, entries: Entries) -> None:
-        told = {"rep_page": PageRules(), "rep_usage": UsagePreferences()}
-        meta = {"rep_verdict": Verdict(allowed=True, reason=Reason.RULE), **told, "depth": 1}
+        meta = {"rep_verdict": "allowed: a rule matches", "depth": 1}
         assert entries.read(entries.write(Request("http://a.example/", meta=meta))).meta == {
             "depth": 1
         }

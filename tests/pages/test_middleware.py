@@ -18,7 +18,6 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import (
     ConfigurationError,
-    PageRules,
     RepPageMiddleware,
     page_rules,
 )
@@ -50,15 +49,13 @@ def test_subclass_sees_every_result_of_callbacks() -> None:
     assert [*made.process_spider_output(response_of(_PAGE), [1, "a"])] == [2, "aa"]
 
 
-def test_meta_of_another_page_is_removed() -> None:
-    request = Request(URL, meta={"rep_page": PageRules(), "rep_usage": 1, "mine": 2})
-    made = middleware(REP_PAGE_OBEY="noindex")
+def test_callbacks_see_no_marks_of_earlier_tries() -> None:
+    marks = {"rep_refusals": 2, "rep_refused_at": 1.0, "rep_put_back": False, "rep_judged_in": "x"}
+    request = Request(URL, meta={"rep_verdict": "allowed", **marks, "mine": 2})
+    made = middleware()
     response = response_of(_PAGE, request=request)
     made.process_spider_input(response)
-    assert request.meta == {"mine": 2}
-    assert [*made.process_spider_output(response, [{"a": 1}])] == []
-    assert request.meta["rep_page"].noindex
-    assert "rep_usage" not in request.meta
+    assert request.meta == {"rep_verdict": "allowed", "mine": 2}
     copy = Request(f"{URL}/2", meta=request.meta)
     assert [*made.process_spider_output(response, [copy])] == [copy]
     assert copy.meta == {"mine": 2}

@@ -321,8 +321,8 @@ _FILE = "User-agent: *\nDisallow: /é\n"
 
 
 _CHROMIUM = (
-    b'<html><head><meta name="color-scheme" content="light dark"></head><body><pre style="word-wrap:'
-    b' break-word; white-space: pre-wrap;">%s</pre></body></html>'
+    b'<html><head><meta name="color-scheme" content="light dark"></head><body>'
+    b'<pre style="word-wrap: break-word; white-space: pre-wrap;">%s</pre></body></html>'
 )
 _FIREFOX = (
     b'<html><head><link rel="stylesheet" href="resource://content-accessible/plaintext.css"></head>'
@@ -371,7 +371,7 @@ class TestPageSource:
         body = _CHROMIUM % f"User-agent: *\nDisallow: /a\n#{reference}\n".encode()
         assert not allows(body, "/a")
 
-    @pytest.mark.parametrize("piece", [b"<style>", b"<pre>", b"<b>", b"<", b"<!--", b"<title>a</title>"])
+    @pytest.mark.parametrize("piece", [b"<style>", b"<pre>", b"<b>", b"<", b"<!--"])
     def test_in_linear_time(self, piece: bytes) -> None:
         assert allows(b"<html>" + piece * (500_000 // len(piece)), "/a")
 

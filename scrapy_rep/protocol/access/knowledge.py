@@ -140,6 +140,7 @@ class Answer:
     repeats: Copy | None = None  # another origin's copy that is used as this answer, with its age
     user_agent: str | None = None  # the User-Agent of the last request; None if unknown
     steps: tuple[Step, ...] = ()  # all steps of the file fetch, including failed attempts
+    is_proxied: bool = False  # it came through a proxy of the crawl
     is_for_signed: bool = False  # the site wanted a signature first (Accept-Signature)
     took_seconds: float | None = None  # from the request to the end of the answer, if measured
 

@@ -20,7 +20,7 @@ from scrapy import Request, Spider
 from scrapy.http.request import NO_CALLBACK
 from scrapy.spiders import CrawlSpider, SitemapSpider
 
-from scrapy_rep.signals import PAGE, USAGE, VERDICT
+from scrapy_rep.signals import VERDICT
 from scrapy_rep.sitemaps.spiders import RobotsSitemapMixin
 
 from .packed_values import EntryRefused, dumps, loaded, loads, name_of
@@ -53,7 +53,7 @@ _KINDS: dict[str, Any] = {
 }
 _DEFAULTS = {"method": "GET", "encoding": "utf-8"}  # Scrapy's; the others are false
 # In meta: of the request before, or of this process
-_TRANSIENT = (VERDICT, PAGE, USAGE, "download_latency")
+_TRANSIENT = (VERDICT, "download_latency")
 
 # Callbacks of Scrapy's spiders and ours, which are private there.
 _FRAMEWORK: dict[type, tuple[str, ...]] = {
