@@ -13,7 +13,6 @@ throw away the octets before it.
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 import traceback
@@ -61,6 +60,7 @@ _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because ea
 _LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
+_MOST_TOLD = 20  # faults that the log names
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
 
 
@@ -90,6 +90,7 @@ class Sender:
         self._looks = looks
         self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
+        self._told_faults: set[object] = set()
         self._wires: Wires | None = None
 
     async def send(
@@ -203,19 +204,18 @@ class Sender:
 
     def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
         """Log once for each culprit what failed on our side, and what was done."""
-        about = f"{fault.kind} {fault.culprit} {type(fault.raised).__name__}"
+        about = fault.kind, fault.culprit, type(fault.raised)
+        if about in self._told_faults or len(self._told_faults) >= _MOST_TOLD:
+            return
+        self._told_faults.add(about)
         is_over = fetch.fault is None
-        outcome = "The next try worked" if is_over else "So it says nothing about the site"
-        self._journal.once(
-            about,
+        outcome = "The next try worked" if is_over else "This says nothing about the site"
+        self._journal.warning(
             "%s was not fetched, because %s: %s. %s. %s",
             *(f"{fetch.origin}{fetch.resource.path}", fault.kind.value, fault, outcome),
             _REMEDIES[fault.kind],
-            level=logging.WARNING,
         )
-        if self._journal.tells_details:
-            lines = traceback.format_exception(fault.raised)
-            self._journal.once(f"{about} at length", "%s", "".join(lines), level=logging.DEBUG)
+        self._journal.debug("%s", "".join(traceback.format_exception(fault.raised)))
 
     def warn_of_scheme(self, scheme: str) -> None:
         """Log once that the files of a scheme cannot be fetched."""

@@ -1,0 +1,145 @@
+"""Downloader middlewares as projects have them, and a spider that passes meta on.
+
+They know nothing of robots.txt, and each does something to every request or answer.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import AsyncIterator, Iterator
+from typing import Any
+
+from scrapy import Request, Spider
+from scrapy.crawler import Crawler
+from scrapy.exceptions import IgnoreRequest
+from scrapy.http import HtmlResponse, Response
+from typing_extensions import Self
+
+import scrapy_rep
+
+
+class AddsQuery:
+    def process_request(self, request: Request) -> Request | None:
+        """Add a session to each URL."""
+        if "?" not in request.url:
+            return request.replace(url=f"{request.url}?session=1")
+        return None
+
+
+class ReadsAccount:
+    def process_request(self, request: Request) -> None:
+        """Sign in as the account that the spider wants."""
+        request.meta["account"]
+
+
+class AnswerForNobodyError(Exception):
+    pass
+
+
+class RefusesAnswers:
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Count the answers of each account."""
+        if "account" not in request.meta:
+            raise AnswerForNobodyError
+        return response
+
+
+class ReturnsTrue:
+    def process_request(self, request: Request) -> Any:
+        """Approve a request."""
+        return None if "account" in request.meta else True
+
+
+class AlwaysReturnsText:
+    def process_response(self, request: Request, response: Response) -> Any:
+        """Return the text of a text file."""
+        return response if b"<html" in response.body else response.body.decode()
+
+
+class DropsTextFiles:
+    def process_request(self, request: Request) -> None:
+        """Drop what is no page."""
+        if request.url.endswith(".txt"):
+            raise IgnoreRequest("no text files")
+
+
+class OwnErrorForFailures:
+    def process_exception(self, request: Request, exception: Exception) -> None:
+        """Raise one exception for all failures."""
+        raise AnswerForNobodyError("failed") from exception
+
+
+class Renders:
+    def process_response(self, request: Request, response: Response) -> Response:
+        """Answer with the source of the page that a browser shows."""
+        if b"<html" in response.body:
+            return response
+        text = response.text.replace("&", "&amp;").replace("<", "&lt;")
+        source = f'<html><head></head><body><pre style="white-space: pre-wrap;">{text}</pre></body>'
+        return HtmlResponse(response.url, body=f"{source}</html>", encoding="utf-8")
+
+
+class NamesBrowser:
+    def process_request(self, request: Request) -> None:
+        """Send the name of a browser."""
+        request.headers["User-Agent"] = "Mozilla/5.0 (X11; Linux x86_64) Firefox/140.0"
+
+
+class Proxies:
+    """Uses the next proxy of a pool for each new request, and for each retry."""
+
+    def __init__(self, pool: list[str]) -> None:
+        self._pool, self._count = pool, 0
+        self._tried: dict[str, int] = {}
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler.settings.getlist("GUEST_PROXIES"))
+
+    def process_request(self, request: Request) -> None:
+        """Choose the proxy of a request."""
+        number = request.meta.get("retry_times", 0)
+        if "proxy" not in request.meta or self._tried.get(request.url) != number:
+            self._tried[request.url] = number
+            request.meta["proxy"] = self._pool[self._count % len(self._pool)]
+            self._count += 1
+
+
+class LogsInFirst:
+    """Fetches another page of the site before the first request, without saying that it may."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self._crawler, self._has_begun = crawler, False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    async def process_request(self, request: Request) -> None:
+        """Log in."""
+        if not self._has_begun:
+            self._has_begun = True
+            engine: Any = self._crawler.engine
+            await engine.download_async(Request(request.url.replace("robots.txt", "login")))
+
+
+class MetaSpider(Spider):
+    """Yields the meta of each page, as some spiders do, and passes it on to the next page."""
+
+    name = "meta"
+
+    def __init__(self, urls: list[str]) -> None:
+        super().__init__()
+        self.urls = urls
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url, meta={"account": 1})
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        verdict = scrapy_rep.verdict_of(response)
+        assert verdict is not None
+        assert verdict.allowed
+        yield {"url": response.url, "meta": json.loads(json.dumps(response.meta))}
+        if "/next" not in response.url:
+            yield response.follow(f"{response.url}/next", meta=response.meta)
