@@ -18,7 +18,7 @@ from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.components import call_first, call_last, leave_out, middleware_orders
-from scrapy_rep.engine.downloader import SLOT, leave_inherited_slot, put_back
+from scrapy_rep.engine.downloader import SLOT, Downloader, leave_inherited_slot, put_back
 from scrapy_rep.engine.handlers import SentUrls
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.engine.transfer import MARK, Transfer, is_own
@@ -104,6 +104,7 @@ class RepMiddleware:
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = crawl.part(Policies)
         self.drops = crawl.part(Drops)
+        self._downloader = Downloader(crawler)
         self.pacing = crawl.part(Pacing)
         self.waits = crawl.part(Waits)
         crawl.part(Standstill)
@@ -183,8 +184,10 @@ class RepMiddleware:
     def _is_free_of_rules(self, request: Request) -> bool:
         """Whether a request with some meta keys is our own or exempt; others lose old marks."""
         meta = request.meta
-        if MARK in meta and is_own(request):
-            return True
+        if MARK in meta:
+            if self._serves_fetch(request):
+                return True
+            del meta[MARK]
         meta.pop(VERDICT, None)
         if SLOT in meta:
             leave_inherited_slot(request)
@@ -196,6 +199,20 @@ class RepMiddleware:
             self._decisions.exempt(request)
             return True
         return False
+
+    def _serves_fetch(self, request: Request) -> bool:
+        """Whether a request with our mark is the one of its fetch, not another with its meta.
+
+        A middleware may replace a request of ours, and the replacement comes here after it has
+        left the downloader. If it is still there, a middleware sends a request beside it.
+        """
+        transfer = Transfer.of(request)
+        if transfer is None:
+            return False
+        if transfer.holder not in (None, request) and transfer.holder in self._downloader.active:
+            return False
+        transfer.holder = request
+        return True
 
     async def _judge(
         self, request: Request, tokens: tuple[str, ...] | None = None, *, is_again: bool = False

@@ -32,7 +32,7 @@ from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.state import is_closing, is_running
-from scrapy_rep.engine.waiting import SharedWork, WaitsForItselfError
+from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
@@ -130,22 +130,21 @@ class Policies:
         policy = self.peek(origin, request) or self._set_by_user(origin)
         if policy is not None:
             return policy
-        is_under_way = self._work.is_under_way(origin)
-        self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
-        try:
-            work = partial(self._settle, origin, request, is_refresh=False)
-            return await self._work.result(origin, work)
-        except WaitsForItselfError:
+        if request is not None and self._work.is_within(origin):
             self._journal.once(
                 f"{origin} for itself",
                 "%s is sent by a middleware of this project while it handles the request for the "
                 "robots.txt of %s, and waits for the same file, so it is dropped. If this request "
                 "is meant to be sent first, such as a login, set dont_obey_robotstxt in its meta",
-                request or "A request",
-                origin,
+                *(request, origin),
                 level=logging.WARNING,
             )
             return self._refused(origin)
+        is_under_way = self._work.is_under_way(origin)
+        self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
+        try:
+            work = partial(self._settle, origin, request, is_refresh=False)
+            return await self._work.result(origin, work)
         except CancelledError:
             # Scrapy takes Twisted's CancelledError for an error. Without a policy here, a spider's
             # `start` would be interrupted when the crawl closes, instead of running to its end.

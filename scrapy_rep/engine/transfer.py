@@ -133,6 +133,7 @@ class Transfer:
         body: the octets that were parsed, for the archive; None while they are not known.
         is_wished: whether its site wanted another signature first.
         turn_seconds: the delay of its host, while it waits for its turn there.
+        holder: its request as it last came to the middlewares, possibly rewritten by one of them.
     """
 
     def __init__(self, limit_octets: int) -> None:
@@ -146,6 +147,7 @@ class Transfer:
         self.body: bytes | None = None
         self.is_wished = False
         self.turn_seconds: float | None = None
+        self.holder: Request | None = None
         self._forget()
 
     def begin(self, request: Request) -> None:

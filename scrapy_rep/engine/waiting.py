@@ -18,10 +18,6 @@ Key = TypeVar("Key")
 Value = TypeVar("Value")
 
 
-class WaitsForItselfError(Exception):
-    """Work needs its own result, so it would never end."""
-
-
 class SharedWork(Generic[Key, Value]):
     """The work that is under way, by key, and the coroutines that wait for its results.
 
@@ -36,6 +32,10 @@ class SharedWork(Generic[Key, Value]):
     def is_under_way(self, key: Key) -> bool:
         """Whether there is work on a key."""
         return key in self._waiters
+
+    def is_within(self, key: Key) -> bool:
+        """Whether the caller runs in the work on a key, so that it would wait for itself."""
+        return key in self._waiters and (self, key) in _within.get()
 
     def count_of(self, key: Key) -> int:
         """The number of waiters for the result of a key."""
@@ -71,12 +71,7 @@ class SharedWork(Generic[Key, Value]):
         """The result of the work on a key; `work` creates the work if it is not under way.
 
         Each waiter awaits a promise of its own, which raises CancelledError if it is cancelled.
-
-        Raises:
-            WaitsForItselfError: this work, or work that waits for it, calls this.
         """
-        if key in self._waiters and (self, key) in _within.get():
-            raise WaitsForItselfError
         waiter: Promise[Value] = Promise()
         is_new = key not in self._waiters
         self._waiters.setdefault(key, []).append(waiter)  # the work may end within its start

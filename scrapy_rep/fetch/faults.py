@@ -36,7 +36,7 @@ _OF_PROXY = {
 
 
 class ProxyRefusedError(Exception):
-    """A proxy answered itself, instead of the site."""
+    """A proxy requires credentials."""
 
 
 class FaultKind(Enum):
@@ -45,6 +45,7 @@ class FaultKind(Enum):
     BROKE = "a middleware of the project broke the request"
     DROPPED = "a middleware of the project dropped the request"
     PROXY = "the proxy cannot be reached, or refuses the connection"
+    CREDENTIALS = "the proxy requires credentials"
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,12 +85,13 @@ def fault_of(transfer: Transfer, request: Request, error: Exception) -> Fault | 
             return None
         kind = FaultKind.DROPPED if isinstance(error, IgnoreRequest) else FaultKind.BROKE
         return Fault(kind, culprit, _words(error), error)
-    failure, proxy = failure_of(transfer.error), request.meta.get(PROXY)
-    is_refused = isinstance(transfer.error, ProxyRefusedError)
-    of_proxy = _OF_PROXY.get(request.url.partition(":")[0], ())
-    if not proxy or not (is_refused or (not transfer.has_head and failure in of_proxy)):
+    proxy = bare(str(request.meta.get(PROXY) or ""))
+    if proxy and isinstance(error, ProxyRefusedError):
+        return Fault(FaultKind.CREDENTIALS, proxy, "it answers 407", error)
+    failure, of_proxy = failure_of(transfer.error), _OF_PROXY.get(request.url.partition(":")[0], ())
+    if not proxy or transfer.has_head or failure not in of_proxy:
         return None
-    return Fault(FaultKind.PROXY, bare(str(proxy)), f"{failure.value}, {_words(error)}", error)
+    return Fault(FaultKind.PROXY, proxy, f"{failure.value}, {_words(error)}", error)
 
 
 def failure_by(fault: Fault | None, error: BaseException) -> Failure:

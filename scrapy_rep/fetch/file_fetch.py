@@ -264,17 +264,15 @@ class FileFetch(FetchState):
 
         After a failure of our own side, a copy of the meta of the page request goes along.
         """
-        fault, settings = self.fault, self._context.settings
+        fault, context = self.fault, self._context
+        settings = context.settings
         if fault is None:
             pause = dict(enumerate(settings.quick_retry_seconds, 1)).get(number)
             is_worth_it = pause is not None and is_worth_a_retry(answer, time.time(), pause)
             return pause if is_worth_it else None
         self._first_fault = self._first_fault or fault
-        if fault.kind is FaultKind.DROPPED or is_closing(self._context.crawler):
-            return None
-        if fault.kind is FaultKind.BROKE and (self.page is None or number > 1):
-            return None
-        if fault.kind is FaultKind.PROXY and number > self._context.retry_times:
+        tries = {FaultKind.BROKE: int(self.page is not None), FaultKind.PROXY: context.retry_times}
+        if number > tries.get(fault.kind, 0) or is_closing(context.crawler):
             return None
         if self.page is not None:
             self.carried = Carried.whole(self.page, settings.fetch_meta_keys, number)

@@ -72,6 +72,7 @@ _REMEDIES = {
     FaultKind.BROKE: _TO_LET_PASS,
     FaultKind.DROPPED: _TO_LET_PASS,
     FaultKind.PROXY: "A robots.txt is fetched through the proxy of the pages: replace this proxy",
+    FaultKind.CREDENTIALS: "Put them into the URL of the proxy",
 }
 
 
@@ -324,7 +325,7 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if is_part:
         raise ResponseDataLossError(request.url)
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
-        transfer.error = ProxyRefusedError("it requires credentials")
+        transfer.error = ProxyRefusedError("the proxy answers 407")
         raise transfer.error
     body = transfer.body_of(response)
     if transfer.is_lossy(response) and not transfer.is_whole:

@@ -105,6 +105,17 @@ class LogsInWithOurMeta:
         return request.replace(url=login.decode()) if login else response
 
 
+class AsksBesideWithOurMeta(OfCrawler):
+    """A downloader middleware that sends another request, with the meta of a robots.txt request."""
+
+    async def process_request(self, request: Request) -> None:
+        url = self.crawler.settings["MEDDLING_URL"]
+        if request.url.endswith("/robots.txt") and not url.startswith(request.url[:-11]):
+            engine: Any = self.crawler.engine
+            with suppress(IgnoreRequest):
+                await engine.download_async(Request(url, meta=request.meta))
+
+
 class TakesThePlace(OfCrawler):
     """A downloader middleware that sets download handlers up when it is first asked.
 

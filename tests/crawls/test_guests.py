@@ -99,7 +99,10 @@ def test_second_try_has_the_meta_of_the_page(
 def test_culprit_is_named_and_nothing_waits(
     site: Site, guest: str, error: str, loop: Loop, tmp_path: Path
 ) -> None:
-    store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    store: dict[str, Any] = {
+        "REP_STORE": "sqlite",
+        "REP_STORE_PATH": str(tmp_path / "robots.sqlite"),
+    }
     result = run(site, guest, loop, **store)
     assert pages(site) == set(), result.log
     assert result.stats["elapsed_time_seconds"] < 25, "REP_UNREACHABLE_HOLD_SECONDS is 60"
@@ -161,7 +164,10 @@ def test_proxies_that_are_down_are_exchanged(loop: Loop) -> None:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_pool_without_a_proxy_that_works_blames_no_site(loop: Loop) -> None:
-    settings = {"GUEST_PROXIES": [f"http://127.0.0.1:{free_port()}"], "RETRY_TIMES": 2}
+    settings: dict[str, Any] = {
+        "GUEST_PROXIES": [f"http://127.0.0.1:{free_port()}"],
+        "RETRY_TIMES": 2,
+    }
     with Site(_ROUTES) as site:
         result = run(site, "Proxies", loop, REP_UNREACHABLE_HOLD_SECONDS=0, **settings)
         assert not site.paths()

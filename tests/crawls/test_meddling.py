@@ -57,13 +57,26 @@ def test_a_middleware_refuses_the_answer(encoding: str | None) -> None:
     assert result.stats["rep/event/local"] == 1
 
 
-def test_request_with_our_meta_keys_is_judged() -> None:
-    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as other:
-        answer = Answer(headers=(("X-Login", other.url("/private/login")),))
+def test_request_in_place_of_ours_serves_the_fetch() -> None:
+    """Services that fetch pages are used like this: their answer is the robots.txt."""
+    with Site({"/fetch": Answer(body="User-agent: *\nDisallow: /private\n")}) as service:
+        answer = Answer(headers=(("X-Login", service.url("/fetch")),))
         with Site({"/robots.txt": answer}) as site:
             settings = {**ADDON, "DOWNLOADER_MIDDLEWARES": {f"{HERE}.LogsInWithOurMeta": 800}}
             result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/private/x")])
             assert site.paths() == ["/robots.txt"], result.log
+        assert service.paths() == ["/fetch"]
+
+
+def test_request_beside_ours_with_its_meta_is_judged() -> None:
+    with Site({"/robots.txt": Answer(body=DISALLOW_ALL)}) as other, Site() as site:
+        settings = {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {f"{HERE}.AsksBesideWithOurMeta": 800},
+            "MEDDLING_URL": other.url("/private/login"),
+        }
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/x")])
+        assert "/x" in site.paths(), result.log
         assert other.paths() == ["/robots.txt"]
 
 
