@@ -16,6 +16,7 @@ from scrapy.http import HtmlResponse, Response
 from typing_extensions import Self
 
 import scrapy_rep
+from scrapy_rep.engine.loops import sleep
 
 
 class AddsQuery:
@@ -121,6 +122,27 @@ class LogsInFirst:
             self._has_begun = True
             engine: Any = self._crawler.engine
             await engine.download_async(Request(request.url.replace("robots.txt", "login")))
+
+
+class Slow:
+    async def process_request(self, request: Request) -> None:
+        """Look something up."""
+        await sleep(0.2)
+
+    async def process_response(self, request: Request, response: Response) -> Response:
+        """Look something else up."""
+        await sleep(0.2)
+        return response
+
+
+class Guarded:
+    """Leaves requests for robots.txt alone, as the documentation shows."""
+
+    def process_request(self, request: Request) -> Request | None:
+        """Mark each page."""
+        if "rep_fetch" in request.meta or "?" in request.url:
+            return None
+        return request.replace(url=f"{request.url}?guarded")
 
 
 class MetaSpider(Spider):

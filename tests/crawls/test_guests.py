@@ -218,6 +218,25 @@ def test_request_that_a_fetch_needs_does_not_wait_for_it(site: Site, loop: Loop)
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_pages_wait_for_a_fetch_in_slow_middlewares(queue: dict[str, Any], loop: Loop) -> None:
+    """They are no part of it, although one causes the other in the same turn of the loop."""
+    hosts = ("127.0.0.1", "localhost")
+    routes = {"/robots.txt": _RULES, **{f"/p{number}": _PAGE for number in range(12)}}
+    with Site(routes) as site:
+        settings = {
+            **queue,
+            "DOWNLOADER_MIDDLEWARES": {"tests.crawls.guests.Slow": 543},
+            "CONCURRENT_REQUESTS_PER_DOMAIN": 2,
+            "REP_CACHE_MIN_SECONDS": 0,
+        }
+        urls = [site.url(f"/p{number}", host) for number in range(12) for host in hosts]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert len([path for path in site.paths() if path != "/robots.txt"]) == 24, result.log
+    assert "waits for the same file" not in result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("queue", ["MarshalFifoDiskQueue", "PickleLifoDiskQueue"])
 def test_meta_fits_into_items_and_disk_queues(
     site: Site, queue: str, loop: Loop, tmp_path: Path
