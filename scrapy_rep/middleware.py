@@ -203,8 +203,8 @@ class RepMiddleware:
     def _serves_fetch(self, request: Request) -> bool:
         """Whether a request with our mark is the one of its fetch, not another with its meta.
 
-        A middleware may replace a request of ours, and the replacement comes here after it has
-        left the downloader. If it is still there, a middleware sends a request beside it.
+        A middleware may replace our request. The replacement comes here when the first request has
+        left the downloader. While the first request is there, the second is another request.
         """
         transfer = Transfer.of(request)
         if transfer is None:

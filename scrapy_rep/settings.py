@@ -133,9 +133,8 @@ class RepSettings:
         "all",
         checks.one_of("all", "builtin"),
         "Which downloader middlewares see the requests for robots.txt: all, or builtin (only those "
-        "of Scrapy and of this package, for a project with a middleware that breaks or blocks "
-        "these requests). With builtin, a middleware that sets a proxy does not set it for "
-        "robots.txt.",
+        "of Scrapy and of this package, if a middleware of the project breaks or blocks these "
+        "requests). With builtin, a proxy that such a middleware sets is not used for robots.txt.",
     )
     redirect_guard: Guard = _setting(
         "any",

@@ -76,7 +76,7 @@ STARTED = "rep_started"
 """Written: a fleet's queue has handed out this start request; its retry is not a start request."""
 
 MARKS = frozenset({PUT_BACK, JUDGED_IN, REFUSALS, REFUSED_AT, REFUSED_UNTIL})
-"""The keys that say what has happened to one request. Callbacks do not see them."""
+"""The keys about the earlier tries of a request, which are removed before callbacks see meta."""
 
 DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""

@@ -71,7 +71,7 @@ _ORIGIN_OCTETS = 200
 
 
 # For `verdict_of`, which gets no crawl. `meta` has words only: it may be copied to items, and
-# written to disk queues, whose formats know no classes of ours.
+# written to disk queues, and their formats do not know our classes.
 _verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 _VERDICT_WORDS = {
     allowed: {reason: f"{word}: {reason.value}" for reason in Reason}
@@ -82,7 +82,7 @@ _VERDICT_WORDS = {
 def verdict_of(response: Response) -> Verdict | None:
     """The verdict that let the request of a response pass; None if it was not judged.
 
-    In a dry run, the verdict may be one that disallows.
+    In a dry run, the verdict may disallow the page.
     """
     return None if response.request is None else _verdicts.get(response.request)
 

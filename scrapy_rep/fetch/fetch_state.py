@@ -107,8 +107,8 @@ class Carried(NamedTuple):
     def whole(cls, request: Request, keys: Collection[str], number: int) -> Carried:
         """Copy the meta that a project may need, and the number of this retry.
 
-        For the retry after a middleware of the project failed: it may read a key of its own, and
-        one that rotates proxies chooses another one. Keys that control how a page is fetched are
+        For the retry after a middleware of the project failed. The middleware may read a key of the
+        spider, or choose another proxy for each retry. Keys that control how a page is fetched are
         left out, unless `keys` names them.
         """
         few = cls.of(request, keys)

@@ -96,7 +96,7 @@ class Requester:
         """The key of an answer: by the User-Agent that was really sent, by proxy and signature.
 
         A middleware may send another User-Agent than the settings say, or choose a proxy. The next
-        key expects what was sent last.
+        key expects the same as in the last request.
         """
         is_signed = bool(self._keyid) and self.signed(key) == key
         user_agent, variant = answer.user_agent, key.variant

@@ -204,7 +204,7 @@ class Sender:
         fetch.steps.append(step)
 
     def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
-        """Log once for each culprit what failed on our side, and what was done."""
+        """Log a failure on our side, once for each culprit, and whether a retry helped."""
         about = fault.kind, fault.culprit, type(fault.raised)
         if about in self._told_faults or len(self._told_faults) >= _MOST_TOLD:
             return

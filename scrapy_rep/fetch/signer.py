@@ -141,7 +141,7 @@ class Signer:
         return signed
 
     def _rewrite_of(self, scheme: str, url: str) -> Callable[[Request], str] | None:
-        """Which URLs the handler of a scheme sends; None if its requests are not signed.
+        """The function for the URLs that a handler sends; None if its requests are not signed.
 
         Other handlers than Scrapy's may follow redirects, and would send a signature to another
         site.
