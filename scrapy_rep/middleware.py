@@ -17,10 +17,18 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
-from scrapy_rep.engine.components import call_first, call_last, leave_out, middleware_orders
+from scrapy_rep.engine.components import (
+    call_first,
+    call_first_on_failure,
+    call_last,
+    leave_out,
+    middleware_orders,
+)
 from scrapy_rep.engine.downloader import SLOT, Downloader, leave_inherited_slot, put_back
 from scrapy_rep.engine.handlers import SentUrls
-from scrapy_rep.engine.state import is_by_hand, is_closing
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.engine.open_files import IdleConnections, raise_limit
+from scrapy_rep.engine.state import is_by_hand, is_closing, is_queued_for
 from scrapy_rep.engine.transfer import MARK, Transfer, is_own
 from scrapy_rep.fetch.requesters import signer_of
 from scrapy_rep.identity import Identity
@@ -40,6 +48,7 @@ from scrapy_rep.signals import (
     EXEMPT,
     PUT_BACK,
     QUEUE,
+    REFUSED_AT,
     REFUSED_UNTIL,
     VERDICT,
     is_exempt,
@@ -62,6 +71,7 @@ _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # After the wait for its turn, a request may use its policy for up to 30 s past expiry. Otherwise, a
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
+_SHORTAGE_LOOK_SECONDS = 0.5
 
 
 class RepMiddleware:
@@ -108,6 +118,7 @@ class RepMiddleware:
         self.pacing = crawl.part(Pacing)
         self.waits = crawl.part(Waits)
         crawl.part(Standstill)
+        self._idle: IdleConnections | None = None
         self._reservations: Reservations | None = None
         if settings.tdmrep:
             from scrapy_rep.pages.reservations import Reservations  # few crawls need it
@@ -136,6 +147,9 @@ class RepMiddleware:
             leave_out(self.crawler, is_own)
         self._looks_last = call_last(self.crawler, self._last_look)
         call_first(self.crawler, self._answered)
+        call_first_on_failure(self.crawler, self._failed)
+        if self.settings.open_files:
+            self._open_files()
         for ending in self.settings.overrides.endings(time.time()):
             self._journal.warning("REP_OVERRIDES: %s", ending)
         if not self._looks_last and not self._identity.is_chosen:
@@ -152,7 +166,17 @@ class RepMiddleware:
                 'REP_PACE_SCOPE = "process"'
             )
 
+    def _open_files(self) -> None:
+        """Raise the limit of open files, and close connections that are not needed any more."""
+        if (limits := raise_limit()) is not None:
+            self._journal.debug("The limit of open files is raised from %d to %d", *limits)
+        self._idle = IdleConnections(self.crawler, partial(is_queued_for, self.crawler))
+        shortage = self.policies.fetching.shortage
+        shortage.listeners.append(partial(self._idle.look, is_short=True))
+
     async def _spider_closed(self, reason: str = "") -> None:
+        if self._idle is not None:
+            self._idle.stop()
         await self._decisions.notices.finish()
         if self._reservations is not None:
             await self._reservations.close()
@@ -252,6 +276,9 @@ class RepMiddleware:
         if policy is None:
             began_at = time.monotonic()
             policy = await self.policies.get(origin, request)
+            while (seconds := _shortage_seconds(policy)) and not is_closing(self.crawler):
+                await sleep(min(seconds, _SHORTAGE_LOOK_SECONDS))
+                policy = await self.policies.get(origin, request)
             self._decisions.waited(request, time.monotonic() - began_at)
         else:
             self._journal.count(stats.CACHE_HIT)
@@ -450,6 +477,20 @@ class RepMiddleware:
         self._journal.count(stats.BACKOFF_PUT_BACK)
         return put_back(request, meta=marks, priority=request.priority - 1)
 
+    def _failed(self, request: Request, error: Exception) -> Request | None:
+        """The request to queue again because this machine was short of something, or None.
+
+        It waits like a page that was refused, and no retry middleware counts a try.
+        """
+        if is_own(request):
+            return None
+        seconds = self.policies.fetching.shortage.pause_seconds(error)
+        if not seconds:
+            return None
+        now = time.time()
+        marks = {REFUSED_AT: now, REFUSED_UNTIL: now + seconds}
+        return put_back(request, meta=marks)
+
     def _priced(self, request: Request, response: Response) -> None:
         """Record that a page requires a payment; no middleware sends its request again."""
         if is_own(request) or is_robots_txt(response.url):
@@ -521,6 +562,11 @@ class RepMiddleware:
         tokens = self._identity.tokens_for(request)
         self._judged_by[request] = policy, tokens
         return policy.verdict(self._sent_urls.of(request), tokens)
+
+
+def _shortage_seconds(policy: Policy) -> float:
+    """How long to wait for another try; 0 unless the machine was short of something."""
+    return 0.0 if policy.fault is None else policy.fault.retry_seconds
 
 
 def _refuse_a_second_judge(crawler: Crawler) -> None:

@@ -243,6 +243,8 @@ class Policies:
             if fetch.is_late:
                 self._journal.count(stats.CACHE_GAVE_UP, self._work.count_of(origin))
             policy = await self._policy(fetch, known, options)
+            if fetch.fault is not None and fetch.fault.retry_seconds:
+                policy.due_at = policy.usable_until = time.time() + fetch.fault.retry_seconds
             if override is not None:
                 policy.due_at = min(policy.due_at, override.until_at)
                 policy.usable_until = min(policy.usable_until, override.until_at)

@@ -239,6 +239,12 @@ class RepSettings:
         "How long RepPriorityQueue keeps the requests of an origin whose robots.txt is "
         "unreachable, if a retry is due in that time; otherwise they are dropped.",
     )
+    open_files: bool = _setting(
+        True,
+        checks.flag,
+        "Whether to raise the soft limit of open files of the process to the hard limit, and to "
+        "close idle connections to hosts for which nothing is queued.",
+    )
     overrides: Overrides = _setting(
         {},
         Overrides.of,

@@ -36,6 +36,7 @@ CACHE_WAITED = _stat("rep/cache/waited", "requests that waited for a fetch that 
 CACHE_GAVE_UP = _stat("rep/cache/gave_up", "requests that waited for a policy that did not come")
 CACHE_EVICTED = _stat("rep/cache/evicted", "policies evicted from memory to make room")
 CACHE_REFRESHED = _stat("rep/cache/refreshed", "policies that were fetched again while in use")
+SHORTAGES = _stat("rep/shortage/{}", "downloads that failed because the machine was short of files")
 DELAYED_ORIGINS = _stat("rep/pace/delayed_origins", "origins that set a delay between requests")
 CAPPED = _stat("rep/pace/capped", "origin delays cut by REP_CRAWL_DELAY_EXCESS = 'cap'")
 IGNORED = _stat("rep/pace/ignored", "origin delays ignored by REP_CRAWL_DELAY_EXCESS = 'ignore'")

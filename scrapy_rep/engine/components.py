@@ -82,6 +82,27 @@ def call_first(crawler: Crawler, look: Callable[[Request, Response], Request | N
     methods[0] = first_of_all
 
 
+def call_first_on_failure(
+    crawler: Crawler, look: Callable[[Request, Exception], Request | None]
+) -> None:
+    """Call a function with each failed download before any middleware, where that is possible.
+
+    Like `process_exception` of a middleware, it may return a request, which is sent instead.
+    """
+    methods = _methods(crawler, "process_exception")
+    if not methods:
+        return
+    first = methods[0]
+    call = _without_spider(first, crawler)
+
+    @wraps(first)
+    def first_of_all(request: Request, exception: Exception) -> Any:
+        found = look(request, exception)
+        return call(request=request, exception=exception) if found is None else found
+
+    methods[0] = first_of_all
+
+
 def leave_out(crawler: Crawler, is_left_out: Callable[[Request], bool]) -> None:
     """Keep some requests from the middlewares of the project, that is, all but Scrapy's and ours.
 

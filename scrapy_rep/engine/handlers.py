@@ -31,6 +31,12 @@ def handler_of(crawler: Crawler, scheme: str) -> Any:
     return None if find is None else find(scheme)
 
 
+def built_handlers(crawler: Crawler) -> list[Any]:
+    """The download handlers that a crawl has used so far."""
+    built = getattr(handlers_of(crawler), "_handlers", None)
+    return list(built.values()) if isinstance(built, dict) else []
+
+
 def wrap_downloads(crawler: Crawler, wrap: Callable[[Download], Download]) -> bool:
     """Replace the method that passes requests to the handlers; False without such a method.
 

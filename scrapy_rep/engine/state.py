@@ -77,6 +77,14 @@ def queues_of(crawler: Crawler) -> list[Any]:
     return [queue for queue in found if queue is not None]
 
 
+def is_queued_for(crawler: Crawler, host: str) -> bool:
+    """Whether requests for a host are in the queue; True if the queue does not tell."""
+    queues = queues_of(crawler)
+    return not queues or any(
+        not hasattr(queue, "__contains__") or host in queue for queue in queues
+    )
+
+
 def _scheduler_of(engine: Any) -> Any:
     """The scheduler of an engine; None before the spider is open."""
     if hasattr(engine, "scheduler"):  # new in Scrapy 2.19

@@ -18,6 +18,7 @@ from .keeper import LEASE_SECONDS, Keeper
 from .origin_files import ROBOTS_TXT
 from .requesters import Requester
 from .sender import Sender
+from .shortage import Shortage
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
@@ -41,6 +42,7 @@ class FetchContext:
         requester: builds the store's keys with the identity of the crawl.
         keeper: keeps answers in the store.
         sender: sends requests.
+        shortage: tells how long to wait while this machine is short of open files.
         archive: archives requests and answers; None without `REP_WARC_DIR`.
         places: the semaphore of `REP_CONCURRENT_FETCHES`.
         looks: the regular checks of the fetches that are under way.
@@ -68,7 +70,8 @@ class FetchContext:
         self.requester = Requester(crawl)
         self.keeper = Keeper(crawl)
         self.looks = Ticks(_LOOK_SECONDS)
-        self.sender = Sender(crawl, self.archive, self.looks)
+        self.shortage = crawl.part(Shortage)
+        self.sender = Sender(crawl, self.archive, self.looks, self.shortage)
         self.places = Places(crawl.settings.concurrent_fetches)
         self.heartbeat = Ticks(LEASE_SECONDS / 3)
         self.under_way: dict[tuple[Origin, str], FetchState] = {}

@@ -26,6 +26,10 @@ _NO_FAILURES = frozenset(
 )
 _OF_HTTP2 = ("h2.", "httpx.", "httpx2.", "httpcore.", "httpcore2.")
 
+_SHORTAGES = frozenset(
+    f"errno.{name}" for name in ("EMFILE", "ENFILE", "ENOBUFS", "ENOMEM", "EADDRNOTAVAIL")
+)
+
 _Table = tuple[tuple[Failure, frozenset[str]], ...]
 
 
@@ -48,7 +52,7 @@ undecodable  brotli.error brotlicffi.error compression.ZstdError backports.ZstdE
 
 # Events on the wire: the exception and all its causes are looked up, row by row.
 #
-# - local: this process has no more files or memory for connections. That says nothing of the site.
+# - local: this machine has no more files, ports or memory for connections.
 # - The first network: we aborted the connection. Twisted derives its error from that of a reset.
 # - timeout: Python 3.10 has that of asyncio apart.
 # - The first reset: the other side left the handshake. That is no TLS error, though ssl raises one.
@@ -57,7 +61,7 @@ undecodable  brotli.error brotlicffi.error compression.ZstdError backports.ZstdE
 # - The last rows: no route to the host. Scrapy's handlers for asyncio call every failure to connect
 #   a refusal.
 _WIRE = _table(f"""
-local    errno.EMFILE errno.ENFILE errno.ENOBUFS errno.ENOMEM
+local    {" ".join(_SHORTAGES)}
 network  scrapy_rep.OversizedAnswerError twisted.ConnectionAborted
 timeout  scrapy.DownloadTimeoutError builtins.TimeoutError asyncio.TimeoutError
 timeout  twisted.TimeoutError twisted.TCPTimedOutError errno.ETIMEDOUT
@@ -88,6 +92,12 @@ def failure_of(error: BaseException) -> Failure:
     """
     own = _failure_in(_OUTERMOST, _names(error))
     return _on_the_wire(_all_names(error)) if own is None else own
+
+
+def shortage_in(error: BaseException) -> str:
+    """The name of the error number, such as EMFILE, if this machine is short; otherwise empty."""
+    found = _all_names(error) & _SHORTAGES
+    return min(found).removeprefix("errno.") if found else ""
 
 
 def is_loss(error: BaseException) -> bool:

@@ -15,12 +15,14 @@ from scrapy_rep.engine.components import culprit_of
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.secrecy import bare, without_userinfo
 
-from .failures import failure_of
+from .failures import failure_of, shortage_in
 
 if TYPE_CHECKING:
     from scrapy import Request
 
     from scrapy_rep.engine.transfer import Transfer
+
+    from .shortage import Shortage
 
 PROXY = "proxy"
 """Scrapy's meta key."""
@@ -46,6 +48,7 @@ class FaultKind(Enum):
     DROPPED = "a middleware of the project dropped the request"
     PROXY = "the proxy cannot be reached, or refuses the connection"
     CREDENTIALS = "the proxy requires credentials"
+    SHORTAGE = "this machine is short of open files, ports or memory"
 
 
 @dataclass(frozen=True, slots=True)
@@ -57,12 +60,14 @@ class Fault:
         culprit: the class, file and line of the middleware; or the proxy, without credentials.
         error: the exception, in words.
         raised: the exception.
+        retry_seconds: when to try again; 0 for the usual time.
     """
 
     kind: FaultKind
     culprit: str
     error: str
     raised: BaseException = field(repr=False, compare=False)
+    retry_seconds: float = 0.0
 
     def __str__(self) -> str:
         """Its culprit and its error, in one line."""
@@ -71,14 +76,19 @@ class Fault:
     @property
     def may_pass(self) -> bool:
         """Whether it may end while the crawl waits."""
-        return self.kind is FaultKind.PROXY
+        return self.kind is FaultKind.PROXY or self.retry_seconds > 0
 
 
-def fault_of(transfer: Transfer, request: Request, error: Exception) -> Fault | None:
+def fault_of(
+    transfer: Transfer, request: Request, error: Exception, shortage: Shortage
+) -> Fault | None:
     """The fault of our own side that made a request fail; None for a failure of the site.
 
     `request` is as it was sent.
     """
+    if name := shortage_in(error):
+        seconds = shortage.pause_seconds(error)
+        return Fault(FaultKind.SHORTAGE, name, _words(error), error, seconds)
     if transfer.error is None:
         culprit = culprit_of(error)
         if culprit is None:

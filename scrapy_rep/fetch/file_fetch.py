@@ -267,7 +267,10 @@ class FileFetch(FetchState):
         fault, context = self.fault, self._context
         settings = context.settings
         if fault is None:
-            pause = dict(enumerate(settings.quick_retry_seconds, 1)).get(number)
+            pauses = settings.quick_retry_seconds
+            if answer.event is Failure.DNS:  # each look-up may hold a thread for seconds
+                pauses = pauses[-1:]
+            pause = dict(enumerate(pauses, 1)).get(number)
             is_worth_it = pause is not None and is_worth_a_retry(answer, time.time(), pause)
             return pause if is_worth_it else None
         self._first_fault = self._first_fault or fault

@@ -54,6 +54,7 @@ if TYPE_CHECKING:
     from scrapy_rep.engine.clock import Clock
 
     from .archive import Archive
+    from .shortage import Shortage
 
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
 _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because each takes memory
@@ -79,7 +80,9 @@ _REMEDIES = {
 class Sender:
     """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
 
-    def __init__(self, crawl: Crawl, archive: Archive | None, looks: Ticks) -> None:
+    def __init__(
+        self, crawl: Crawl, archive: Archive | None, looks: Ticks, shortage: Shortage
+    ) -> None:
         self._archive = archive
         self._crawl = crawl
         self._crawler = crawler = crawl.crawler
@@ -89,6 +92,7 @@ class Sender:
         self._downloader = Downloader(crawler)
         self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
         self._looks = looks
+        self._shortage = shortage
         self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
         self._told_faults: set[object] = set()
@@ -134,7 +138,7 @@ class Sender:
             return came, transfer.body, transfer.ending(came)
         except Exception as error:
             if not isinstance(error, CancelledError):
-                fetch.fault = fault_of(transfer, transfer.sent or request, error)
+                fetch.fault = fault_of(transfer, transfer.sent or request, error, self._shortage)
                 event = failure_by(fetch.fault, error)
             raise
         finally:
@@ -206,6 +210,8 @@ class Sender:
     def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
         """Log a failure on our side, once for each culprit, and whether a retry helped."""
         about = fault.kind, fault.culprit, type(fault.raised)
+        if fault.kind is FaultKind.SHORTAGE:
+            return  # `Shortage` has logged it
         if about in self._told_faults or len(self._told_faults) >= _MOST_TOLD:
             return
         self._told_faults.add(about)

@@ -164,6 +164,8 @@ class Waits:
         """
         if not _is_failure(policy) or is_by_hand(self._crawler):
             return 0.0  # a user waits for one response, and should see the reason at once
+        if policy.fault is not None and policy.fault.retry_seconds:
+            return policy.due_at
         now = time.time()
         failed_at = min(self._failed_at.get(policy.origin) or now, now)  # clocks may be set back
         retry_at = min(policy.due_at, policy.usable_until)
