@@ -11,7 +11,7 @@ import os
 import signal
 import sys
 import time
-from collections.abc import Callable, Coroutine, Iterator, Sequence
+from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -136,8 +136,13 @@ def in_engine(
     words: Callable[[], str] | None = lambda: "fetching",
     *,
     ends_in_order: bool = False,
+    spider: type[Spider] = Spider,
+    arguments: Mapping[str, str] | None = None,
 ) -> Result:
     """Run work in an engine, and return its result; a process can call this once.
+
+    A spider of this package runs during the work; with `spider`, a subclass of it that gets its
+    `arguments`. Its start requests are not sent.
 
     While the work takes time, a terminal shows `words`, if any. Ctrl-C ends the process at once.
     With `ends_in_order`, it ends the crawl as in Scrapy: requests in flight are finished, then this
@@ -149,7 +154,10 @@ def in_engine(
     """
     outcome: dict[str, Any] = {}
     process = _process(_prepared(call.settings))
-    crawl: Any = process.crawl(_WorkSpider, work=work, outcome=outcome)
+    named = {"name": getattr(spider, "name", None) or _WorkSpider.name}
+    own = {**named, "work": staticmethod(work), "outcome": outcome}
+    worker = type(spider.__name__, (_WorkSpider, spider), own)
+    crawl: Any = process.crawl(worker, **(arguments or {}))
     if isinstance(process, CrawlerProcess):
         crawl.addErrback(lambda failure: outcome.setdefault("error", failure.value))
     else:

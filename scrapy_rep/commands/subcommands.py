@@ -12,6 +12,7 @@ from typing import Any
 
 SUBCOMMANDS = {
     "plan": "show what a crawl will get, and how long it takes",
+    "doctor": "find what in this project breaks robots.txt",
     "check": "test whether URLs are allowed, and by which line",
     "lint": "find errors in a file",
     "rule": "explain the codes of lint",

@@ -108,25 +108,16 @@ def leave_out(crawler: Crawler, is_left_out: Callable[[Request], bool]) -> None:
 
     Scrapy has no chain of middlewares for one request, so their methods are replaced.
     """
-    for name in ("process_request", "process_response", "process_exception"):
-        methods = _methods(crawler, name) or []
-        for index, method in enumerate(methods):
-            if _is_of_project(method):
-                methods[index] = _leaving_out(method, crawler, is_left_out)
 
+    def leaving_out(method: Any, call: Callable[..., Any]) -> Callable[..., Any] | None:
+        def unless_left_out(request: Request, **named: Any) -> Any:
+            if is_left_out(request):
+                return named.get("response")
+            return call(request=request, **named)
 
-def _leaving_out(
-    method: Any, crawler: Crawler, is_left_out: Callable[[Request], bool]
-) -> Callable[..., Any]:
-    call = _without_spider(method, crawler)
+        return unless_left_out if _is_of_project(method) else None
 
-    @wraps(method)
-    def unless_left_out(request: Request, **named: Any) -> Any:
-        if is_left_out(request):
-            return named.get("response")
-        return call(request=request, **named)
-
-    return unless_left_out
+    wrap_each(crawler, leaving_out)
 
 
 def culprit_of(error: BaseException) -> str | None:
@@ -173,6 +164,28 @@ def _is_of_project(method: Any) -> bool:
     owner = getattr(inspect.unwrap(method), "__self__", method)
     module = getattr(owner, "__module__", None) or type(owner).__module__
     return not module.startswith(_BUILT_IN)
+
+
+def wrap_each(
+    crawler: Crawler, wrap: Callable[[Any, Callable[..., Any]], Callable[..., Any] | None]
+) -> bool:
+    """Replace methods of downloader middlewares; False if the downloader hides them.
+
+    `wrap(method, call)` returns the replacement, or None to keep the method. It and `call` take the
+    arguments of the method by name: `request`, and `response` or `exception`.
+    """
+    manager = getattr(getattr(crawler.engine, "downloader", None), "middleware", None)
+    old = getattr(manager, "_mw_methods_requiring_spider", frozenset())
+    is_possible = False
+    for name in ("process_request", "process_response", "process_exception"):
+        methods = _methods(crawler, name) or []
+        for place, method in enumerate(methods):
+            call = partial(method, spider=crawler.spider) if method in old else method
+            replacement = wrap(method, call)
+            if replacement is not None:
+                methods[place] = wraps(method)(replacement)
+            is_possible = True
+    return is_possible
 
 
 def _methods(crawler: Crawler, name: str) -> Any:
