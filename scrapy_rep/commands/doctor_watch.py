@@ -5,12 +5,12 @@ from __future__ import annotations
 import asyncio
 import os
 import traceback
-from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from inspect import unwrap
-from pathlib import Path
-from typing import Any
-from urllib.parse import urlsplit
+from pkgutil import get_data
+from typing import Any, NamedTuple
 
 from scrapy import Request
 from scrapy.crawler import Crawler
@@ -24,33 +24,40 @@ from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.protocol.paths import is_robots_txt
 
-OK, NOTE, WARNING, ERROR = "ok", "note", "warning", "error"
-
-_SPARE = "let {0} return {1} at once if request.callback is scrapy.http.request.NO_CALLBACK"
-_SERVICE = (
-    "if the new URL is that of a service, see 'Services that fetch pages' in the documentation"
-)
+_SPARE = "let {} return {} at once if request.callback is scrapy.http.request.NO_CALLBACK"
+_MARKUP = "an HTML page, and not a robots.txt"
+_SOURCE = "the page source of a browser, with <pre> around the file, so its first line is lost"
 
 
-@dataclass(frozen=True)
-class Finding:
+class Finding(NamedTuple):
     """A line of the output.
 
     Attributes:
+        name: stays the same in later versions.
         severity: ok, note, warning or error.
         topic: the part of the project.
         text: the fact.
         fix: the setting or the change of code that changes it; may be empty.
     """
 
+    name: str
     severity: str
     topic: str
     text: str
-    fix: str = ""
+    fix: str
 
-    def as_dict(self) -> dict[str, str]:
-        """The same as JSON."""
-        return asdict(self)
+
+@cache
+def rows() -> dict[str, list[str]]:
+    """The rows of the table of findings, by their first cell."""
+    text = (get_data(__name__, "doctor_findings.txt") or b"").decode()
+    lines = (line.split("|") for line in text.splitlines() if line and not line.startswith("#"))
+    return {cells[0].strip(): [cell.strip() for cell in cells] for cells in lines}
+
+
+def finding(name: str, **facts: Any) -> Finding:
+    """The finding with a name, with facts in its words."""
+    return Finding(*(cell.format_map(facts) for cell in rows()[name]))
 
 
 @dataclass(frozen=True)
@@ -64,47 +71,24 @@ class _Method:
     @classmethod
     def of(cls, method: Any) -> _Method | None:
         """The method; None if it belongs to Scrapy or to this package."""
-        owner = getattr(method, "__self__", None)
-        if owner is None:  # one of our hooks around the first or the last method
-            owner = getattr(getattr(method, "__wrapped__", None), "__self__", None)
-        kind = type(owner)
-        if owner is None or kind.__module__.partition(".")[0] in ("scrapy", "scrapy_rep"):
+        inner = getattr(method, "__wrapped__", None)  # in our hook around the first or last method
+        owner = getattr(method, "__self__", getattr(inner, "__self__", None))
+        if type(owner).__module__.partition(".")[0] in ("builtins", "scrapy", "scrapy_rep"):
             return None
-        return cls(kind, method.__name__, getattr(unwrap(method), "__code__", None))
+        return cls(type(owner), method.__name__, getattr(unwrap(method), "__code__", None))
 
     def __str__(self) -> str:
         return f"{global_object_name(self.owner)}.{self.name}"
 
-    @property
-    def spare(self) -> str:
-        """The change that has it leave requests for robots.txt alone."""
-        returned = "the response" if self.name == "process_response" else "None"
-        return _SPARE.format(self.name, returned)
-
     def place(self, error: BaseException | None = None) -> str:
         """The file and the line of the method, or those of an error in it."""
-        if self.code is None:
-            return "in code without lines"
-        file, line = self.code.co_filename, self.code.co_firstlineno
-        if error is not None:
-            frames = traceback.extract_tb(error.__traceback__)
-            own = [frame for frame in frames if frame.filename == file] or frames[-1:]
-            file, line = own[-1].filename, own[-1].lineno or 0
-        with_parents = Path(os.path.relpath(file))
-        return f"{file if with_parents.parts[:1] == ('..',) else with_parents}:{line}"
-
-
-@dataclass
-class _Before:
-    """A request as it came to a method, which may change it."""
-
-    url: str
-    meta: dict[str, Any]
-    headers: dict[Any, Any]
-
-    @classmethod
-    def of(cls, request: Request) -> _Before:
-        return cls(request.url, dict(request.meta), dict(request.headers))
+        file = getattr(self.code, "co_filename", "?")
+        line = getattr(self.code, "co_firstlineno", 0)
+        frames = [] if error is None else traceback.extract_tb(error.__traceback__)
+        for frame in [one for one in frames if one.filename == file] or frames:
+            file, line = frame.filename, frame.lineno or 0  # the last one counts
+        relative = os.path.relpath(file)
+        return f"{file if relative.startswith('..') else relative}:{line}"
 
 
 class Watch:
@@ -148,12 +132,12 @@ class Watch:
             request: Request = given["request"]
             if not is_robots_txt(request.url):
                 return await ensure_awaitable(call(**given))
-            before = _Before.of(request)
+            before = request.copy()
             self.under_way.append(own)
             try:
                 found = await ensure_awaitable(call(**given))
             except (asyncio.CancelledError, CancelledError):
-                self.hung(own)
+                self._note("hangs", own)
                 raise
             except Exception as error:
                 if error is not given.get("exception"):
@@ -161,137 +145,67 @@ class Watch:
                 raise
             finally:
                 self.under_way.remove(own)
-            self._compare(own, before, request, given.get("response"), found)
+            self._returned(own, given.get("response"), found)
+            self._compare(own, before, found if isinstance(found, Request) else request)
             return found
 
         return watched
 
-    def hung(self, own: _Method) -> None:
-        """Note a method that does not return."""
-        self._note(ERROR, f"{own} does not return in time ({own.place()})", own.spare)
+    def give_up(self) -> None:
+        """Note the methods that have not returned."""
+        for own in self.under_way:
+            self._note("hangs", own)
 
-    def _note(self, severity: str, text: str, fix: str = "") -> None:
-        finding = Finding(severity, "middleware", text, fix)
-        if finding not in self.findings:
-            self.findings.append(finding)
+    def _note(self, name: str, own: _Method, **facts: Any) -> None:
+        is_of_answer = own.name == "process_response"
+        spare = _SPARE.format(own.name, "the response" if is_of_answer else "None")
+        noted = finding(name, **{"own": own, "at": own.place(), "spare": spare, **facts})
+        if noted not in self.findings:
+            self.findings.append(noted)
 
     def _raised(self, own: _Method, request: Request, error: Exception) -> None:
-        what = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        lead = "drops the request for robots.txt, and the crawl with it"
-        if not isinstance(error, IgnoreRequest):
-            lead = "breaks on the request for robots.txt"
-        fix = own.spare
-        key = error.args[0] if isinstance(error, KeyError) and error.args else None
-        if isinstance(key, str) and key not in request.meta:
-            fix += f"; if it reads the meta: request.meta.get({key!r}), or "
-            fix += f"REP_FETCH_META = {{{key!r}: ...}}"
-        self._note(ERROR, f"{own} {lead}: it raises {what} ({own.place(error)})", fix)
+        name, key = "drops" if isinstance(error, IgnoreRequest) else "breaks", ""
+        if isinstance(error, KeyError) and error.args and error.args[0] not in request.meta:
+            name, key = "breaks-key", error.args[0]
+        what = f"{type(error).__name__}: {error}".removesuffix(": ")
+        self._note(name, own, error=what, at=own.place(error), key=key)
 
-    def _compare(
-        self, own: _Method, before: _Before, request: Request, came: Response | None, found: Any
-    ) -> None:
-        """Note the effect of a method that has returned."""
-        at = f"({own.place()})"
-        is_of_answer = own.name == "process_response"
-        if (found is None and is_of_answer) or not isinstance(found, Request | Response | None):
+    def _returned(self, own: _Method, came: Response | None, found: Any) -> None:
+        """Note an unusual result of a method."""
+        is_of_answer, is_of_request = came is not None, own.name == "process_request"
+        if not isinstance(found, Request | Response) and (is_of_answer or found is not None):
             wanted = "a Response or a Request" if is_of_answer else "None, a Response or a Request"
-            text = f"{own} returns {type(found).__name__} instead of {wanted} {at}"
-            self._note(ERROR, f"{text}: Scrapy drops the request for robots.txt", own.spare)
-        elif isinstance(found, Request) and own.name == "process_request":
-            self._sends(own, before, found, "puts another request in the place of that for")
-        elif isinstance(found, Request):
-            fix = "let it leave requests with dont_retry or dont_redirect in their meta alone"
-            self._note(WARNING, f"{own} requests robots.txt again {at}", fix)
-        elif isinstance(found, Response) and came is None:
-            self._answers(own, found)
-        elif isinstance(found, Response) and came is not None and found is not came:
-            self._replaces(own, came, found)
-        if not isinstance(found, Request):
-            self._sends(own, before, request, "changes the request for")
+            self._note("wrong-value", own, kind=type(found).__name__, wanted=wanted)
+        elif isinstance(found, Request) and not is_of_request:
+            self._note("repeats", own)
+        elif isinstance(found, Response) and found is not came:
+            facts = f"{found.status}, {len(found.body):,} octets and a {type(found).__name__}"
+            start = found.body[:2000].lstrip().lower()
+            markup = _SOURCE if b"<pre" in start else _MARKUP
+            is_same = came is not None and (came.status, came.body) == (found.status, found.body)
+            name = "replaces" if is_of_answer else "answers"
+            if is_same:
+                name = "replaces-class"
+            elif not is_of_answer and not is_of_request:
+                name = "answers-failure"
+            elif start.startswith(b"<"):
+                name += "-markup"
+            self._note(name, own, facts=facts, markup=markup, kind=type(found).__name__)
+            order, first = self._orders.get(own.owner), self._orders.get(RepMiddleware) or 0
+            if is_of_request and order is not None and order < first:
+                kind = global_object_name(own.owner)
+                facts_of_order = {"order": order, "first": first, "more": first + 1}
+                self._note("answers-first", own, owner=kind, **facts_of_order)
 
-    def _sends(self, own: _Method, before: _Before, now: Request, lead: str) -> None:
-        """Note how a request differs from the one before."""
-        text = f"{own} {lead} robots.txt ({own.place()})"
+    def _compare(self, own: _Method, before: Request, now: Request) -> None:
+        """Note how a request differs from the one that came to a method."""
         if now.url != before.url:
-            fix = f"{own.spare}; {_SERVICE}"
-            self._note(ERROR, f"{text}: {before.url} becomes {now.url}", fix)
-        headers, meta = (
-            {_text(key): (old.get(key), new.get(key)) for key in [*old, *new]}
-            for old, new in ((before.headers, dict(now.headers)), (before.meta, now.meta))
-        )
-        lost = sorted(key for key in before.meta if key not in now.meta)
-        if lost:
-            fix = "let it keep the meta: request.replace(...) does, and a new Request does not"
-            self._note(ERROR, f"{text}: it loses {', '.join(lost)} of the meta", fix)
-        kept = {key: pair for key, pair in meta.items() if key not in lost}
-        changed = {
-            word: sorted(key for key, (old, new) in pairs.items() if old is not new and old != new)
-            for word, pairs in (("header", headers), ("meta", kept))
-        }
-        self.setters |= dict.fromkeys([*changed["header"], *changed["meta"]], own)
-        told = [f"{word} {', '.join(keys)}" for word, keys in changed.items() if keys]
-        if told:
-            self._note(NOTE, f"{text}: {'; '.join(told)}")
-        elif now.url == before.url and lead.startswith("puts"):
-            self._note(NOTE, text)
-
-    def _answers(self, own: _Method, found: Response) -> None:
-        markup = _markup_words(found.body)
-        lead = f"{own} answers the request for robots.txt itself ({own.place()}), with "
-        is_of_failure = own.name == "process_exception"
-        if is_of_failure:
-            lead = (
-                f"{own} answers for a robots.txt that could not be fetched ({own.place()}), with "
-            )
-        facts = f"{found.status} and {len(found.body)} octets"
-        severity = ERROR if markup or is_of_failure else WARNING
-        self._note(severity, f"{lead}{facts}{markup}", own.spare)
-        order = self._orders.get(own.owner)
-        first = self._orders.get(RepMiddleware)
-        if order is not None and first is not None and order < first and not is_of_failure:
-            name = global_object_name(own.owner)
-            text = f"{name} (order {order}) comes before RepMiddleware (order {first})"
-            fix = f'DOWNLOADER_MIDDLEWARES = {{"{name}": {first + 1}}}, or more'
-            self._note(ERROR, f"{text}: pages that it answers itself are not checked", fix)
-
-    def _replaces(self, own: _Method, came: Response, found: Response) -> None:
-        markup = _markup_words(found.body) if found.body != came.body else ""
-        differing = [
-            f"{word} {old} becomes {new}"
-            for word, old, new in (
-                ("status", came.status, found.status),
-                ("class", type(came).__name__, type(found).__name__),
-            )
-            if old != new
-        ]
-        severity = NOTE
-        if found.body != came.body or found.status != came.status:
-            severity = ERROR if markup else WARNING
-            differing.append("its body is another one" if found.body != came.body else "")
-        words = ", ".join(filter(None, differing))
-        if words:
-            text = f"{own} replaces the answer to the request for robots.txt ({own.place()})"
-            self._note(severity, f"{text}: {words}{markup}", own.spare)
-
-
-def _text(name: Any) -> str:
-    return name.decode("latin-1") if isinstance(name, bytes) else str(name)
-
-
-def _markup_words(body: bytes) -> str:
-    """The words for a body that is HTML and not a robots.txt; empty for others."""
-    start = body[:2000].lstrip().lower()
-    if not start.startswith(b"<"):
-        return ""
-    if b"<pre" in start:
-        return (
-            ": the page source of a browser, with <pre> around the file, so its first line is lost"
-        )
-    return ": an HTML page, and not a robots.txt"
-
-
-def place_of_proxy(proxy: Any) -> tuple[str, int]:
-    """The host and the port of a proxy, without its credentials."""
-    parts = urlsplit(str(proxy) if "://" in str(proxy) else f"http://{proxy}")
-    usual: Mapping[str, int] = {"https": 443, "socks5": 1080, "socks5h": 1080}
-    return parts.hostname or "", parts.port or usual.get(parts.scheme, 80)
+            self._note("rewrites", own, old=before.url, new=now.url)
+        if lost := sorted(key for key in before.meta if key not in now.meta):
+            self._note("loses-meta", own, keys=", ".join(lost))
+        old, new = ({**one.headers, **one.meta} for one in (before, now))
+        changed = [key for key, value in new.items() if old.get(key) != value]
+        names = [key.decode("latin-1") if isinstance(key, bytes) else str(key) for key in changed]
+        if names:
+            self.setters |= dict.fromkeys(names, own)
+            self._note("changes", own, keys=", ".join(names))
