@@ -40,7 +40,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.secrecy import without_userinfo
 from scrapy_rep.protocol.tokens import EVERYONE
 
-from .doctor_watch import Finding, Watch, finding, rows
+from .doctor_watch import Diagnosis, Watch, diagnosis, rows
 from .engine_work import in_engine
 from .inputs import origin_of
 from .judging import Judge, Judgement
@@ -105,7 +105,7 @@ class _Examination:
         self._url = url
         self._origin = origin_of(url)
         self._settings: Settings = call.settings.copy()
-        self._findings: list[Finding] = []
+        self._findings: list[Diagnosis] = []
         self._watch: Watch | None = None
         self._judgement: Judgement | None = None
 
@@ -116,13 +116,13 @@ class _Examination:
             self._findings += _setting_findings(self._settings, self._call, self._spider)
             self._findings += self._crawl()
         except ConfigurationError as error:
-            self._findings.append(finding("start", error=error, fix=""))
+            self._findings.append(diagnosis("start", error=error, fix=""))
         except CommandError as error:
             reason, _, fix = str(error).rpartition("; ")
-            self._findings.append(finding("start", error=reason, fix=fix))
+            self._findings.append(diagnosis("start", error=reason, fix=fix))
         self._end()
 
-    def _crawl(self) -> list[Finding]:
+    def _crawl(self) -> list[Diagnosis]:
         """Run the project with one request; return its findings."""
         call, ours = self._call, self._call.ours
         seconds = min(ours.unreachable_wait_seconds, 2 * ours.fetch_timeout_seconds)
@@ -141,7 +141,7 @@ class _Examination:
         finally:
             alarm.cancel()
 
-    async def _work(self, crawler: Crawler) -> list[Finding]:
+    async def _work(self, crawler: Crawler) -> list[Diagnosis]:
         # A spider may send requests when it is idle, and other code may too.
         crawler.signals.disconnect_all(signal=signals.spider_idle)
         crawler.signals.connect(_refuse, signal=signals.request_scheduled)
@@ -157,7 +157,7 @@ class _Examination:
         self._judgement = judge.judge(self._url, agent)
         found = list(watch.findings)
         if not is_watched and not self._settings.get("ROBOTSTXT_USER_AGENT"):
-            found.append(finding("hidden"))
+            found.append(diagnosis("hidden"))
         elif not found:
             names = ", ".join(sorted(watch.watched)) or "the project has none of its own"
             found.append(_ok("middleware", f"robots.txt passes unchanged: {names}"))
@@ -172,12 +172,12 @@ class _Examination:
             if self._watch is not None:
                 self._watch.give_up()
                 self._findings += self._watch.findings
-            self._findings.append(finding("end"))
+            self._findings.append(diagnosis("end"))
             self._end()
             self._call.terminal.flush()
         os._exit(FOUND)
 
-    def _proxy_findings(self, watch: Watch, policy: Policy) -> Iterator[Finding]:
+    def _proxy_findings(self, watch: Watch, policy: Policy) -> Iterator[Diagnosis]:
         proxy = None if watch.sent is None else watch.sent.meta.get("proxy")
         if not proxy:
             return
@@ -187,31 +187,31 @@ class _Examination:
         setter = "REP_FETCH_META" if is_set_by_us else watch.setters.get("proxy", "the environment")
         fact = f"{host}:{port} (set by {setter})"
         if watch.status == _PROXY_REFUSES:
-            yield finding("proxy-refuses", fact=fact)
+            yield diagnosis("proxy-refuses", fact=fact)
         elif policy.status is not None or not policy.is_unreachable:
             yield _ok("proxy", fact)
         else:
             try:
                 socket.create_connection((host, port), _PROXY_SECONDS).close()
-                yield finding("proxy-fails", fact=fact, why=policy.event)
+                yield diagnosis("proxy-fails", fact=fact, why=policy.event)
             except OSError as error:
-                yield finding("proxy-down", fact=fact, why=error.strerror or error)
+                yield diagnosis("proxy-down", fact=fact, why=error.strerror or error)
 
-    def _verdict_finding(self, judgement: Judgement, policy: Policy) -> Finding:
+    def _verdict_finding(self, judgement: Judgement, policy: Policy) -> Diagnosis:
         word = "disallowed" if judgement.is_refused else "allowed"
         result = "" if policy.access_result is None else f" ({policy.access_result.value})"
         fact = f"{self._url} is {word} for {judgement.agent.name}: {judgement.why}"
         fact = f"{fact}; robots.txt: {policy.event}{result}"
         if policy.source == OVERRIDE:
-            return finding("overridden", fact=fact)
+            return diagnosis("overridden", fact=fact)
         if policy.is_unreachable:
-            return finding("unreachable" if judgement.is_refused else "unread", fact=fact)
-        return finding("disallowed", fact=fact) if judgement.is_refused else _ok("verdict", fact)
+            return diagnosis("unreachable" if judgement.is_refused else "unread", fact=fact)
+        return diagnosis("disallowed", fact=fact) if judgement.is_refused else _ok("verdict", fact)
 
     def _end(self) -> None:
         """Write the findings, and note the exit status."""
         call, judged = self._call, self._judgement
-        found = [Finding(*map(without_userinfo, one)) for one in self._findings]
+        found = [Diagnosis(*map(without_userinfo, one)) for one in self._findings]
         if any(one.severity == "error" for one in found):
             call.end_with(FOUND)
         if call.is_json:
@@ -234,8 +234,8 @@ class _Examination:
                     call.line(lead + wrapped)
 
 
-def _ok(topic: str, fact: str) -> Finding:
-    return finding("ok", topic=topic, fact=fact)
+def _ok(topic: str, fact: str) -> Diagnosis:
+    return diagnosis("ok", topic=topic, fact=fact)
 
 
 def _refuse() -> None:
@@ -246,18 +246,18 @@ def _name_of(value: Any) -> str:
     return value if isinstance(value, str) else global_object_name(value)
 
 
-def _handler_findings(settings: Settings, scheme: str) -> Iterator[Finding]:
+def _handler_findings(settings: Settings, scheme: str) -> Iterator[Diagnosis]:
     handler = settings.getwithbase("DOWNLOAD_HANDLERS").get(scheme)
     name = "" if handler is None else _name_of(handler)
     if not name:
-        yield finding("no-handler", scheme=scheme)
+        yield diagnosis("no-handler", scheme=scheme)
     elif "playwright" in name.lower() and not settings.get("PLAYWRIGHT_ABORT_REQUEST"):
-        yield finding("browser", fact=name)
+        yield diagnosis("browser", fact=name)
     else:
         yield _ok("handler", name)
 
 
-def _name_finding(watch: Watch, policy: Policy, usual_header: str) -> Finding:
+def _name_finding(watch: Watch, policy: Policy, usual_header: str) -> Diagnosis:
     """Whether the User-Agent that is sent fits the product tokens; `usual_header` is for pages."""
     chosen = policy.tokens not in ((), (EVERYONE,))
     token = policy.tokens[0] if chosen else EVERYONE
@@ -267,34 +267,34 @@ def _name_finding(watch: Watch, policy: Policy, usual_header: str) -> Finding:
     by = "" if setter is None else f" (set by {setter})"
     fact = f"{header!r}{by} obeys the rules for {' or '.join(policy.tokens) or EVERYONE}"
     if not chosen:
-        return finding("everyone" if policy.tokens else "nameless", fact=fact)
+        return diagnosis("everyone" if policy.tokens else "nameless", fact=fact)
     if setter is None and token.lower() not in usual_header.lower():
-        return finding("nameless-pages", fact=fact, header=usual_header, token=token)
+        return diagnosis("nameless-pages", fact=fact, header=usual_header, token=token)
     if token.lower() not in header.lower():
-        return finding("other-name", fact=fact, token=token)
+        return diagnosis("other-name", fact=fact, token=token)
     is_default = policy.tokens == ("Scrapy",)
-    return finding("scrapy-name", fact=fact) if is_default else _ok("name", fact)
+    return diagnosis("scrapy-name", fact=fact) if is_default else _ok("name", fact)
 
 
 # The findings that need no crawl
 
 
-def _judge_findings(settings: Settings) -> Iterator[Finding]:
+def _judge_findings(settings: Settings) -> Iterator[Diagnosis]:
     """Whether robots.txt is obeyed, and by this package alone."""
     is_on = settings.getbool("ROBOTSTXT_OBEY")
-    yield _ok("obey", "ROBOTSTXT_OBEY = True") if is_on else finding("obey-off")
+    yield _ok("obey", "ROBOTSTXT_OBEY = True") if is_on else diagnosis("obey-off")
     orders = {one: order for one, order in middleware_orders(settings).items() if order is not None}
     if _has_addon(settings):
         yield _ok("add-on", "scrapy_rep.Addon")
     elif RepMiddleware not in orders:
-        yield finding("add-on-missing")
+        yield diagnosis("add-on-missing")
     elif RobotsTxtMiddleware in orders:
-        yield finding("second-judge")
+        yield diagnosis("second-judge")
     for kind in filter(_is_scrapys, orders):
         if kind is not RobotsTxtMiddleware:
             replacements = "".join(f"; {one}" for one in _replacements(kind))
             owner = global_object_name(kind)
-            yield finding("subclass", owner=owner, replacements=replacements)
+            yield diagnosis("subclass", owner=owner, replacements=replacements)
 
 
 def _is_scrapys(kind: Any) -> bool:
@@ -336,21 +336,21 @@ def _words_in(code: CodeType) -> Iterator[str]:
             yield one
 
 
-def _setting_findings(settings: Settings, call: Call, spider: type[Spider]) -> Iterator[Finding]:
+def _setting_findings(settings: Settings, call: Call, spider: type[Spider]) -> Iterator[Diagnosis]:
     """The parser, the queue and the policy, and the settings that contradict each other."""
     ours, applied = call.ours, settings.copy()
     if _has_addon(settings):
         Addon().update_settings(applied)
     parser = _name_of(settings["ROBOTSTXT_PARSER"])
     is_ours = not settings.getpriority("ROBOTSTXT_PARSER") or parser.endswith("RepRobotParser")
-    yield _ok("parser", "that of scrapy-rep") if is_ours else finding("parser", fact=parser)
+    yield _ok("parser", "that of scrapy-rep") if is_ours else diagnosis("parser", fact=parser)
     scheduler, queue = map(_name_of, (applied["SCHEDULER"], applied["SCHEDULER_PRIORITY_QUEUE"]))
     is_fleet = keeps_pace_over_fleet(applied)
     fact = scheduler if is_fleet else f"{scheduler} with {queue}"
-    yield _ok("queue", fact) if waits_in_queue(applied) else finding("queue", fact=fact)
+    yield _ok("queue", fact) if waits_in_queue(applied) else diagnosis("queue", fact=fact)
     is_mild, policy = ours.policy in ("lenient", "scrapy"), repr(ours.policy)
     named = f"REP_POLICY = {policy}"
-    yield finding("mild-policy", fact=policy) if is_mild else _ok("policy", named)
+    yield diagnosis("mild-policy", fact=policy) if is_mild else _ok("policy", named)
     own = getattr(spider, "handle_httpstatus_list", None)
     wanted = settings.getlist("HTTPERROR_ALLOWED_CODES") if own is None else own
     refusals = sorted(_REFUSALS & set(map(str, wanted))) if ours.backoff else []
@@ -362,4 +362,4 @@ def _setting_findings(settings: Settings, call: Call, spider: type[Spider]) -> I
         "page-count": settings.getint("CLOSESPIDER_PAGECOUNT"),
         "pace-alone": shares_pace(ours) and not is_fleet,
     }
-    yield from (finding(one, fact=", ".join(refusals)) for one, is_so in found.items() if is_so)
+    yield from (diagnosis(one, fact=", ".join(refusals)) for one, is_so in found.items() if is_so)

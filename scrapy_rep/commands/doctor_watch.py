@@ -29,7 +29,7 @@ _MARKUP = "an HTML page, and not a robots.txt"
 _SOURCE = "the page source of a browser, with <pre> around the file, so its first line is lost"
 
 
-class Finding(NamedTuple):
+class Diagnosis(NamedTuple):
     """A line of the output.
 
     Attributes:
@@ -55,9 +55,9 @@ def rows() -> dict[str, list[str]]:
     return {cells[0].strip(): [cell.strip() for cell in cells] for cells in lines}
 
 
-def finding(name: str, **facts: Any) -> Finding:
+def diagnosis(name: str, **facts: Any) -> Diagnosis:
     """The finding with a name, with facts in its words."""
-    return Finding(*(cell.format_map(facts) for cell in rows()[name]))
+    return Diagnosis(*(cell.format_map(facts) for cell in rows()[name]))
 
 
 @dataclass(frozen=True)
@@ -105,7 +105,7 @@ class Watch:
 
     def __init__(self, crawler: Crawler) -> None:
         """Take the crawl."""
-        self.findings: list[Finding] = []
+        self.findings: list[Diagnosis] = []
         self.watched: set[str] = set()
         self.under_way: list[_Method] = []
         self.setters: dict[str, _Method] = {}
@@ -159,7 +159,7 @@ class Watch:
     def _note(self, name: str, own: _Method, **facts: Any) -> None:
         is_of_answer = own.name == "process_response"
         spare = _SPARE.format(own.name, "the response" if is_of_answer else "None")
-        noted = finding(name, **{"own": own, "at": own.place(), "spare": spare, **facts})
+        noted = diagnosis(name, **{"own": own, "at": own.place(), "spare": spare, **facts})
         if noted not in self.findings:
             self.findings.append(noted)
 

@@ -118,14 +118,14 @@ async def answer_to(request: Request, crawler: Crawler) -> Response:
 
 class _WorkSpider(Spider):
     name = "rep"
-    work: Work[Any]
-    outcome: dict[str, Any]
+    rep_work: Work[Any]
+    rep_outcome: dict[str, Any]
 
     async def start(self) -> Any:
         try:
-            self.outcome["result"] = await self.work(self.crawler)
+            self.rep_outcome["result"] = await self.rep_work(self.crawler)
         except Exception as error:  # noqa: BLE001 - raised again in the command
-            self.outcome["error"] = error
+            self.rep_outcome["error"] = error
         for nothing in tuple[Any, ...]():
             yield nothing  # Scrapy expects an async generator
 
@@ -155,7 +155,7 @@ def in_engine(
     outcome: dict[str, Any] = {}
     process = _process(_prepared(call.settings))
     named = {"name": getattr(spider, "name", None) or _WorkSpider.name}
-    own = {**named, "work": staticmethod(work), "outcome": outcome}
+    own = {**named, "rep_work": staticmethod(work), "rep_outcome": outcome}
     worker = type(spider.__name__, (_WorkSpider, spider), own)
     crawl: Any = process.crawl(worker, **(arguments or {}))
     if isinstance(process, CrawlerProcess):
