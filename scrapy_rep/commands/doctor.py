@@ -102,7 +102,7 @@ class _Examination:
     def __init__(self, call: Call, spider: type[Spider], url: str) -> None:
         self._call = call
         self._spider = spider
-        self._url = url
+        self._url = without_userinfo(url)
         self._origin = origin_of(url)
         self._settings: Settings = call.settings.copy()
         self._findings: list[Diagnosis] = []
@@ -119,6 +119,9 @@ class _Examination:
             self._findings.append(diagnosis("start", error=error, fix=""))
         except CommandError as error:
             reason, _, fix = str(error).rpartition("; ")
+            fix += (
+                "" if self._spider is Spider else "; -a NAME=VALUE sets an argument of the spider"
+            )
             self._findings.append(diagnosis("start", error=reason, fix=fix))
         self._end()
 
@@ -188,14 +191,16 @@ class _Examination:
         fact = f"{host}:{port} (set by {setter})"
         if watch.status == _PROXY_REFUSES:
             yield diagnosis("proxy-refuses", fact=fact)
-        elif policy.status is not None or not policy.is_unreachable:
-            yield _ok("proxy", fact)
-        else:
-            try:
-                socket.create_connection((host, port), _PROXY_SECONDS).close()
-                yield diagnosis("proxy-fails", fact=fact, why=policy.event)
-            except OSError as error:
-                yield diagnosis("proxy-down", fact=fact, why=error.strerror or error)
+            return
+        try:
+            socket.create_connection((host, port), _PROXY_SECONDS).close()
+        except OSError as error:
+            name = "proxy-down" if policy.is_unreachable else "proxy-ignored"
+            yield diagnosis(name, fact=fact, why=error.strerror or error)
+            return
+        has_failed = policy.is_unreachable and policy.status is None
+        failed = diagnosis("proxy-fails", fact=fact, why=policy.event)
+        yield failed if has_failed else _ok("proxy", fact)
 
     def _verdict_finding(self, judgement: Judgement, policy: Policy) -> Diagnosis:
         word = "disallowed" if judgement.is_refused else "allowed"
@@ -216,7 +221,7 @@ class _Examination:
             call.end_with(FOUND)
         if call.is_json:
             facts = {
-                "url": without_userinfo(self._url),
+                "url": self._url,
                 "spider": self._spider.name if self._spider is not Spider else None,
                 "findings": [one._asdict() for one in found],
                 "verdict": None if judged is None else judged.as_dict(),

@@ -87,8 +87,7 @@ class _Method:
         frames = [] if error is None else traceback.extract_tb(error.__traceback__)
         for frame in [one for one in frames if one.filename == file] or frames:
             file, line = frame.filename, frame.lineno or 0  # the last one counts
-        relative = os.path.relpath(file)
-        return f"{file if relative.startswith('..') else relative}:{line}"
+        return f"{file.removeprefix(os.getcwd() + os.sep)}:{line}"
 
 
 class Watch:
@@ -179,7 +178,8 @@ class Watch:
         elif isinstance(found, Request) and not is_of_request:
             self._note("repeats", own)
         elif isinstance(found, Response) and found is not came:
-            facts = f"{found.status}, {len(found.body):,} octets and a {type(found).__name__}"
+            kind = f"{type(found).__name__}{' from a cache' * ('cached' in found.flags)}"
+            facts = f"{found.status}, {len(found.body):,} octets and a {kind}"
             start = found.body[:2000].lstrip().lower()
             markup = _SOURCE if b"<pre" in start else _MARKUP
             is_same = came is not None and (came.status, came.body) == (found.status, found.body)
@@ -190,15 +190,14 @@ class Watch:
                 name = "answers-failure"
             elif start.startswith(b"<"):
                 name += "-markup"
-            self._note(name, own, facts=facts, markup=markup, kind=type(found).__name__)
+            self._note(name, own, facts=facts, markup=markup, kind=kind)
             order, first = self._orders.get(own.owner), self._orders.get(RepMiddleware) or 0
             if is_of_request and order is not None and order < first:
-                kind = global_object_name(own.owner)
-                facts_of_order = {"order": order, "first": first, "more": first + 1}
-                self._note("answers-first", own, owner=kind, **facts_of_order)
+                orders = {"order": order, "first": first, "more": first + 1}
+                self._note("answers-first", own, owner=global_object_name(own.owner), **orders)
 
     def _compare(self, own: _Method, before: Request, now: Request) -> None:
-        """Note how a request differs from the one that came to a method."""
+        """Note the effect of a method on the request."""
         if now.url != before.url:
             self._note("rewrites", own, old=before.url, new=now.url)
         if lost := sorted(key for key in before.meta if key not in now.meta):

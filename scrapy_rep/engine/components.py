@@ -175,7 +175,7 @@ def wrap_each(
     arguments of the method by name: `request`, and `response` or `exception`.
     """
     manager = getattr(getattr(crawler.engine, "downloader", None), "middleware", None)
-    old = getattr(manager, "_mw_methods_requiring_spider", frozenset())
+    old: set[Any] = getattr(manager, "_mw_methods_requiring_spider", set())
     is_possible = False
     for name in ("process_request", "process_response", "process_exception"):
         methods = _methods(crawler, name) or []
