@@ -184,6 +184,8 @@ class Watch:
             markup = _SOURCE if b"<pre" in start else _MARKUP
             is_same = came is not None and (came.status, came.body) == (found.status, found.body)
             name = "replaces" if is_of_answer else "answers"
+            if is_same and type(found) is type(came):
+                return
             if is_same:
                 name = "replaces-class"
             elif not is_of_answer and not is_of_request:

@@ -37,6 +37,10 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
 """
 
+_SAME_OCTETS = """process_response(self, request, response):
+    return HtmlResponse(response.url, body=response.body)
+"""
+
 
 @pytest.fixture(scope="module")
 def site() -> Iterator[Site]:
@@ -228,6 +232,32 @@ class TestMiddlewares:
         assert "replaces the answer to the request for robots.txt" in found["text"]
         assert "octets and a HtmlResponse: the page source of a browser" in found["text"]
 
+    @pytest.mark.parametrize(
+        ("code", "severity", "words"),
+        [
+            (
+                "process_request(self, request):\n    return Response(request.url)",
+                "warning",
+                "answers the request for robots.txt itself (shop/mine.py:7), with 200, 0 octets",
+            ),
+            (
+                "process_response(self, request, response):\n    return response.replace(body=b'')",
+                "warning",
+                "replaces the answer to the request for robots.txt (shop/mine.py:7), with 200",
+            ),
+            (
+                _SAME_OCTETS,
+                "note",
+                "with the same octets in a HtmlResponse",
+            ),
+        ],
+    )
+    def test_other_answers(self, project: Project, code: str, severity: str, words: str) -> None:
+        project.middleware(f"def {code}")
+        (found,) = project.findings()
+        assert found["severity"] == severity
+        assert words in found["text"]
+
     def test_repeated_request(self, project: Project) -> None:
         project.middleware(
             "def process_response(self, request, response):\n"
@@ -377,6 +407,7 @@ class TestSettings:
             ({"REP_DRY_RUN": True}, "warning", "disallowed pages are fetched"),
             ({"HTTPERROR_ALLOWED_CODES": [404, 429]}, "note", "want 429, but"),
             ({"CLOSESPIDER_PAGECOUNT": 10}, "note", "counts the answers"),
+            ({"REP_REDIS_URL": "redis://127.0.0.1:9/0"}, "note", "each keeps the pace for itself"),
             ({"HTTPCACHE_ENABLED": True, "HTTPCACHE_IGNORE_MISSING": True}, "note", "IGNORE_MISS"),
             ({"REP_OVERRIDES": {"127.0.0.1": "ignore"}}, "note", "REP_OVERRIDES decides, and"),
         ],
@@ -388,6 +419,36 @@ class TestSettings:
         (found,) = project.findings()
         assert found["severity"] == severity
         assert words in found["text"]
+
+    def test_no_handler(self, project: Project) -> None:
+        project.set(DOWNLOAD_HANDLERS={"http": None, "https": None})
+        assert project.errors()[0]["text"] == "there is no download handler for http"
+
+    def test_browser(self, project: Project, tmp_path: Path) -> None:
+        """Its own requests are only checked by the hook."""
+        base = "scrapy.core.downloader.handlers.http11"
+        (tmp_path / "shop" / "handlers.py").write_text(
+            f"from {base} import HTTP11DownloadHandler\n"
+            "class PlaywrightHandler(HTTP11DownloadHandler):\n    pass\n"
+        )
+        project.set(DOWNLOAD_HANDLERS={"http": "shop.handlers.PlaywrightHandler"})
+        (found,) = project.findings()
+        assert "the requests of the browser's pages are not checked" in found["text"]
+
+    def test_hidden_middlewares(self, project: Project, tmp_path: Path) -> None:
+        (tmp_path / "shop" / "hiding.py").write_text(
+            "from scrapy.core.downloader import Downloader\n"
+            "class Hiding:\n"
+            "    def __init__(self, crawler):\n"
+            "        self._real = Downloader(crawler)\n"
+            "        self.active = self._real.active\n"
+            "        self.fetch = self._real.fetch\n"
+            "        self.needs_backout = self._real.needs_backout\n"
+            "        self.close = self._real.close\n"
+        )
+        project.set(DOWNLOADER="shop.hiding.Hiding")
+        (found,) = project.findings()
+        assert "hides its middlewares, so they are not watched here" in found["text"]
 
     def test_other_scheduler_does_not_run(self, project: Project, tmp_path: Path) -> None:
         """It may hold the requests of a real crawl."""
