@@ -53,8 +53,7 @@ class Identity:
     def open(self) -> None:
         """Determine the tokens once the spider exists, and log them."""
         self.settle()
-        is_star = of_json(self._setting) in _STARS
-        why = "ROBOTSTXT_USER_AGENT" if is_star else "because no product token is known"
+        why = "ROBOTSTXT_USER_AGENT" if self.is_star else "because no product token is known"
         self._journal.info(
             "robots.txt files are obeyed as %s",
             " or ".join(map(repr, self.tokens)) or f"'*' ({why})",
@@ -66,7 +65,7 @@ class Identity:
                     "name it, but strict parsers will not find it",
                     token,
                 )
-        if not self.tokens and not is_star:
+        if not self.tokens and not self.is_star:
             self._journal.warning(
                 "The User-Agent %r names no crawler: set USER_AGENT to 'YourBot/1.0 (+URL)', or "
                 "ROBOTSTXT_USER_AGENT to 'YourBot'",
@@ -97,6 +96,11 @@ class Identity:
                 "User-Agent that your middleware sets (RFC 9309, 2.2.1)"
             )
         self._journal.warning(words, user_agent, self.tokens[0])
+
+    @property
+    def is_star(self) -> bool:
+        """Whether the user wants only the rules for `*` to be obeyed."""
+        return of_json(self._setting) in _STARS
 
     @property
     def is_chosen(self) -> bool:

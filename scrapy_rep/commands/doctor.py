@@ -165,7 +165,7 @@ class _Examination:
             names = ", ".join(sorted(watch.watched)) or "the project has none of its own"
             found.append(_ok("middleware", f"robots.txt passes unchanged: {names}"))
         found += _handler_findings(crawler.settings, self._origin.scheme)
-        found.append(_name_finding(watch, policy, Crawl.of(crawler).part(Identity).header))
+        found.append(_name_finding(watch, policy, Crawl.of(crawler).part(Identity)))
         found += self._proxy_findings(watch, policy)
         return [*found, self._verdict_finding(self._judgement, policy)]
 
@@ -262,17 +262,16 @@ def _handler_findings(settings: Settings, scheme: str) -> Iterator[Diagnosis]:
         yield _ok("handler", name)
 
 
-def _name_finding(watch: Watch, policy: Policy, usual_header: str) -> Diagnosis:
-    """Whether the User-Agent that is sent fits the product tokens; `usual_header` is for pages."""
-    chosen = policy.tokens not in ((), (EVERYONE,))
-    token = policy.tokens[0] if chosen else EVERYONE
+def _name_finding(watch: Watch, policy: Policy, identity: Identity) -> Diagnosis:
+    """Whether the User-Agent that is sent fits the product tokens."""
+    usual_header, token = identity.header, next(iter(policy.tokens), EVERYONE)
     sent = None if watch.sent is None else watch.sent.headers.get("User-Agent")
     header = usual_header if sent is None else sent.decode("utf-8", "replace")
     setter = watch.setters.get("User-Agent")
     by = "" if setter is None else f" (set by {setter})"
     fact = f"{header!r}{by} obeys the rules for {' or '.join(policy.tokens) or EVERYONE}"
-    if not chosen:
-        return diagnosis("everyone" if policy.tokens else "nameless", fact=fact)
+    if not policy.tokens:
+        return diagnosis("everyone" if identity.is_star else "nameless", fact=fact)
     if setter is None and token.lower() not in usual_header.lower():
         return diagnosis("nameless-pages", fact=fact, header=usual_header, token=token)
     if token.lower() not in header.lower():

@@ -21,12 +21,11 @@ from scrapy.utils.python import global_object_name
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep.engine.components import middleware_orders
+from scrapy_rep.engine.transfer import MARK, is_own
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.page_source import text_in_page
 
-_SPARE = "let {} return {} at once if request.callback is scrapy.http.request.NO_CALLBACK"
-_MARKUP = "an HTML page, and not a robots.txt"
-_SOURCE = "the page source of a browser, with <pre> around the file, so its first line is lost"
+_SPARE = f"let {{}} return {{}} at once if {MARK!r} is in request.meta"
 
 
 class Diagnosis(NamedTuple):
@@ -129,7 +128,7 @@ class Watch:
 
         async def watched(**given: Any) -> Any:
             request: Request = given["request"]
-            if not is_robots_txt(request.url):
+            if not is_own(request):
                 return await ensure_awaitable(call(**given))
             before = request.copy()
             self.under_way.append(own)
@@ -180,8 +179,6 @@ class Watch:
         elif isinstance(found, Response) and found is not came:
             kind = f"{type(found).__name__}{' from a cache' * ('cached' in found.flags)}"
             facts = f"{found.status}, {len(found.body):,} octets and a {kind}"
-            start = found.body[:2000].lstrip().lower()
-            markup = _SOURCE if b"<pre" in start else _MARKUP
             is_same = came is not None and (came.status, came.body) == (found.status, found.body)
             name = "replaces" if is_of_answer else "answers"
             if is_same and type(found) is type(came):
@@ -190,9 +187,11 @@ class Watch:
                 name = "replaces-class"
             elif not is_of_answer and not is_of_request:
                 name = "answers-failure"
-            elif start.startswith(b"<"):
+            elif text_in_page(found.body) is not None:
+                name += "-source"
+            elif found.body.lstrip().startswith(b"<"):
                 name += "-markup"
-            self._note(name, own, facts=facts, markup=markup, kind=kind)
+            self._note(name, own, facts=facts, kind=kind)
             order, first = self._orders.get(own.owner), self._orders.get(RepMiddleware) or 0
             if is_of_request and order is not None and order < first:
                 orders = {"order": order, "first": first, "more": first + 1}

@@ -174,13 +174,11 @@ def wrap_each(
     `wrap(method, call)` returns the replacement, or None to keep the method. It and `call` take the
     arguments of the method by name: `request`, and `response` or `exception`.
     """
-    manager = getattr(getattr(crawler.engine, "downloader", None), "middleware", None)
-    old: set[Any] = getattr(manager, "_mw_methods_requiring_spider", set())
     is_possible = False
     for name in ("process_request", "process_response", "process_exception"):
         methods = _methods(crawler, name) or []
         for place, method in enumerate(methods):
-            call = partial(method, spider=crawler.spider) if method in old else method
+            call = _without_spider(method, crawler)
             replacement = wrap(method, call)
             if replacement is not None:
                 methods[place] = wraps(method)(replacement)

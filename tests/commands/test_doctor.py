@@ -152,17 +152,18 @@ class TestHealthy:
 
 class TestMiddlewares:
     def test_rewritten_url(self, project: Project, loop: list[str]) -> None:
-        """It is named although such a request may wait for itself."""
+        """It is named; that this service is down is another finding."""
         project.middleware(
             "def process_request(self, request, spider=None):\n"
             "    if 'render' not in request.url:\n"
             "        return request.replace(url='http://127.0.0.1:9/render?url=' + request.url)\n"
         )
-        found = project.errors(*loop)[0]
+        found, error = project.findings(*loop, status=1)
+        assert (found["severity"], error["topic"]) == ("warning", "verdict")
         assert "shop.mine.Mine.process_request rewrites the request for robots.txt" in found["text"]
         assert "(shop/mine.py:7)" in found["text"]
         assert "becomes http://127.0.0.1:9/render?url=" in found["text"]
-        assert "NO_CALLBACK" in found["fix"]
+        assert "if 'rep_fetch' is in request.meta" in found["fix"]
 
     def test_error(self, project: Project, loop: list[str]) -> None:
         project.middleware(
@@ -216,11 +217,12 @@ class TestMiddlewares:
             "    return HtmlResponse(request.url, body=body, request=request)\n"
         )
         project.middleware(code)
-        first = project.errors()[0]
+        (first,) = project.findings()
+        assert first["severity"] == "warning"
         assert "answers the request for robots.txt itself (shop/mine.py:7)" in first["text"]
-        assert "the page source of a browser, with <pre> around the file" in first["text"]
+        assert "the page source of a browser, with the file in a pre element" in first["text"]
         project.middleware(code, order=50)
-        text = project.errors()[1]["text"]
+        text = project.errors()[0]["text"]
         assert "(order 50) comes before RepMiddleware (order 100)" in text
 
     def test_replaced_answer(self, project: Project) -> None:
@@ -228,7 +230,8 @@ class TestMiddlewares:
             "def process_response(self, request, response):\n"
             "    return HtmlResponse(response.url, body=b'<html><pre>' + response.body)\n"
         )
-        found = project.errors()[0]
+        (found,) = project.findings()
+        assert found["severity"] == "warning"
         assert "replaces the answer to the request for robots.txt" in found["text"]
         assert "octets and a HtmlResponse: the page source of a browser" in found["text"]
 
