@@ -44,7 +44,7 @@ class Shortage:
     """Tells how long to wait while this machine is short of something.
 
     The pauses grow with the time since a download succeeded. After `REP_UNREACHABLE_HOLD_SECONDS`
-    without a success, there are none: the failures count like others.
+    without a success, nothing waits any more: the failures count like others.
     """
 
     def __init__(self, crawl: Crawl) -> None:
@@ -56,7 +56,7 @@ class Shortage:
         self.listeners: list[Callable[[], None]] = []
 
     def pause_seconds(self, error: BaseException) -> float:
-        """How long to wait after an exception; 0 if it is no shortage, or one that lasts too long.
+        """How long to wait after an exception; 0 for other failures, and if the shortage lasts too long.
 
         The first of a kind is logged.
         """

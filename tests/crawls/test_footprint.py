@@ -17,6 +17,7 @@ _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
 
 _NO_META = {
     *("rep_crawl", "rep_connection"),  # attributes
+    *("rep_work", "rep_outcome"),  # of a command
     *("rep_queue", "rep_coverage"),  # a key that is only read, and one of the spider's state
 }
 
