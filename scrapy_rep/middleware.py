@@ -6,6 +6,7 @@ import time
 from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
 from functools import partial
+from importlib import import_module
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -72,6 +73,11 @@ _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
 _SHORTAGE_LOOK_SECONDS = 0.5
+# What a crawl loads when it first needs it.
+_LATE_MODULES = (
+    "scrapy_rep.analysis.lint.swallowed",
+    "scrapy_rep.protocol.usage.licences",
+)
 
 
 class RepMiddleware:
@@ -171,6 +177,8 @@ class RepMiddleware:
         if (limits := raise_limit()) is not None:
             self._journal.debug("The limit of open files is raised from %d to %d", *limits)
         self._idle = IdleConnections(self.crawler, partial(is_queued_for, self.crawler))
+        for name in _LATE_MODULES:  # later, there may be no file left to read them
+            import_module(name)
         shortage = self.policies.fetching.shortage
         shortage.listeners.append(partial(self._idle.look, is_short=True))
 
@@ -231,7 +239,7 @@ class RepMiddleware:
         left the downloader. While the first request is there, the second is another request.
         """
         transfer = Transfer.of(request)
-        if transfer is None:
+        if transfer is None or transfer.is_over:
             return False
         if transfer.holder not in (None, request) and transfer.holder in self._downloader.active:
             return False

@@ -21,6 +21,7 @@ import time
 from collections.abc import Callable
 from functools import partial
 from typing import TYPE_CHECKING
+from weakref import WeakSet
 
 from scrapy import Request, signals
 from twisted.internet.defer import CancelledError
@@ -31,7 +32,7 @@ from scrapy_rep.checks import Override
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
-from scrapy_rep.engine.state import is_closing, is_running
+from scrapy_rep.engine.state import direct_requests, is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
@@ -88,6 +89,11 @@ class Policies:
         self._decisions = decisions = crawl.part(Decisions)
         self._downloader = Downloader(crawler)
         self._notices = decisions.notices
+        self._direct: WeakSet[Request] = WeakSet()
+        crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+
+    def _spider_opened(self) -> None:
+        self._direct = direct_requests(self._crawler)
 
     async def close(self) -> None:
         """End the fetches that are under way, and close the store."""
@@ -130,7 +136,7 @@ class Policies:
         policy = self.peek(origin, request) or self._set_by_user(origin)
         if policy is not None:
             return policy
-        if request is not None and self._work.is_within(origin):
+        if request in self._direct and self._work.is_within(origin):
             self._journal.once(
                 f"{origin} for itself",
                 "%s is sent by a middleware of this project while it handles the request for the "

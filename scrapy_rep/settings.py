@@ -28,6 +28,9 @@ from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.usage.categories import CATEGORIES, USES
 
+CARRIED_KEYS = ("proxy", "bindaddress", "ftp_user", "ftp_password", "ftp_passive")
+"""The meta keys of a page request that its robots.txt request has, too, by default."""
+
 _SHOWN_CHARACTERS = 500
 _USERINFO = re.compile(r"(\w+://)?[^\s'\"]\S{0,1000}@")  # also of a URL without its scheme
 _GOOGLE = "google"
@@ -73,7 +76,7 @@ class RepSettings:
         "Merged into the meta of robots.txt requests: proxy, zyte_api, bindaddress, ...",
     )
     fetch_meta_keys: tuple[str, ...] = _setting(
-        ("proxy", "bindaddress", "ftp_user", "ftp_password", "ftp_passive"),
+        CARRIED_KEYS,
         checks.names,
         "Which meta keys of a request are copied to the robots.txt request that is sent on its "
         "behalf; [] for none. REP_FETCH_META takes precedence.",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import os
 from collections.abc import Awaitable, Callable, Iterator
 from functools import partial, wraps
 from types import FrameType
@@ -115,13 +116,13 @@ def leave_out(crawler: Crawler, is_left_out: Callable[[Request], bool]) -> None:
                 return named.get("response")
             return call(request=request, **named)
 
-        return unless_left_out if _is_of_project(method) else None
+        return None if _is_built_in(_owner(method)) else unless_left_out
 
     wrap_each(crawler, leaving_out)
 
 
-def culprit_of(error: BaseException) -> str | None:
-    """The project's middleware in which an exception was raised: class, file and line.
+def culprit_of(error: BaseException) -> tuple[str, str] | None:
+    """The project's middleware in which an exception was raised: its class, and file and line.
 
     None if Scrapy, a download handler or this package raised it. The manager of the middlewares
     does not tell which method it was calling, so this reads the frames of the traceback.
@@ -134,17 +135,17 @@ def culprit_of(error: BaseException) -> str | None:
         inner = [one for one in frames[index + 1 :] if not _module(one[0]).startswith(_OURS)]
         if inner and _module(inner[0][0]).startswith(_CORE):
             continue  # the manager raised the exception of a handler again, or called a handler
-        if not _is_of_project(method):
+        owner = _owner(method)
+        if _is_built_in(owner):
             return None
-        code = inspect.unwrap(method).__code__
-        place = code.co_filename, code.co_firstlineno
+        code: Any = getattr(inspect.unwrap(method), "__code__", None)
+        place = (getattr(code, "co_filename", "?"), getattr(code, "co_firstlineno", 0))
         for one, line in inner:
             if not _module(one).startswith(_LIBRARIES):
                 place = one.f_code.co_filename, line
                 break
-        owner = getattr(inspect.unwrap(method), "__self__", None)
-        name = global_object_name(method if owner is None else type(owner))
-        return f"{name} ({place[0]}, line {place[1]})"
+        file = os.path.relpath(place[0]) if place[0].startswith(os.getcwd() + os.sep) else place[0]
+        return global_object_name(owner), f"{file}, line {place[1]}"
     return None
 
 
@@ -160,10 +161,20 @@ def _module(frame: FrameType) -> str:
     return str(frame.f_globals.get("__name__", ""))
 
 
-def _is_of_project(method: Any) -> bool:
-    owner = getattr(inspect.unwrap(method), "__self__", method)
-    module = getattr(owner, "__module__", None) or type(owner).__module__
-    return not module.startswith(_BUILT_IN)
+def _owner(method: Any) -> Any:
+    """The class of a middleware, by one of its methods, which may be wrapped."""
+    while True:
+        owner = getattr(method, "__self__", None)
+        if owner is not None:
+            return type(owner)
+        inner = getattr(method, "__wrapped__", None) or getattr(method, "func", None)
+        if inner is None:
+            return method if hasattr(method, "__qualname__") else type(method)
+        method = inner
+
+
+def _is_built_in(owner: Any) -> bool:
+    return str(getattr(owner, "__module__", "")).startswith(_BUILT_IN)
 
 
 def wrap_each(

@@ -70,13 +70,14 @@ class SentUrls:
             handler = handler_of(self._crawler, scheme)
             if handler is None:
                 return url
-            rewrite = self._rewrites[scheme] = rewrite_of(handler) or _as_it_is
+            found = (rewrite_of(kind) for kind in type(handler).__mro__)
+            rewrite = self._rewrites[scheme] = next(filter(None, found), _as_it_is)
         return rewrite(request)
 
 
-def rewrite_of(handler: Any) -> Callable[[Request], str] | None:
-    """The function that tells which URL a handler sends; None for other handlers than Scrapy's."""
-    module = type(handler).__module__
+def rewrite_of(kind: type) -> Callable[[Request], str] | None:
+    """The function that tells which URL a class of handlers sends; None if it is not Scrapy's."""
+    module = kind.__module__
     return _REWRITES.get(module.removeprefix(_OF_SCRAPY)) if module.startswith(_OF_SCRAPY) else None
 
 

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import math
+import sys
 import time
 from collections import deque
 from collections.abc import AsyncIterator, Callable, Coroutine, Generator, Iterable
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import ExitStack, suppress
 from typing import TYPE_CHECKING, Any, Generic, TypeVar
 
@@ -76,6 +77,30 @@ async def sleep(seconds: float) -> None:
         await waiter
     finally:
         alarm.cancel()
+
+
+def allow_threads(count: int) -> None:
+    """Let the thread pool of the event loop grow to a size; look-ups of names run in it."""
+    if is_asyncio_available():
+        loop = asyncio.get_running_loop()
+        if getattr(loop, "_default_executor", None) is None:  # the project may have set one
+            loop.set_default_executor(ThreadPoolExecutor(count, thread_name_prefix="asyncio"))
+    reactor = sys.modules.get("twisted.internet.reactor")
+    if reactor is not None and reactor.getThreadPool().max < count:
+        reactor.suggestThreadPoolSize(count)
+
+
+def waiting_for_threads() -> int:
+    """How many look-ups of names, or other work, wait for a thread; 0 if that is not known."""
+    found = 0
+    reactor = sys.modules.get("twisted.internet.reactor")
+    with suppress(Exception):  # undocumented attributes
+        if is_asyncio_available():
+            loop: Any = asyncio.get_running_loop()
+            found += loop._default_executor._work_queue.qsize()  # noqa: SLF001
+        if reactor is not None:
+            found += reactor.getThreadPool()._team.statistics().backloggedWorkCount  # noqa: SLF001
+    return found
 
 
 class CancelledElsewhereError(Exception):

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
+from weakref import WeakSet
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
 
@@ -75,6 +76,23 @@ def queues_of(crawler: Crawler) -> list[Any]:
     scheduler = _scheduler_of(crawler.engine)
     found = (getattr(scheduler, "mqs", None), getattr(scheduler, "dqs", None))
     return [queue for queue in found if queue is not None]
+
+
+def direct_requests(crawler: Crawler) -> WeakSet[Request]:
+    """The requests that code sends with `download_async`, past the scheduler, from now on.
+
+    Scrapy does not tell them from those of the scheduler.
+    """
+    engine: Any = crawler.engine
+    found: WeakSet[Request] = WeakSet()
+    send = engine.download_async
+
+    def note(request: Request) -> Any:
+        found.add(request)
+        return send(request)
+
+    engine.download_async = note
+    return found
 
 
 def is_queued_for(crawler: Crawler, host: str) -> bool:

@@ -58,7 +58,8 @@ _PROCESS = token_hex(4)  # another process may have left its marks on a disk
 
 def is_own(request: Request) -> bool:
     """Whether a request serves a fetch of ours, whatever a middleware has done to its URL."""
-    return Transfer.of(request) is not None
+    transfer = Transfer.of(request)
+    return transfer is not None and not transfer.is_over
 
 
 class EnoughCameError(StopDownload):
@@ -134,6 +135,7 @@ class Transfer:
         is_wished: whether its site wanted another signature first.
         turn_seconds: the delay of its host, while it waits for its turn there.
         holder: its request as it last came to the middlewares, possibly rewritten by one of them.
+        is_over: whether the fetch goes on without its request, which has ended or took too long.
     """
 
     def __init__(self, limit_octets: int) -> None:
@@ -148,6 +150,7 @@ class Transfer:
         self.is_wished = False
         self.turn_seconds: float | None = None
         self.holder: Request | None = None
+        self.is_over = False
         self._forget()
 
     def begin(self, request: Request) -> None:

@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from .loops import Promise, Task, started
 
 # The work in which the present code runs, the outermost first.
-_within: ContextVar[tuple[tuple[object, object], ...]] = ContextVar("within", default=())
+_within: ContextVar[tuple[tuple[SharedWork[Any, Any], Any], ...]] = ContextVar("within", default=())
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -34,7 +34,7 @@ class SharedWork(Generic[Key, Value]):
         return key in self._waiters
 
     def is_within(self, key: Key) -> bool:
-        """Whether the caller runs in the work on a key, so that it would wait for itself."""
+        """Whether the caller runs in the work on a key, or in code that this work started."""
         return key in self._waiters and (self, key) in _within.get()
 
     def count_of(self, key: Key) -> int:
@@ -45,7 +45,9 @@ class SharedWork(Generic[Key, Value]):
         """Begin work on a key; the work must call `end` with its result."""
         self._waiters.setdefault(key, [])
         context = copy_context()
-        context.run(_within.set, (*_within.get(), (self, key)))
+        # Code that runs later may inherit the context, so that it outlives the work.
+        outer = tuple(one for one in _within.get() if one[0].is_under_way(one[1]))
+        context.run(_within.set, (*outer, (self, key)))
         task = context.run(started, work)
         self._tasks[task] = key  # otherwise it might be garbage-collected while it runs
         if isinstance(task, Deferred):

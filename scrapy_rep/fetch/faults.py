@@ -1,11 +1,12 @@
-"""Failures of a fetch on the crawl's own side: a middleware of the project, or a proxy.
+"""Failures of a fetch on the crawl's own side: a middleware of the project, a proxy, a shortage.
 
 They say nothing about the site. So they are never stored, and the log names the culprit.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+import re
+from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
@@ -13,7 +14,6 @@ from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.engine.components import culprit_of
 from scrapy_rep.protocol.access.events import Failure
-from scrapy_rep.protocol.secrecy import bare, without_userinfo
 
 from .failures import failure_of, shortage_in
 
@@ -28,6 +28,7 @@ PROXY = "proxy"
 """Scrapy's meta key."""
 
 _ERROR_CHARACTERS = 300
+_SECRETS = ((re.compile(r"\?\S+"), "?…"), (re.compile(r"[^\s/'\"]+:[^\s/'\"]*@"), ""))
 _OF_CONNECTION = {Failure.DNS, Failure.REFUSED, Failure.TIMEOUT, Failure.NETWORK}
 # Failures before the head of an answer that are those of a proxy. Over https, a connection that was
 # reset or has wrong certificates may be that of the site, behind the proxy.
@@ -35,6 +36,7 @@ _OF_PROXY = {
     "http": {*_OF_CONNECTION, Failure.RESET, Failure.TLS},
     "https": _OF_CONNECTION,
 }
+_REFUSES = "'status': 407"  # in the error of Scrapy's tunnel
 
 
 class ProxyRefusedError(Exception):
@@ -46,7 +48,7 @@ class FaultKind(Enum):
 
     BROKE = "a middleware of the project broke the request"
     DROPPED = "a middleware of the project dropped the request"
-    PROXY = "the proxy cannot be reached, or refuses the connection"
+    PROXY = "the proxy, or the site behind it, cannot be reached"
     CREDENTIALS = "the proxy requires credentials"
     SHORTAGE = "this machine is short of open files, ports or memory"
 
@@ -57,26 +59,23 @@ class Fault:
 
     Attributes:
         kind: what failed.
-        culprit: the class, file and line of the middleware; or the proxy, without credentials.
-        error: the exception, in words.
-        raised: the exception.
+        culprit: the class of the middleware; the proxy, without credentials; or what is short.
+        error: the class of the exception.
+        details: its words, without what may be secret, and the file and line of the middleware.
+        may_pass: whether it may end while the crawl waits.
         retry_seconds: when to try again; 0 for the usual time.
     """
 
     kind: FaultKind
     culprit: str
     error: str
-    raised: BaseException = field(repr=False, compare=False)
+    details: str
+    may_pass: bool = False
     retry_seconds: float = 0.0
 
     def __str__(self) -> str:
-        """Its culprit and its error, in one line."""
+        """The culprit and its error, as verdicts name them."""
         return f"{self.culprit}: {self.error}"
-
-    @property
-    def may_pass(self) -> bool:
-        """Whether it may end while the crawl waits."""
-        return self.kind is FaultKind.PROXY or self.retry_seconds > 0
 
 
 def fault_of(
@@ -88,20 +87,33 @@ def fault_of(
     """
     if name := shortage_in(error):
         seconds = shortage.pause_seconds(error)
-        return Fault(FaultKind.SHORTAGE, name, _words(error), error, seconds)
+        kind, words = type(error).__name__, _words(error)
+        return Fault(FaultKind.SHORTAGE, name, kind, words, seconds > 0, seconds)
     if transfer.error is None:
-        culprit = culprit_of(error)
-        if culprit is None:
-            return None
-        kind = FaultKind.DROPPED if isinstance(error, IgnoreRequest) else FaultKind.BROKE
-        return Fault(kind, culprit, _words(error), error)
-    proxy = bare(str(request.meta.get(PROXY) or ""))
-    if proxy and isinstance(error, ProxyRefusedError):
-        return Fault(FaultKind.CREDENTIALS, proxy, "it answers 407", error)
-    failure, of_proxy = failure_of(transfer.error), _OF_PROXY.get(request.url.partition(":")[0], ())
-    if not proxy or transfer.has_head or failure not in of_proxy:
+        return _of_middleware(error)
+    return _of_proxy(transfer, request, error)
+
+
+def _of_middleware(error: Exception) -> Fault | None:
+    culprit = culprit_of(error)
+    if culprit is None:
         return None
-    return Fault(FaultKind.PROXY, proxy, f"{failure.value}, {_words(error)}", error)
+    owner, place = culprit
+    kind = FaultKind.DROPPED if isinstance(error, IgnoreRequest) else FaultKind.BROKE
+    # A connection of the middleware itself may work later; other errors come again.
+    may_pass = isinstance(error, OSError)
+    return Fault(kind, owner, type(error).__name__, f"({place}): {_words(error)}", may_pass)
+
+
+def _of_proxy(transfer: Transfer, request: Request, error: Exception) -> Fault | None:
+    proxy = str(request.meta.get(PROXY) or "").rpartition("@")[2].rpartition("//")[2]
+    if proxy and (isinstance(error, ProxyRefusedError) or _REFUSES in str(error)):
+        return Fault(FaultKind.CREDENTIALS, proxy, "407", "answers 407")
+    failure = failure_of(error)
+    of_proxies = _OF_PROXY.get(request.url.partition(":")[0], ())
+    if not proxy or transfer.has_head or failure not in of_proxies:
+        return None
+    return Fault(FaultKind.PROXY, proxy, failure.value, f"({failure.value}): {_words(error)}", True)
 
 
 def failure_by(fault: Fault | None, error: BaseException) -> Failure:
@@ -110,5 +122,11 @@ def failure_by(fault: Fault | None, error: BaseException) -> Failure:
 
 
 def _words(error: BaseException) -> str:
-    text = " ".join(without_userinfo(f"{type(error).__name__}: {error}").split())
-    return text[:_ERROR_CHARACTERS]
+    return " ".join(_masked(f"{type(error).__name__}: {error}").split())[:_ERROR_CHARACTERS]
+
+
+def _masked(text: str) -> str:
+    """A text without queries of URLs and without userinfo."""
+    for pattern, words in _SECRETS:
+        text = pattern.sub(words, text)
+    return text

@@ -16,6 +16,7 @@ from scrapy_rep.engine.loops import Place, Stopwatch
 from scrapy_rep.engine.state import wake
 from scrapy_rep.protocol.access.knowledge import Copy, Step
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.settings import CARRIED_KEYS
 
 from .cookies import Cookies
 from .faults import PROXY, Fault
@@ -44,14 +45,8 @@ _OF_SCRAPY = frozenset(
     }
 )
 _OF_PAGES = (
-    "rep_",
-    "playwright",
-    "pyppeteer",
-    "pptr",
-    "puppeteer",
-    "selenium",
-    "splash",
-    "_splash",
+    *("rep_", "playwright", "pyppeteer", "pptr", "puppeteer", "selenium", "splash"),
+    *("zyte_api", "impersonate"),
 )
 
 
@@ -112,7 +107,12 @@ class Carried(NamedTuple):
         left out, unless `keys` names them.
         """
         few = cls.of(request, keys)
-        more = {key: value for key, value in request.meta.items() if not _is_of_page(key)}
+        left_out = set(CARRIED_KEYS) - set(keys)  # by REP_FETCH_META_KEYS
+        more = {
+            key: value
+            for key, value in request.meta.items()
+            if key not in left_out and not _is_of_page(key)
+        }
         return cls({**more, **few.meta, "retry_times": number}, few.headers)
 
     def headers_for(self, meta: Mapping[str, Any]) -> Mapping[str, bytes]:

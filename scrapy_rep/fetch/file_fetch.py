@@ -18,6 +18,7 @@ closes, a fetch ends at once if nothing waits for it or if its request was not s
 from __future__ import annotations
 
 import asyncio
+import logging
 import math
 import random
 import socket
@@ -36,7 +37,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.checks import site_of
-from scrapy_rep.engine.loops import Stopwatch, sleep, within
+from scrapy_rep.engine.loops import Stopwatch, sleep, waiting_for_threads, within
 from scrapy_rep.engine.state import is_closing, would_end_but_for
 from scrapy_rep.engine.transfer import headers_of, is_own
 from scrapy_rep.protocol.access.challenges import challenge_in
@@ -57,7 +58,7 @@ from scrapy_rep.protocol.access.states import (
 )
 from scrapy_rep.protocol.units import age_words
 
-from .faults import Fault, FaultKind, failure_by
+from .faults import PROXY, Fault, FaultKind, failure_by
 from .fetch_state import Carried, FetchPart, FetchState, Way
 from .keeper import Claimed, Held
 from .origin_files import ROBOTS_TXT, OriginFile, origin_at
@@ -131,6 +132,7 @@ class FileFetch(FetchState):
         self._context = context
         self.page = request
         self._first_fault: Fault | None = None
+        self._faults = 0  # tries that failed on our side
         self._journal = context.journal
         self._count = self._journal.count
         self._archive = context.archive if uses_store else None
@@ -266,20 +268,25 @@ class FileFetch(FetchState):
         """
         fault, context = self.fault, self._context
         settings = context.settings
+        pauses = settings.quick_retry_seconds
+        if answer.event is Failure.DNS:  # each look-up may hold a thread for seconds
+            pauses = pauses[-1:]
         if fault is None:
-            pauses = settings.quick_retry_seconds
-            if answer.event is Failure.DNS:  # each look-up may hold a thread for seconds
-                pauses = pauses[-1:]
-            pause = dict(enumerate(pauses, 1)).get(number)
+            pause = dict(enumerate(pauses, 1)).get(number - self._faults)
             is_worth_it = pause is not None and is_worth_a_retry(answer, time.time(), pause)
             return pause if is_worth_it else None
         self._first_fault = self._first_fault or fault
+        self._faults += 1
+        count = self._faults
         tries = {FaultKind.BROKE: int(self.page is not None), FaultKind.PROXY: context.retry_times}
-        if number > tries.get(fault.kind, 0) or is_closing(context.crawler):
+        if is_closing(context.crawler):
             return None
-        if self.page is not None:
-            self.carried = Carried.whole(self.page, settings.fetch_meta_keys, number)
-        return 0.0
+        if count <= tries.get(fault.kind, 0):
+            if self.page is not None:
+                self.carried = Carried.whole(self.page, settings.fetch_meta_keys, count)
+            return 0.0
+        is_transient = fault.kind is FaultKind.BROKE and fault.may_pass
+        return dict(enumerate(pauses, 2)).get(count) if is_transient else None
 
     # The store
 
@@ -379,7 +386,8 @@ class FileFetch(FetchState):
     async def _keep(self, known: Knowledge, answer: Answer, held: Held) -> Knowledge:
         """Store the knowledge after an answer, unless another process has taken over."""
         keeper, key = self._context.keeper, self._key
-        sent_key = self._context.requester.key_as_sent(key, answer)
+        is_carried = bool(self.carried.meta.get(PROXY))  # that of the page, and not of all requests
+        sent_key = self._context.requester.key_as_sent(key, answer, is_carried=is_carried)
         if sent_key != key:
             # The lease and the copy are for another User-Agent, or for unsigned requests.
             await keeper.release(held)
@@ -552,6 +560,13 @@ class FileFetch(FetchState):
                 seconds,
                 name_of(answer.event),
             )
+            if waiting := waiting_for_threads():
+                self._journal.once(
+                    "threads",
+                    "%d look-ups of names wait for a thread: raise REACTOR_THREADPOOL_MAXSIZE",
+                    waiting,
+                    level=logging.WARNING,
+                )
 
 
 def _step_after(

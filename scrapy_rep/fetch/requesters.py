@@ -57,7 +57,7 @@ class Requester:
         self._fetch_meta = crawl.settings.fetch_meta
         self._identity = crawl.part(Identity)
         self._sent: str | None = None
-        self._is_proxied = False
+        self._is_proxied: bool | None = None  # None: no fetch so far
         self._is_verified = crawl.crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
         signer = signer_of(crawl)
         self._keyid = "" if signer is None else signer.keyid
@@ -72,7 +72,7 @@ class Requester:
         sent = self._sent
         if sent is None:
             sent = self._identity.fetch_header or self._identity.header
-        is_proxied = self._is_proxied or bool(meta and meta.get(PROXY))
+        is_proxied = bool(self._is_proxied or (meta and meta.get(PROXY)))
         is_open = is_proxied and self._is_open(origin.scheme)
         return Key.under(origin, sent, self._variant(origin, meta or {}, is_open=is_open), path)
 
@@ -92,16 +92,18 @@ class Requester:
             return signed
         return key
 
-    def key_as_sent(self, key: Key, answer: Answer) -> Key:
+    def key_as_sent(self, key: Key, answer: Answer, *, is_carried: bool = False) -> Key:
         """The key of an answer: by the User-Agent that was really sent, by proxy and signature.
 
-        A middleware may send another User-Agent than the settings say, or choose a proxy. The next
-        key expects the same as in the last request.
+        A middleware may send another User-Agent than the settings say. The next key expects the
+        same. It expects a proxy if all fetches so far went through one that a middleware chose.
         """
         is_signed = bool(self._keyid) and self.signed(key) == key
         user_agent, variant = answer.user_agent, key.variant
         if user_agent is not None:
-            self._sent, self._is_proxied = user_agent, answer.is_proxied
+            self._sent = user_agent
+            is_chosen = answer.is_proxied and not is_carried
+            self._is_proxied = is_chosen and self._is_proxied is not False
         if key.scheme != "ftp":
             is_open = answer.is_proxied and any(map(self._is_open, answer.hops))
             variant = self._variant(key.origin, {}, is_open=is_open)

@@ -32,7 +32,7 @@ from twisted.internet.defer import CancelledError
 from scrapy_rep import stats
 from scrapy_rep.engine.components import culprit_of
 from scrapy_rep.engine.downloader import Downloader
-from scrapy_rep.engine.loops import Running, Ticks
+from scrapy_rep.engine.loops import Running, Ticks, allow_threads
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import MARK, Transfer, headers_of
 from scrapy_rep.engine.wires import Wires
@@ -59,8 +59,11 @@ if TYPE_CHECKING:
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
 _LINE_LIMIT = 1000  # fetches that may wait for their turn at a time, because each takes memory
 _LOCATION_CHARACTERS = 2000  # longer Location headers are cut to this
+_OK = 200
 _PARTIAL_CONTENT = 206
 _PROXY_REFUSES = 407
+_THREADS = "REACTOR_THREADPOOL_MAXSIZE"
+_MOST_THREADS = 64
 _MOST_TOLD = 20  # faults that the log names
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
 
@@ -96,6 +99,7 @@ class Sender:
         self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
         self._told_faults: set[object] = set()
+        self._traced: set[str] = set()
         self._wires: Wires | None = None
 
     async def send(
@@ -140,8 +144,11 @@ class Sender:
             if not isinstance(error, CancelledError):
                 fetch.fault = fault_of(transfer, transfer.sent or request, error, self._shortage)
                 event = failure_by(fetch.fault, error)
+                if fetch.fault is not None:
+                    self._tell_traceback(fetch.fault, error)
             raise
         finally:
+            transfer.is_over, transfer.holder = True, None
             fetch.is_for_signed |= transfer.is_wished
             fetch.is_proxied |= bool((transfer.sent or request).meta.get(PROXY))
             if self._under_way.pop(transfer, None) is not None:
@@ -158,9 +165,21 @@ class Sender:
             raise IgnoreRequest("the crawl is closing")
         engine = self._crawler.engine
         assert engine is not None  # noqa: S101 - without one, the crawl would be closing
-        self._wires = self._wires or Wires(self._crawler)
+        if self._wires is None:
+            self._wires = Wires(self._crawler)
+            self._allow_lookups()
         with self._downloader.one_place_more():
             return await engine.download_async(request)
+
+    def _allow_lookups(self) -> None:
+        """Let more names be looked up at a time: names that do not resolve hold threads long.
+
+        Scrapy sets the size of the pool before an add-on could change the setting.
+        """
+        settings = self._crawler.settings
+        if settings.getpriority(_THREADS) == 0:
+            most = settings.getint("CONCURRENT_REQUESTS") or _MOST_THREADS
+            allow_threads(min(max(most, settings.getint(_THREADS)), _MOST_THREADS))
 
     def _request(
         self, fetch: FetchState, uri: str, conditions: Mapping[str, str], transfer: Transfer
@@ -195,6 +214,7 @@ class Sender:
             priority=_PRIORITY,
         )
         transfer.uri = request.url
+        transfer.holder = request
         transfer.prepare = fetch.way.cookies.add_to if fetch.way is not None else None
         return request
 
@@ -209,20 +229,25 @@ class Sender:
 
     def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
         """Log a failure on our side, once for each culprit, and whether a retry helped."""
-        about = fault.kind, fault.culprit, type(fault.raised)
-        if fault.kind is FaultKind.SHORTAGE:
-            return  # `Shortage` has logged it
-        if about in self._told_faults or len(self._told_faults) >= _MOST_TOLD:
+        about = fault.kind, fault.culprit, fault.error
+        is_told = fault.kind is FaultKind.SHORTAGE or about in self._told_faults  # it has a line
+        if is_told or len(self._told_faults) >= _MOST_TOLD:
             return
         self._told_faults.add(about)
-        is_over = fetch.fault is None
-        outcome = "The next try worked" if is_over else "This says nothing about the site"
         self._journal.warning(
-            "%s was not fetched, because %s: %s. %s. %s",
-            *(f"{fetch.origin}{fetch.resource.path}", fault.kind.value, fault, outcome),
+            "%s was not fetched, because %s: %s %s. %s. %s",
+            *(f"{fetch.origin}{fetch.resource.path}", fault.kind.value),
+            *(fault.culprit, fault.details),
+            "The next try worked" if fetch.fault is None else "This says nothing about the site",
             _REMEDIES[fault.kind],
         )
-        self._journal.debug("%s", "".join(traceback.format_exception(fault.raised)))
+
+    def _tell_traceback(self, fault: Fault, error: Exception) -> None:
+        """Log where an exception of a middleware came from, before it is forgotten."""
+        is_new = fault.culprit not in self._traced and len(self._traced) < _MOST_TOLD
+        if fault.kind is FaultKind.BROKE and is_new and self._journal.tells_details:
+            self._traced.add(fault.culprit)
+            self._journal.debug("%s", "".join(traceback.format_exception(error)))
 
     def warn_of_scheme(self, scheme: str) -> None:
         """Log once that the files of a scheme cannot be fetched."""
@@ -333,6 +358,8 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if response.status == _PROXY_REFUSES and (response.request or request).meta.get(PROXY):
         transfer.error = ProxyRefusedError("the proxy answers 407")
         raise transfer.error
+    if transfer.error is not None and transfer.response is None and not _is_file(response):
+        raise transfer.error  # a middleware answers for a site that did not
     body = transfer.body_of(response)
     if transfer.is_lossy(response) and not transfer.is_whole:
         raise ResponseDataLossError(request.url)
@@ -340,6 +367,11 @@ def _body_of(response: Response, request: Request, transfer: Transfer) -> bytes:
     if transfer.remark:
         response.headers[REMARK] = transfer.remark
     return body
+
+
+def _is_file(response: Response) -> bool:
+    """Whether an answer of a middleware is a robots.txt that names a crawler."""
+    return response.status == _OK and b"user-agent" in response.body.lower()
 
 
 def _step(

@@ -56,7 +56,7 @@ class Shortage:
         self.listeners: list[Callable[[], None]] = []
 
     def pause_seconds(self, error: BaseException) -> float:
-        """How long to wait after an exception; 0 for other failures, and if the shortage lasts too long.
+        """How long to wait after an exception; 0 if it is another failure, or lasts too long.
 
         The first of a kind is logged.
         """

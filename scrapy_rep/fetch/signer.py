@@ -156,7 +156,7 @@ class Signer:
                 )
             return None
         handler = handler_of(self._crawler, scheme)
-        rewrite = rewrite_of(handler)
+        rewrite = rewrite_of(type(handler))
         if rewrite is None:
             name = global_object_name(type(handler))
             self._tell(

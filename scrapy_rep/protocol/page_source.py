@@ -34,7 +34,7 @@ def text_in_page(octets: bytes) -> bytes | None:
         if shown.strip():
             return None
         if tag_at < 0:
-            return None if found is None else _unescaped(found)
+            return _unescaped(found) if found is not None and found.strip() else None
         tag = _TAG.match(octets, tag_at)
         if tag is None:
             return None
