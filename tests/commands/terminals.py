@@ -43,7 +43,7 @@ class Screen:
     text: str = ""
     _octets: bytes = field(default=b"", repr=False)
 
-    def read(self, seconds: float = 30.0, *, until: str = "") -> str:
+    def read(self, seconds: float = 120.0, *, until: str = "") -> str:
         """The output until some words, or until the process ends."""
         patience = time.monotonic() + seconds
         while time.monotonic() < patience and not (until and until in self.text):
@@ -66,15 +66,17 @@ class Screen:
         """Type on its keyboard; ``\\x03`` is Ctrl-C."""
         os.write(self.terminal, text.encode())
 
-    def status(self, seconds: float = 30.0) -> int:
+    def status(self, seconds: float = 120.0) -> int:
         """The exit status of the process, once it has ended."""
         self.read(seconds)
         return self.process.wait(seconds)
 
 
 @contextmanager
-def on_terminal(*arguments: object, stdout: Path | None = None) -> Iterator[Screen]:
-    """``scrapy rep`` on a terminal of its own; standard output may go to a file."""
+def on_terminal(
+    *arguments: object, stdin: int | None = None, stdout: Path | None = None
+) -> Iterator[Screen]:
+    """``scrapy rep`` on a terminal of its own; its input may be a pipe, its output a file."""
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     out = its if stdout is None else os.open(stdout, os.O_WRONLY | os.O_CREAT)
@@ -82,12 +84,12 @@ def on_terminal(*arguments: object, stdout: Path | None = None) -> Iterator[Scre
         [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
         cwd=REPOSITORY,
         env={**plain_environment(), "TERM": "xterm", "PYTHONPATH": str(REPOSITORY)},
-        stdin=its,
+        stdin=its if stdin is None else stdin,
         stdout=out,
         stderr=its,
         start_new_session=True,
         # So that Ctrl-C reaches it; the tests run no thread at this time.
-        preexec_fn=lambda: fcntl.ioctl(0, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+        preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),  # noqa: PLW1509
     )
     os.close(its)
     if stdout is not None:
