@@ -20,7 +20,7 @@ def in_a_loop(work: Callable[[], Coroutine[Any, Any, Value]]) -> Value:
     """Run a coroutine in an event loop of its own; pytest-twisted has one in this thread."""
 
     async def timed() -> Value:
-        return await asyncio.wait_for(work(), 30.0)
+        return await asyncio.wait_for(work(), 120.0)
 
     with ThreadPoolExecutor(1) as thread:
         return thread.submit(lambda: asyncio.run(timed())).result()

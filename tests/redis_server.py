@@ -248,9 +248,12 @@ def redis_store(
     local: Store | None,
     loop: asyncio.AbstractEventLoop,
     clock: Callable[[], float] = time.time,
+    reply_seconds: float = 0.25,
 ) -> RedisStore:
     """A store in Redis, with a local tier or without one."""
-    return RedisStore(Link(url, 0.25), local, keep_seconds=30 * 86_400.0, loop=loop, clock=clock)
+    return RedisStore(
+        Link(url, reply_seconds), local, keep_seconds=30 * 86_400.0, loop=loop, clock=clock
+    )
 
 
 @pytest.fixture(scope="session")

@@ -64,7 +64,7 @@ def commit(settings: dict[str, Any], *entries: Entry) -> None:
         store: Store | None = local
         if "REP_REDIS_URL" in settings:
             loop = undo.enter_context(a_loop())
-            store = redis_store(settings["REP_REDIS_URL"], local, loop)
+            store = redis_store(settings["REP_REDIS_URL"], local, loop, reply_seconds=20.0)
         assert store is not None
         for entry in entries:
             store.commit(entry, None).result()

@@ -98,8 +98,9 @@ class TestSite:
         assert listed["changed_within_days"] == {"7": 1, "30": 2, "365": 3}
         assert listed["hosts"] == {"http://other.example": 2, "no web site": 1}
         assert listed["problems"] == [f"{site.url('/gone.xml')}: the answer is 404"]
-        assert found["pace"]["pages"] == 11
-        assert found["pace"]["by"] == "Crawl-delay 0.1"
+        pace = found["pace"]
+        assert (pace["pages"], pace["by"]) == (11, "Crawl-delay 0.1")
+        assert pace["seconds"] == pytest.approx(11 * (0.1 + pace["page_seconds"]))
         assert found["uses"]["preferences"]["train-ai"] == "n"
         assert found["uses"]["dropped_by"] == ["train-ai"]
         assert [one["set"] for one in found["settings"]] == ["REP_VISIT_TIME_OBEY = True"]
@@ -116,7 +117,7 @@ class TestSite:
             "404, 403: allow; 429, 5xx, no answer, a challenge: disallow",
             "3 files, 42 URLs: 11 allowed, 28 disallowed",
             "1 in 7 days, 2 in 30 days, 3 in 365 days; 7 without a date",
-            "about 1 s for 11 pages",
+            " s for 11 pages, if a page takes as long as these files",
             "REP_USES has train-ai: items are dropped (train-ai=n by Content-Signal, line 7",
             "REP_VISIT_TIME_OBEY = True  # Visit-time 0100-0500 is not kept",
         )
@@ -235,11 +236,11 @@ class TestProject:
     def test_spider(self, project: Path, site: Site) -> None:
         """Its start URLs and its settings count, and what is off is told."""
         own = "start_urls = ['{url}']; custom_settings = dict(USER_AGENT='foo/1 (+http://x/)', "
-        own += "DOWNLOAD_DELAY=3, CLOSESPIDER_PAGECOUNT=5)"
+        own += "DOWNLOAD_DELAY=0.5, CLOSESPIDER_PAGECOUNT=5)"
         done = self.spider(project, site, own)
         assert done.returncode == 0, done.stderr
         assert "obeyed as foo" in done.stdout
-        assert "3 s; limited by DOWNLOAD_DELAY = 3" in done.stdout
+        assert "0.5 s; limited by DOWNLOAD_DELAY = 0.5" in done.stdout
         assert "ROBOTSTXT_OBEY = True  # it is off" in done.stdout
         assert "CLOSESPIDER_PAGECOUNT = 0  # 5 ends the crawl before 11 pages" in done.stdout
 

@@ -29,9 +29,10 @@ A, B = "http://a.example", "http://b.example"
 class Fleet:
     """Simulated workers at one Redis; `now` is the time of all, in seconds."""
 
-    def __init__(self, server: RedisServer) -> None:
+    def __init__(self, server: RedisServer, lease_ms: int = LEASE_MS) -> None:
         self.client: Any = redis.Redis(port=server.port)
         self.now = 1000.0
+        self.lease_ms = lease_ms
         self.batch = self.client.register_script(BATCH.text)
         self.mend_script = self.client.register_script(MEND.text)
         self.clear_script = self.client.register_script(CLEAR.text)
@@ -90,7 +91,7 @@ class Worker:
 
     def sent(self, want: int = 0, **fields: Any) -> Any:
         """The octets of a batch, and the batch."""
-        fields.setdefault("lease_ms", LEASE_MS)
+        fields.setdefault("lease_ms", self.fleet.lease_ms)
         batch = self.ledger.batch()
         at = round(1000 * self.fleet.now)
         octets = arguments(batch, Wants(requests=want, **fields), self.fleet.now, at=at)
@@ -124,7 +125,7 @@ class Worker:
         has_more = True
         while has_more:
             at = round(1000 * self.fleet.now)
-            octets = mend_arguments(self.ledger.name, LEASE_MS, at=at)
+            octets = mend_arguments(self.ledger.name, self.fleet.lease_ms, at=at)
             has_more, aside = mended(self.fleet.mend_script([PREFIX], [octets]))
             self.odd += odd_in(aside)
 

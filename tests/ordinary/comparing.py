@@ -31,9 +31,9 @@ _MOST_TIMES = 3
 _NOISE_SECONDS = 8.0
 _FIRST_REST_SECONDS = 2.0
 _TOLERANCE_SECONDS = 0.02
-_GRACE_SECONDS = 4.0
+_GRACE_SECONDS = 60.0
 """After it, a crawl that is too slow counts as hung."""
-_STOCK_LIMIT_SECONDS = 60.0
+_STOCK_LIMIT_SECONDS = 180.0
 
 
 class Killed(NamedTuple):

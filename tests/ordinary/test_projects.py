@@ -32,7 +32,9 @@ def _marked(seed: int) -> Any:
 
 @pytest.mark.parametrize("seed", [_marked(seed) for seed in SEEDS])
 def test_the_same_crawl_as_with_scrapys_own(seed: int) -> None:
-    findings = examine(draw_project(seed)).findings
+    """How long each takes depends on the machine, too; the command compares that."""
+    found = examine(draw_project(seed)).findings
+    findings = [finding for finding in found if finding.kind != "slow"]
     assert not findings, explain(seed, findings)
 
 

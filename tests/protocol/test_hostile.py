@@ -109,16 +109,16 @@ def _ask(robots_txt: RobotsTxt) -> None:
         robots_txt.crawl_delay(tokens)
 
 
-_LINE_OCTETS = 15_000
+_LINE_OCTETS = 60_000
 
 
 @pytest.mark.parametrize("piece", ["|", "\t", " ", ",", ";", "a,", "a.", "-", "*", '"', "://"])
 @pytest.mark.parametrize("key", ["Sitemap: ", "Sitemap: http://", "Content-Usage: ", "Allow: /"])
 def test_long_lines_of_one_piece(key: str, piece: str) -> None:
-    """No regular expression looks at each rest of a line: that took 20 s of the processor."""
+    """No regular expression looks at each rest of a line: that takes minutes of the processor."""
     line = f"{key}{piece * (_LINE_OCTETS // len(piece))}x\n"
     began_at = time.process_time()
-    robots_txt = parse(("User-agent: *\n" + line * 8).encode(), URI)
+    robots_txt = parse(("User-agent: *\n" + line * 2).encode(), URI)
     _ask(robots_txt)
     robots_txt.usage("/a", TOKEN)
     assert len(robots_txt.sitemaps) <= 1

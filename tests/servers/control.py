@@ -22,7 +22,7 @@ from typing_extensions import Self
 
 from tests.processes import REPOSITORY, Forked
 
-_PATIENCE_SECONDS = 20
+_PATIENCE_SECONDS = 120
 
 
 class ServerProcess:
