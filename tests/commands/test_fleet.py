@@ -28,6 +28,7 @@ from tests.servers.handle import Answer, Site, free_port
 
 A, B, C, D, E, F = (f"http://{name}.example" for name in "abcdef")
 _QUICK = ("--every", "0")
+_NO_RATE = {"-", "0.0"}  # without a wait, or with one that a slow machine makes
 Look = Callable[..., Done]
 
 
@@ -85,11 +86,12 @@ class TestOneCrawl:
     def test_text_has_all_counts(self, fleet: Fleet, look: Look) -> None:
         done = look()
         assert (done.status, done.err) == (0, "")
-        assert facts(done) == {
+        found = facts(done)
+        assert found.pop("pages/s") in _NO_RATE
+        assert found == {
             "queued": "13",
             "in flight": "2",
             "done": "1",
-            "pages/s": "-",
             "dead letters": "0",
             "origins": "6",
             "due": "1",
@@ -483,7 +485,8 @@ class TestProject:
         assert (done.status, done.err) == (0, "")
         head, *rows = (line.split() for line in done.out.splitlines())
         assert head[:2] == ["crawl", "workers"]
-        assert rows == [[name, "2", "13", "2", "1", "-", "6", "1", "0"] for name in ("one", "two")]
+        assert {row.pop(5) for row in rows} <= _NO_RATE
+        assert rows == [[name, "2", "13", "2", "1", "6", "1", "0"] for name in ("one", "two")]
         done = shown("--spider", "two", *_QUICK, settings=project)
         assert facts(done)["queued"] == "13"
         assert shown("--spider", "three", *_QUICK, settings=project).status == 1
