@@ -2,19 +2,33 @@
 
 from __future__ import annotations
 
+import csv
 import json
+import marshal
+import pickle
+import re
 import tempfile
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Literal, NamedTuple, get_args
+from typing import Any, BinaryIO, Literal, NamedTuple, get_args
 
 from tests.crawling import Crawl, crawl
 from tests.ordinary.projects import CRAWL_DELAY_SECONDS, Place, Project
-from tests.ordinary.sites import FEED, LOGIN, MOVED_ROBOTS, SITEMAP, SITEMAP_INDEX, Seen, Sites
+from tests.ordinary.sites import (
+    API_HOST,
+    FEED,
+    LOGIN,
+    MOVED_ROBOTS,
+    SITEMAP,
+    SITEMAP_INDEX,
+    Seen,
+    Sites,
+)
 from tests.ordinary.spiders import SPIDERS
 
 Kind = Literal["hung", "lost", "fetched too much", "too soon", "slow", "other", "wrong test"]
@@ -63,6 +77,7 @@ class Outcome:
         items: the items, as text, without those of disallowed pages.
         missing_files: files that items name, and that are not on disk.
         not_exported: how many items are not in the feed.
+        not_kept: how many requests could not be kept on disk.
         log: the log of the crawl.
     """
 
@@ -74,6 +89,7 @@ class Outcome:
     items: Counter[str]
     missing_files: list[str]
     not_exported: int
+    not_kept: int
     log: str
 
 
@@ -111,8 +127,8 @@ def _most_seconds(project: Project, stock: Outcome) -> float:
 
 
 def _retry_times(project: Project) -> int:
-    is_on = project.settings.get("RETRY_ENABLED", True)
-    return int(project.settings.get("RETRY_TIMES", 2)) if is_on else 0
+    settings = {**project.settings, **project.habits.settings}
+    return int(settings.get("RETRY_TIMES", 2)) if settings.get("RETRY_ENABLED", True) else 0
 
 
 def _run(
@@ -121,14 +137,23 @@ def _run(
     sites.forget()
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
-        settings = {**_settings(project, folder), **middleware}
-        stops = [{"CLOSESPIDER_PAGECOUNT": project.stops_after}] if project.stops_after else []
         ended: list[Crawl | Killed] = []
-        for more in [*stops, {}]:
-            ended.append(_crawl(project, sites, {**settings, **more}, limit_seconds))
+        for number, more in enumerate([*_stops(project), {}]):
+            settings = {**_settings(project, sites, folder, number), **middleware, **more}
+            ended.append(_crawl(project, sites, settings, limit_seconds))
             if isinstance(ended[-1], Killed):
                 break
         return _outcome(sites, folder, ended)
+
+
+def _stops(project: Project) -> list[dict[str, Any]]:
+    """The settings that end the first process of a crawl early, if there are two."""
+    if not project.stops_after:
+        return []
+    if not project.habits.is_killed:
+        return [{"CLOSESPIDER_PAGECOUNT": project.stops_after}]
+    extension = {"tests.ordinary.middlewares.Stops": 0}
+    return [{"EXTENSIONS": extension, "ORDINARY_STOPS_AFTER": project.stops_after}]
 
 
 def _crawl(
@@ -146,18 +171,23 @@ def _crawl(
         return Killed(limit_seconds, str(error))
 
 
-def _settings(project: Project, folder: Path) -> dict[str, Any]:
-    settings = dict(project.settings)
+def _settings(project: Project, sites: Sites, folder: Path, number: int) -> dict[str, Any]:
+    """The settings of a process of a crawl."""
+    habits = project.habits
+    settings = {**project.settings, **habits.settings, "ORDINARY_ADDRESSES": sites.addresses}
+    settings["DOWNLOADER_MIDDLEWARES"] = {
+        f"tests.ordinary.middlewares.{one.style}{one.kind}": one.order for one in habits.middlewares
+    }
     if project.pipeline != "none":
         name = project.pipeline.capitalize()
         settings["ITEM_PIPELINES"] = {f"scrapy.pipelines.{project.pipeline}.{name}Pipeline": 1}
         settings[f"{project.pipeline.upper()}_STORE"] = str(folder / "files")
     if project.has_feed:
-        settings["FEEDS"] = {str(folder / "feed.jsonl"): {"format": "jsonlines"}}
+        settings["FEEDS"] = {str(folder / f"feed-{number}"): {"format": habits.feed}}
     if project.has_jobdir:
         settings["JOBDIR"] = str(folder / "job")
     if project.has_middleware:
-        settings["DOWNLOADER_MIDDLEWARES"] = {"tests.ordinary.spiders.PausingMiddleware": 543}
+        settings["DOWNLOADER_MIDDLEWARES"]["tests.ordinary.spiders.PausingMiddleware"] = 543
     if project.has_cache:
         settings |= {"HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(folder / "cache")}
     return settings
@@ -167,13 +197,15 @@ def _arguments(project: Project, sites: Sites) -> dict[str, Any]:
     homes = {"feed": FEED, "login": LOGIN}
     sitemaps = {"file": SITEMAP, "index": SITEMAP_INDEX, "robots.txt": "/robots.txt"}
     home = homes.get(project.spider, sitemaps[project.sitemap])
-    hosts = sorted({origin.host for origin in project.origins})
+    hosts = sorted({*(origin.host for origin in project.origins), API_HOST})
     return {
         "entries": [sites.url(place) for place in project.entries],
         "home": sites.url(Place(0, home)),
         "allowed_domains": hosts if project.has_allowed_domains else [],
         "file_field": {"none": "", "files": "file_urls", "images": "image_urls"}[project.pipeline],
         "has_priorities": project.has_priorities,
+        "item_habit": project.habits.item,
+        "follow_habit": project.habits.follow,
     }
 
 
@@ -186,6 +218,7 @@ def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Out
     items = [item for one in whole for item in one.items]
     stored = [file["path"] for item in items for file in _files(item)]
     texts = [_as_text(sites, item) for item in items]
+    is_fed = sites.project.has_feed and len(whole) == len(ended)
     return Outcome(
         crawl=last if isinstance(last, Crawl) else None,
         seconds=sum(_seconds(one) for one in ended),
@@ -194,7 +227,8 @@ def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Out
         seen=visits,
         items=Counter(text for text in texts if text),
         missing_files=[path for path in stored if not (folder / "files" / path).exists()],
-        not_exported=len(items) - _exported(folder) if sites.project.has_feed else 0,
+        not_exported=len(items) - _exported(sites.project, folder) if is_fed else 0,
+        not_kept=sum(one.stats.get("scheduler/unserializable", 0) for one in whole),
         log="\n".join(one.log for one in ended),
     )
 
@@ -205,9 +239,33 @@ def _seconds(ended: Crawl | Killed) -> float:
     return float(ended.stats.get("elapsed_time_seconds", 0.0))
 
 
-def _exported(folder: Path) -> int:
-    feed = folder / "feed.jsonl"
-    return len(feed.read_text(encoding="utf-8").splitlines()) if feed.exists() else 0
+def _exported(project: Project, folder: Path) -> int:
+    """How many items are in the feeds of all processes of a crawl."""
+    read = _READERS[project.habits.feed]
+    return sum(
+        len(read(feed.read_bytes())) for feed in folder.glob("feed-*") if feed.stat().st_size
+    )
+
+
+def _loaded(load: Callable[[BinaryIO], Any]) -> Callable[[bytes], list[Any]]:
+    """Reads values that follow each other."""
+
+    def read(feed: bytes) -> list[Any]:
+        stream, values = BytesIO(feed), []
+        while stream.tell() < len(feed):
+            values.append(load(stream))
+        return values
+
+    return read
+
+
+_READERS: dict[str, Callable[[bytes], list[Any]]] = {
+    "jsonlines": bytes.splitlines,
+    "json": json.loads,
+    "marshal": _loaded(marshal.load),
+    "pickle": _loaded(pickle.load),
+    "csv": lambda feed: list(csv.DictReader(feed.decode().splitlines())),
+}
 
 
 def _is_robots(place: Place) -> bool:
@@ -222,7 +280,7 @@ def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
     """The part of an item that both crawls share; empty for the item of a disallowed page."""
     project = sites.project
     place = sites.place(item["url"])
-    if place in project.disallowed:
+    if place in project.disallowed | project.excused:
         return ""
     if place in project.refusing:
         return f"{place.origin} {place.path}: refused"
@@ -235,7 +293,8 @@ def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
 
 
 def _disallowed(project: Project, files: Mapping[Place, str]) -> set[tuple[Place, str]]:
-    return {(place, value) for place, value in files.items() if place in project.disallowed}
+    unsure = project.disallowed | project.excused
+    return {(place, value) for place, value in files.items() if place in unsure}
 
 
 def _wrong_with_stock(project: Project, stock: Outcome) -> Iterator[Finding]:
@@ -255,9 +314,13 @@ def _wrong(
 ) -> Iterator[Finding]:
     yield from _wrong_end(stock, ours, most_seconds)
     due = set(stock.fetched) - project.disallowed
-    lost = due - set(ours.fetched)
-    if lost:
+    missing = due - set(ours.fetched)
+    if lost := missing - project.excused:
         yield Finding("lost", f"pages {_list(lost)}")
+    if (blocked := missing & project.excused) and not _names_culprit(project, ours):
+        yield Finding("lost", f"pages {_list(blocked)}, and no warning names a middleware")
+    if ours.not_kept > stock.not_kept:
+        yield Finding("lost", f"{ours.not_kept} requests were not kept on disk")
     too_many = set(ours.fetched) - due
     if too_many:
         yield Finding("fetched too much", f"pages {_list(too_many)}")
@@ -268,6 +331,13 @@ def _wrong(
     yield from _wrong_pace(project, ours)
     if ours.crawl is not None:
         yield from _wrong_items(stock, ours)
+
+
+def _names_culprit(project: Project, ours: Outcome) -> bool:
+    """Whether a warning or an error names a middleware that may have blocked a robots.txt."""
+    names = {name for one in project.origins for name in project.habits.culprits(one.robots.kind)}
+    lines = (line for line in ours.log.splitlines() if re.search(r"\] (WARNING|ERROR): ", line))
+    return any(name in line for line in lines for name in names)
 
 
 def _wrong_end(stock: Outcome, ours: Outcome, most_seconds: float) -> Iterator[Finding]:

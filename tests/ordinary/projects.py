@@ -8,12 +8,13 @@ polite and patient fetches the same pages, in whatever order.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from importlib.util import find_spec
 from random import Random
 from typing import Any, Literal, NamedTuple
 
 from tests.crawling import Loop
+from tests.ordinary.habits import Habits, draw_habits
 
 SpiderKind = Literal[
     "links",  # follows all links
@@ -172,6 +173,7 @@ class Project:
         origins: where the pages are.
         pages: the pages; each comes after its parent, and the first are the roots.
         refusal: how the page refuses, if there is such a page.
+        habits: what it does in its own way.
     """
 
     seed: int
@@ -190,6 +192,7 @@ class Project:
     origins: tuple[Origin, ...]
     pages: tuple[Page, ...]
     refusal: Refusal | None
+    habits: Habits = field(default_factory=Habits)
 
     @property
     def entries(self) -> list[Place]:
@@ -213,6 +216,21 @@ class Project:
         return {page.place for page in self.pages if page.kind == "refusing"}
 
     @property
+    def excused(self) -> set[Place]:
+        """All that need not be fetched, as a middleware may block a robots.txt on the way to it."""
+        robots = [origin.robots.kind for origin in self.origins]
+        blocked = {number for number, kind in enumerate(robots) if self.habits.culprits(kind)}
+        is_home_lost = 0 in blocked and self.spider in {"sitemap", "feed", "login"}
+        found: set[Place] = set()
+        for page in self.pages:
+            is_parent_lost = page.parent is not None and self.pages[page.parent].place in found
+            is_lost = is_home_lost or is_parent_lost or page.place.origin in blocked
+            places = [page.place, *(place for place, _ in page.files)]
+            places += [page.target] if page.target is not None else []
+            found |= {place for place in places if is_lost or place.origin in blocked}
+        return found
+
+    @property
     def allowed(self) -> set[Place]:
         """All pages and files that a polite crawler without a limit of depth fetches."""
         pages = [page for page in self.pages if not page.is_disallowed]
@@ -232,7 +250,7 @@ def describe(project: Project) -> str:
         "allowed_domains": project.has_allowed_domains,
         "priorities": project.has_priorities,
         project.pipeline: project.pipeline != "none",
-        "feed": project.has_feed,
+        f"{project.habits.feed} feed": project.has_feed,
         "JOBDIR": project.has_jobdir,
         f"stops after {project.stops_after}": project.stops_after > 0,
         "middleware": project.has_middleware,
@@ -240,13 +258,22 @@ def describe(project: Project) -> str:
         f"refuses {refusal and refusal.status} {refusal and refusal.retry_after}": bool(refusal),
     }
     words = [f"{project.spider} spider", project.loop, *origins, f"{len(project.pages)} pages"]
-    words += [name for name, is_on in choices.items() if is_on]
-    words += [f"{name}={value}" for name, value in project.settings.items()]
+    words += [name for name, is_on in choices.items() if is_on] + project.habits.words
+    words += [
+        f"{name}={value}" for name, value in {**project.settings, **project.habits.settings}.items()
+    ]
     return f"seed {project.seed}: {', '.join(words)}"
 
 
 def draw_project(seed: int) -> Project:
     """The project of a seed."""
+    project = draw_plain_project(seed)
+    habits = draw_habits(project)
+    return replace(project, habits=habits, has_feed=project.has_feed or habits.item != "")
+
+
+def draw_plain_project(seed: int) -> Project:
+    """The same without habits."""
     draw = Random(seed)
     spider = draw.choice(SPIDERS)
     settings = _settings(draw, spider)

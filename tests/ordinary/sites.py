@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import re
 import time
 from collections import Counter
 from http.server import BaseHTTPRequestHandler
-from socketserver import ThreadingTCPServer
+from socket import socket
+from socketserver import BaseRequestHandler, ThreadingTCPServer
 from threading import Lock, Thread
 from typing import Any, NamedTuple
+from urllib.parse import parse_qs, urlsplit
 
 from typing_extensions import Self
 
@@ -25,6 +28,10 @@ from tests.servers.site import age_seconds
 MOVED_ROBOTS = "/rules/robots.txt"
 LOGIN = "/login"
 SITEMAP, SITEMAP_INDEX, FEED = "/sitemap.xml", "/sitemap-index.xml", "/feed.xml"
+API_HOST = "127.0.0.9"
+_API = -1
+"""The number of its origin, which has no robots.txt."""
+_ADDED = re.compile(r"[?&]k=1$")
 _COOKIE = "member=yes"
 _SLOW_SECONDS = 0.2
 _IMAGE = bytes.fromhex(
@@ -60,27 +67,47 @@ class Sites:
         self._files = {place for page in project.pages for place, _ in page.files}
         self._lock = Lock()
         self._seen: list[Seen] = []
-        self._servers = [_Server(self) for _ in range(2)]
+        self._servers = [_Server(self, _Handler) for _ in range(2)]
+        self._closing = _Server(self, BaseRequestHandler)  # closes each connection at once
+        self._refusing = socket()
+        self._refusing.bind(("127.0.0.1", 0))  # and does not listen
         self._numbers = {self._netloc(number): number for number in range(len(project.origins))}
+        self._api = f"{API_HOST}:{self._servers[0].server_address[1]}"
+        self._numbers[self._api] = _API
 
     def __enter__(self) -> Self:
-        for server in self._servers:
+        for server in (*self._servers, self._closing):
             Thread(target=server.serve_forever, args=(0.05,), daemon=True).start()
         return self
 
     def __exit__(self, *_: object) -> None:
-        for server in self._servers:
+        self._refusing.close()
+        for server in (*self._servers, self._closing):
             server.shutdown()
             server.server_close()
+
+    @property
+    def addresses(self) -> dict[str, Any]:
+        """The addresses that middlewares need."""
+        ports = (server.getsockname()[1] for server in (self._refusing, self._closing.socket))
+        proxies = [self._servers[1].server_address[1], *ports]
+        return {
+            "api": f"http://{self._api}/fetch",
+            "login": self.url(Place(0, LOGIN)),
+            "proxies": [f"http://127.0.0.1:{port}" for port in proxies],
+        }
 
     def url(self, place: Place) -> str:
         """The URL of a place."""
         return f"http://{self._netloc(place.origin)}{place.path}"
 
     def place(self, url: str) -> Place:
-        """The place of a URL."""
-        netloc, _, path = url.removeprefix("http://").partition("/")
-        return Place(self._numbers[netloc], f"/{path}")
+        """The place of a URL, also if the API is told to fetch it, and without an added query."""
+        parts = urlsplit(url)
+        if parts.netloc == self._api and (pages := parse_qs(parts.query).get("url")):
+            return self.place(pages[0])
+        path = url.removeprefix(f"http://{parts.netloc}")
+        return Place(self._numbers[parts.netloc], _ADDED.sub("", path))
 
     def forget(self) -> None:
         """Begin again, as if no request had come."""
@@ -94,10 +121,13 @@ class Sites:
 
     def reply(self, netloc: str, method: str, path: str, cookie: str, at: float) -> Reply:
         """Keep a request and when it came, and answer it."""
-        place = Place(self._numbers[netloc], path)
+        place = self.place(path if path.startswith("http://") else f"http://{netloc}{path}")
+        path = place.path
         with self._lock:
             self._seen.append(Seen(place, at))
             number = Counter(seen.place for seen in self._seen)[place]
+        if place.origin == _API:
+            return Reply(404)
         if path in {"/robots.txt", MOVED_ROBOTS}:
             return self._robots(place, number)
         is_members_only = self.project.spider == "login" and place.origin == 0
@@ -141,6 +171,8 @@ class Sites:
             return Reply(200, b"the new place of a page")
         if place in self._files:
             return Reply(200, _IMAGE, "image/gif")
+        if place.path == LOGIN:
+            return _FORMS
         if place.path in {SITEMAP, SITEMAP_INDEX, FEED}:
             return Reply(200, self._list(place).encode(), "text/xml")
         return Reply(404, b"there is no such page")
@@ -197,9 +229,9 @@ class _Server(ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, sites: Sites) -> None:
+    def __init__(self, sites: Sites, handler: type[BaseRequestHandler]) -> None:
         self.sites = sites
-        super().__init__(("0.0.0.0", 0), _Handler)
+        super().__init__(("0.0.0.0", 0), handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a crawl that is killed closes its connections."""

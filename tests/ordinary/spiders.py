@@ -5,7 +5,9 @@ Each spider yields an item for each page, and for each failure.
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncIterator, Callable, Iterator, Sequence
+from copy import deepcopy
 from typing import Any
 
 from scrapy import FormRequest, Request, Spider
@@ -21,6 +23,12 @@ from twisted.python.failure import Failure
 from tests.spiders import OneWhenIdle
 
 _PAUSE_SECONDS = 0.05
+_COPIES: dict[str, Callable[[dict[str, Any]], Any]] = {
+    "dict": dict,
+    "deep copy": lambda meta: deepcopy(meta.copy()),
+    "text": json.dumps,
+}
+"""How items hold the meta of a response."""
 
 
 async def pause() -> None:
@@ -46,6 +54,8 @@ class LinksSpider(Spider):
         allowed_domains: as Scrapy has it.
         file_field: the field of items that lists files; empty for no such field.
         has_priorities: whether requests have priorities.
+        item_habit: how items hold the meta of their response, if they do.
+        follow_habit: how requests are made from a response, as in `Habits`.
     """
 
     name = "links"
@@ -57,6 +67,8 @@ class LinksSpider(Spider):
         allowed_domains: Sequence[str] = (),
         file_field: str = "",
         *,
+        item_habit: str = "",
+        follow_habit: str = "",
         has_priorities: bool = False,
         **more: Any,
     ) -> None:
@@ -64,6 +76,8 @@ class LinksSpider(Spider):
         self.home = home
         self.file_field = file_field
         self.has_priorities = has_priorities
+        self.item_habit = item_habit
+        self.follow_habit = follow_habit
         if allowed_domains:
             self.allowed_domains = list(allowed_domains)
         super().__init__(**more)
@@ -72,9 +86,20 @@ class LinksSpider(Spider):
         for url in self.entries:
             yield self.request(url)
 
-    def request(self, url: str) -> Request:
-        """A request for a page."""
-        return Request(url, self.page, errback=self.failed, priority=self.priority(url))
+    def request(self, url: str, response: Response | None = None) -> Request:
+        """A request for a page that may be linked from another."""
+        request = Request(url, self.page, errback=self.failed, priority=self.priority(url))
+        return self.habitual(request, response)
+
+    def habitual(self, request: Request, response: Response | None) -> Request:
+        """The same request, made as the project does it."""
+        if response is None or not self.follow_habit:
+            return request.replace(meta={"account": "me"})
+        if self.follow_habit == "meta":
+            return request.replace(meta=response.meta)
+        assert response.request is not None
+        changes = {name: getattr(request, name) for name in ("url", "callback", "priority")}
+        return response.request.replace(**changes, errback=self.failed, dont_filter=False)
 
     def priority(self, url: str) -> int:
         """Some priority, always the same for a URL."""
@@ -84,7 +109,7 @@ class LinksSpider(Spider):
         """The item of a page, and requests for its links."""
         yield self.item(response)
         for url in self.links(response):
-            yield self.request(url)
+            yield self.request(url, response)
 
     def links(self, response: Response) -> list[str]:
         """The URLs of all links."""
@@ -95,6 +120,8 @@ class LinksSpider(Spider):
         item: dict[str, Any] = {"url": response.url, "status": response.status}
         if self.file_field:
             item[self.file_field] = response.css("img::attr(src)").getall()
+        if self.item_habit:
+            item["meta"] = _COPIES[self.item_habit](response.meta)
         return item
 
     def failed(self, failure: Failure) -> dict[str, Any]:
@@ -109,7 +136,7 @@ class RulesSpider(LinksSpider, CrawlSpider):
     name = "rules"
     rules = (Rule(LinkExtractor(), callback="item", follow=True, errback="failed"),)
 
-    def request(self, url: str) -> Request:
+    def request(self, url: str, response: Response | None = None) -> Request:
         return Request(url, errback=self.failed, priority=self.priority(url))
 
     def parse_start_url(self, response: Response, **_: Any) -> Any:
@@ -177,10 +204,10 @@ class DownloadSpider(LinksSpider):
         urls = [url for url in self.links(response) if url not in self.known]
         self.known |= set(urls)
         for url in urls[1:]:
-            yield self.request(url)
+            yield self.request(url, response)
         for url in urls[:1]:
             try:
-                answer = await self.crawler.engine.download_async(Request(url))
+                answer = await self.crawler.engine.download_async(self.request(url, response))
             except IgnoreRequest:
                 yield {"url": url, "error": "ignored"}
                 continue
@@ -225,9 +252,10 @@ class AttributesSpider(LinksSpider):
 
     name = "attributes"
 
-    def request(self, url: str) -> Request:
+    def request(self, url: str, response: Response | None = None) -> Request:
         priority = self.priority(url)
-        return NotedRequest(url, self.page, errback=self.failed, priority=priority, note=url[-5:])
+        noted = NotedRequest(url, self.page, errback=self.failed, priority=priority, note=url[-5:])
+        return self.habitual(noted, response)
 
     def item(self, response: Response) -> dict[str, Any]:
         note = getattr(response.request, "note", None)
@@ -244,7 +272,7 @@ class WaitsSpider(LinksSpider):
         yield self.item(response)
         await pause()
         for url in self.links(response):
-            yield self.request(url)
+            yield self.request(url, response)
 
 
 SPIDERS: dict[str, Callable[..., Spider]] = {
