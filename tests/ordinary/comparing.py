@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import csv
 import json
-import marshal
-import pickle
 import re
 import tempfile
 from collections import Counter
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from io import BytesIO
 from itertools import pairwise
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any, BinaryIO, Literal, NamedTuple, get_args
+from typing import Any, Literal, NamedTuple, get_args
 
 from tests.crawling import Crawl, crawl
+from tests.ordinary.habits import STOPS
 from tests.ordinary.projects import CRAWL_DELAY_SECONDS, Place, Project
 from tests.ordinary.sites import (
     API_HOST,
@@ -40,8 +37,11 @@ OURS: dict[str, Any] = {
     "REP_STORE": "memory",
     "REP_CACHE_MIN_SECONDS": 1,
     "REP_QUICK_RETRY_SECONDS": [0.2, 0.5],
+    "REP_UNREACHABLE_HOLD_SECONDS": 1,
 }
 _MOST_TIMES = 3
+_MOST_BLOCKED_TIMES = 6
+"""Three quick tries, and each again with the meta of a page."""
 _NOISE_SECONDS = 8.0
 _FIRST_REST_SECONDS = 2.0
 _TOLERANCE_SECONDS = 0.02
@@ -138,9 +138,9 @@ def _run(
     with tempfile.TemporaryDirectory(prefix="ordinary-") as name:
         folder = Path(name)
         ended: list[Crawl | Killed] = []
-        for number, more in enumerate([*_stops(project), {}]):
-            settings = {**_settings(project, sites, folder, number), **middleware, **more}
-            ended.append(_crawl(project, sites, settings, limit_seconds))
+        settings = {**_settings(project, sites, folder), **middleware}
+        for more in [*_stops(project), {}]:
+            ended.append(_crawl(project, sites, {**settings, **more}, limit_seconds))
             if isinstance(ended[-1], Killed):
                 break
         return _outcome(sites, folder, ended)
@@ -148,12 +148,8 @@ def _run(
 
 def _stops(project: Project) -> list[dict[str, Any]]:
     """The settings that end the first process of a crawl early, if there are two."""
-    if not project.stops_after:
-        return []
-    if not project.habits.is_killed:
-        return [{"CLOSESPIDER_PAGECOUNT": project.stops_after}]
-    extension = {"tests.ordinary.middlewares.Stops": 0}
-    return [{"EXTENSIONS": extension, "ORDINARY_STOPS_AFTER": project.stops_after}]
+    name = "ORDINARY_STOPS_AFTER" if project.habits.has(STOPS) else "CLOSESPIDER_PAGECOUNT"
+    return [{name: project.stops_after}] if project.stops_after else []
 
 
 def _crawl(
@@ -171,19 +167,18 @@ def _crawl(
         return Killed(limit_seconds, str(error))
 
 
-def _settings(project: Project, sites: Sites, folder: Path, number: int) -> dict[str, Any]:
-    """The settings of a process of a crawl."""
+def _settings(project: Project, sites: Sites, folder: Path) -> dict[str, Any]:
     habits = project.habits
     settings = {**project.settings, **habits.settings, "ORDINARY_ADDRESSES": sites.addresses}
     settings["DOWNLOADER_MIDDLEWARES"] = {
-        f"tests.ordinary.middlewares.{one.style}{one.kind}": one.order for one in habits.middlewares
+        f"tests.ordinary.middlewares.{name}": order for name, order in habits.middlewares.items()
     }
     if project.pipeline != "none":
         name = project.pipeline.capitalize()
         settings["ITEM_PIPELINES"] = {f"scrapy.pipelines.{project.pipeline}.{name}Pipeline": 1}
         settings[f"{project.pipeline.upper()}_STORE"] = str(folder / "files")
     if project.has_feed:
-        settings["FEEDS"] = {str(folder / f"feed-{number}"): {"format": habits.feed}}
+        settings["FEEDS"] = {str(folder / "feed"): {"format": habits.feed}}
     if project.has_jobdir:
         settings["JOBDIR"] = str(folder / "job")
     if project.has_middleware:
@@ -211,14 +206,13 @@ def _arguments(project: Project, sites: Sites) -> dict[str, Any]:
 
 def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Outcome:
     """The results of all processes of a crawl."""
-    last = ended[-1]
+    last, log = ended[-1], "\n".join(one.log for one in ended)
     whole = [one for one in ended if isinstance(one, Crawl)]
     visits = sorted(sites.seen(), key=lambda one: one.at)
     seen = [one.place for one in visits]
     items = [item for one in whole for item in one.items]
     stored = [file["path"] for item in items for file in _files(item)]
     texts = [_as_text(sites, item) for item in items]
-    is_fed = sites.project.has_feed and len(whole) == len(ended)
     return Outcome(
         crawl=last if isinstance(last, Crawl) else None,
         seconds=sum(_seconds(one) for one in ended),
@@ -227,9 +221,9 @@ def _outcome(sites: Sites, folder: Path, ended: Sequence[Crawl | Killed]) -> Out
         seen=visits,
         items=Counter(text for text in texts if text),
         missing_files=[path for path in stored if not (folder / "files" / path).exists()],
-        not_exported=len(items) - _exported(sites.project, folder) if is_fed else 0,
+        not_exported=len(items) - _exported(log) if sites.project.has_feed else 0,
         not_kept=sum(one.stats.get("scheduler/unserializable", 0) for one in whole),
-        log="\n".join(one.log for one in ended),
+        log=log,
     )
 
 
@@ -239,33 +233,9 @@ def _seconds(ended: Crawl | Killed) -> float:
     return float(ended.stats.get("elapsed_time_seconds", 0.0))
 
 
-def _exported(project: Project, folder: Path) -> int:
+def _exported(log: str) -> int:
     """How many items are in the feeds of all processes of a crawl."""
-    read = _READERS[project.habits.feed]
-    return sum(
-        len(read(feed.read_bytes())) for feed in folder.glob("feed-*") if feed.stat().st_size
-    )
-
-
-def _loaded(load: Callable[[BinaryIO], Any]) -> Callable[[bytes], list[Any]]:
-    """Reads values that follow each other."""
-
-    def read(feed: bytes) -> list[Any]:
-        stream, values = BytesIO(feed), []
-        while stream.tell() < len(feed):
-            values.append(load(stream))
-        return values
-
-    return read
-
-
-_READERS: dict[str, Callable[[bytes], list[Any]]] = {
-    "jsonlines": bytes.splitlines,
-    "json": json.loads,
-    "marshal": _loaded(marshal.load),
-    "pickle": _loaded(pickle.load),
-    "csv": lambda feed: list(csv.DictReader(feed.decode().splitlines())),
-}
+    return sum(int(count) for count in re.findall(r"Stored \w+ feed \((\d+) items\)", log))
 
 
 def _is_robots(place: Place) -> bool:
@@ -280,7 +250,7 @@ def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
     """The part of an item that both crawls share; empty for the item of a disallowed page."""
     project = sites.project
     place = sites.place(item["url"])
-    if place in project.disallowed | project.excused:
+    if place in project.disallowed or project.may_lack(place):
         return ""
     if place in project.refusing:
         return f"{place.origin} {place.path}: refused"
@@ -293,8 +263,11 @@ def _as_text(sites: Sites, item: Mapping[str, Any]) -> str:
 
 
 def _disallowed(project: Project, files: Mapping[Place, str]) -> set[tuple[Place, str]]:
-    unsure = project.disallowed | project.excused
-    return {(place, value) for place, value in files.items() if place in unsure}
+    return {
+        (place, value)
+        for place, value in files.items()
+        if place in project.disallowed or project.may_lack(place)
+    }
 
 
 def _wrong_with_stock(project: Project, stock: Outcome) -> Iterator[Finding]:
@@ -315,9 +288,10 @@ def _wrong(
     yield from _wrong_end(stock, ours, most_seconds)
     due = set(stock.fetched) - project.disallowed
     missing = due - set(ours.fetched)
-    if lost := missing - project.excused:
+    blocked = {place for place in missing if project.may_lack(place)}
+    if lost := missing - blocked:
         yield Finding("lost", f"pages {_list(lost)}")
-    if (blocked := missing & project.excused) and not _names_culprit(project, ours):
+    if blocked and not _names_culprit(project, ours):
         yield Finding("lost", f"pages {_list(blocked)}, and no warning names a middleware")
     if ours.not_kept > stock.not_kept:
         yield Finding("lost", f"{ours.not_kept} requests were not kept on disk")
@@ -335,7 +309,7 @@ def _wrong(
 
 def _names_culprit(project: Project, ours: Outcome) -> bool:
     """Whether a warning or an error names a middleware that may have blocked a robots.txt."""
-    names = {name for one in project.origins for name in project.habits.culprits(one.robots.kind)}
+    names = set().union(*(project.culprits(number) for number in range(len(project.origins))))
     lines = (line for line in ours.log.splitlines() if re.search(r"\] (WARNING|ERROR): ", line))
     return any(name in line for line in lines for name in names)
 
@@ -373,6 +347,10 @@ def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
             most += 1 + 2 * ours.seconds  # a refresh begins after half of a second
         if project.spider == "sitemap" and project.sitemap == "robots.txt":
             most += 1
+        if project.habits.has("ReturnsText"):
+            most *= 2  # again with the meta of a page
+        if project.culprits(number):
+            most *= _MOST_BLOCKED_TIMES
         if ours.robots[number] > most:
             words = f"the robots.txt of {origin.host}:{origin.port}, {ours.robots[number]} times"
             yield Finding("fetched too much", words)

@@ -1,6 +1,6 @@
 """What a project does in its own way, as public projects do: middlewares, items, feeds, queues.
 
-Drawn after everything else of a project, which stays the same without them.
+Drawn after the rest of a project, which stays the same without them.
 """
 
 from __future__ import annotations
@@ -13,19 +13,17 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 if TYPE_CHECKING:
     from tests.ordinary.projects import Project
 
-FEEDS = ("jsonlines", "json", "marshal", "pickle", "csv")
 _STYLES = ("Old", "New", "OldAsync", "NewAsync")
-_QUEUES = tuple(
-    f"scrapy.squeues.{form}{order}DiskQueue"
-    for form in ("Pickle", "Marshal")
-    for order in ("Fifo", "Lifo")
-)
-_MOST_RETRIES_SECONDS = 0.1
-"""The longest delay of a project with dead proxies, which retries errors of pages often, too."""
+_FEEDS = ("jsonlines", "json", "marshal", "pickle", "csv")
+_QUEUES = ("PickleFifo", "PickleLifo", "MarshalFifo", "MarshalLifo")
+_RETRIED_SECONDS = 0.1
+"""The longest delay of a project with dead proxies, which often retries errors of pages, too."""
+STOPS = "NewStops"
+"""The middleware that ends its process with SIGTERM."""
 
 
 class Use(NamedTuple):
-    """How a kind of middleware is used.
+    """How a middleware is used.
 
     Attributes:
         orders: its places among the middlewares.
@@ -36,46 +34,43 @@ class Use(NamedTuple):
 
     orders: tuple[int, ...]
     fits: Callable[[Project], bool] = lambda _: True
-    blocks: frozenset[str] = frozenset()
+    blocks: tuple[str, ...] = ()
     styles: tuple[str, ...] = _STYLES
 
 
 def _gives_account(project: Project) -> bool:
-    return (
-        project.spider not in {"rules", "sitemap", "feed", "login"} and project.pipeline == "none"
-    )
+    others = {"rules", "sitemap", "feed", "login"}
+    return project.spider not in others and project.pipeline == "none"
 
 
-def _has_rules(project: Project, *names: str) -> bool:
-    return any(origin.robots.rules in names for origin in project.origins)
+def _has_rules(project: Project, name: str) -> bool:
+    return any(origin.robots.rules == name for origin in project.origins)
 
 
-def _starts_with_robots(project: Project) -> bool:
-    return project.spider == "sitemap" and project.sitemap == "robots.txt"
+def _starts_with_pages(project: Project) -> bool:
+    return project.spider != "sitemap" or project.sitemap != "robots.txt"
 
 
 def _retries_fast(project: Project) -> bool:
     names = ("DOWNLOAD_DELAY", "AUTOTHROTTLE_MAX_DELAY")
-    is_fast = max(project.settings.get(name, 0) for name in names) <= _MOST_RETRIES_SECONDS
-    return is_fast and project.refusal is None
+    longest_seconds = max(project.settings.get(name, 0) for name in names)
+    return longest_seconds <= _RETRIED_SECONDS and project.refusal is None
 
 
-_EVERY = frozenset({"plain", "missing", "empty", "short", "late", "redirected", "slow", "paced"})
-USES: dict[str, Use] = {
+_EVERY = ("plain", "missing", "empty", "short", "late", "redirected", "slow", "paced")
+USES = {
     "AddsQuery": Use(
-        (60, 543), lambda one: not (_starts_with_robots(one) or _has_rules(one, "wildcards"))
+        (60, 543), lambda one: _starts_with_pages(one) and not _has_rules(one, "wildcards")
     ),
     "AsksApi": Use((200, 543)),
     "NeedsAccount": Use((50, 543), _gives_account),
     "ReturnsTrue": Use((50, 543), _gives_account),
     "ReturnsText": Use((50, 543), _gives_account),
     "WantsStatus200": Use(
-        (90, 543),
-        lambda one: one.spider != "download",
-        frozenset({"missing", "late", "redirected"}),
+        (90, 543), lambda one: one.spider != "download", ("missing", "late", "redirected")
     ),
-    "Ignores404": Use((90, 543), blocks=frozenset({"missing"})),
-    "IgnoresText": Use((50, 543), lambda one: not _starts_with_robots(one), _EVERY),
+    "Ignores404": Use((90, 543), blocks=("missing",)),
+    "IgnoresText": Use((50, 543), _starts_with_pages, _EVERY),
     "ShowsInBrowser": Use((543, 980), lambda one: one.spider != "login"),
     "DrawsUserAgent": Use((50, 543), lambda one: not _has_rules(one, "named")),
     "LogsInFirst": Use((90, 543), styles=("OldAsync", "NewAsync")),
@@ -83,46 +78,38 @@ USES: dict[str, Use] = {
 }
 
 
-class Middleware(NamedTuple):
-    """A middleware of a project: the name in `USES`, the style of its methods, and its order."""
-
-    kind: str
-    style: str
-    order: int
-
-
 @dataclass(frozen=True, kw_only=True)
 class Habits:
     """What a project does in its own way; nothing by default.
 
     Attributes:
-        middlewares: its downloader middlewares.
-        item: how items hold the meta of their response: "dict", "deep copy", "text" or not.
-        follow: how requests are made from a response: with its "meta", with "replace" or anew.
+        middlewares: its downloader middlewares, each a style and a name, and their orders.
+        item: how items hold the meta of their response: "dict", "deep copy" or "text".
+        follow: how requests are made from a response: with its "meta" or with "replace".
         feed: the format of the feed, if items are exported.
-        is_killed: whether SIGTERM stops it, and not an extension.
         settings: more settings of Scrapy's.
     """
 
-    middlewares: tuple[Middleware, ...] = ()
+    middlewares: Mapping[str, int] = field(default_factory=dict)
     item: str = ""
     follow: str = ""
     feed: str = "jsonlines"
-    is_killed: bool = False
     settings: Mapping[str, Any] = field(default_factory=dict)
 
     @property
     def words(self) -> list[str]:
         """A word for each habit."""
-        words = [f"{one.style}{one.kind} at {one.order}" for one in self.middlewares]
-        choices: dict[str, object] = {f"items with meta ({self.item})": self.item}
-        choices[f"follows with {self.follow}"] = self.follow
-        choices["SIGTERM"] = self.is_killed
-        return [*words, *(word for word, is_on in choices.items() if is_on)]
+        words = [f"{name} at {order}" for name, order in self.middlewares.items()]
+        words += [f"items with meta ({self.item})"] if self.item else []
+        return words + ([f"follows with {self.follow}"] if self.follow else [])
 
-    def culprits(self, robots: str) -> list[str]:
+    def has(self, *names: str) -> bool:
+        """Whether it has one of some middlewares, in whatever style."""
+        return any(one.endswith(names) for one in self.middlewares)
+
+    def culprits(self, robots: str) -> set[str]:
         """The middlewares that may make a kind of robots.txt impossible to fetch."""
-        return [one.kind for one in self.middlewares if robots in USES[one.kind].blocks]
+        return {name for name, use in USES.items() if robots in use.blocks and self.has(name)}
 
 
 def draw_habits(project: Project) -> Habits:
@@ -130,23 +117,20 @@ def draw_habits(project: Project) -> Habits:
     draw = Random(f"habits of {project.seed}")
     fitting = [name for name, use in USES.items() if use.fits(project)]
     names = draw.sample(fitting, draw.choice((0, 0, 0, 1, 1, 2)))
-    middlewares = tuple(
-        Middleware(name, draw.choice(USES[name].styles), draw.choice(USES[name].orders))
-        for name in names
-    )
-    item = draw.choice(("", "", "", "dict", "deep copy", "text"))
-    follow = draw.choice(("", "", "", "", "meta", "replace"))
+    uses = [(name, USES[name]) for name in names]
+    middlewares = {draw.choice(use.styles) + name: draw.choice(use.orders) for name, use in uses}
+    if project.stops_after and draw.choice((True, False)):
+        middlewares[STOPS] = 999
     settings: dict[str, Any] = {}
-    if project.has_jobdir and draw.random() < 0.7:  # noqa: PLR2004
-        settings["SCHEDULER_DISK_QUEUE"] = draw.choice(_QUEUES)
-        settings["SCHEDULER_START_DISK_QUEUE"] = draw.choice(_QUEUES)
+    if project.has_jobdir and draw.choice((True, False)):
+        for name in ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE"):
+            settings[name] = f"scrapy.squeues.{draw.choice(_QUEUES)}DiskQueue"
     if "PoolsProxies" in names:
         settings |= {"RETRY_ENABLED": True, "RETRY_TIMES": draw.randint(4, 8)}
     return Habits(
         middlewares=middlewares,
-        item=item,
-        follow=follow,
-        feed=draw.choice(FEEDS),
-        is_killed=project.stops_after > 0 and draw.choice((True, False)),
+        item=draw.choice(("", "", "", "", "dict", "deep copy", "text")),
+        follow=draw.choice(("", "", "", "", "meta", "replace")),
+        feed=draw.choice(_FEEDS),
         settings=settings,
     )

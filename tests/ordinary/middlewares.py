@@ -1,4 +1,4 @@
-"""Middlewares as public projects have them, in four styles, and an extension that stops a crawl.
+"""Middlewares as public projects have them, in four styles.
 
 Each kind has `before`, which gets a request, or `after`, which gets an answer. A style calls them:
 `NewAsyncAddsQuery` is the kind `AddsQuery` in the style `NewAsync`.
@@ -15,7 +15,7 @@ from itertools import cycle
 from typing import Any
 from urllib.parse import quote, urlsplit
 
-from scrapy import Request, Spider, signals
+from scrapy import Request, Spider
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import HtmlResponse, Response
@@ -55,7 +55,7 @@ class Passive:
 
 
 class Old(Passive):
-    """The style with a spider."""
+    """Methods with a spider."""
 
     def process_request(self, request: Request, spider: Spider) -> Any:
         return self.before(request)
@@ -65,7 +65,7 @@ class Old(Passive):
 
 
 class New(Passive):
-    """The style without a spider."""
+    """Methods without a spider."""
 
     def process_request(self, request: Request) -> Any:
         return self.before(request)
@@ -74,24 +74,18 @@ class New(Passive):
         return self.after(request, response)
 
 
-class OldAsync(Passive):
-    """Coroutines with a spider."""
+class OldAsync(Old):
+    """A coroutine with a spider."""
 
     async def process_request(self, request: Request, spider: Spider) -> Any:
         return await _result(self.before(request))
 
-    async def process_response(self, request: Request, response: Response, spider: Spider) -> Any:
-        return self.after(request, response)
 
-
-class NewAsync(Passive):
-    """Coroutines without a spider."""
+class NewAsync(New):
+    """A coroutine without a spider."""
 
     async def process_request(self, request: Request) -> Any:
         return await _result(self.before(request))
-
-    async def process_response(self, request: Request, response: Response) -> Any:
-        return self.after(request, response)
 
 
 async def _result(value: Any) -> Any:
@@ -143,7 +137,7 @@ class ReturnsText(Passive):
         return response if "account" in request.meta else "no account"
 
 
-class UnexpectedStatus(Exception):
+class UnexpectedStatusError(Exception):
     """An answer was not 200."""
 
 
@@ -151,8 +145,8 @@ class WantsStatus200(Passive):
     """Raises an exception of its own for each other status."""
 
     def after(self, request: Request, response: Response) -> Response:
-        if response.status != 200:  # noqa: PLR2004
-            raise UnexpectedStatus(response.status)
+        if response.status != 200:
+            raise UnexpectedStatusError(response.status)
         return response
 
 
@@ -160,7 +154,7 @@ class Ignores404(Passive):
     """Drops requests for missing pages."""
 
     def after(self, request: Request, response: Response) -> Response:
-        if response.status == 404:  # noqa: PLR2004
+        if response.status == 404:
             raise IgnoreRequest("missing")
         return response
 
@@ -181,7 +175,8 @@ class ShowsInBrowser(Passive):
         browser = HTTPConnection(url.netloc, timeout=10)
         browser.request("GET", request.url.partition(url.netloc)[2])
         answer = browser.getresponse()
-        headers = {name: answer.headers.get(name) for name in ("Location", "Retry-After")}
+        names = {"Location", "Retry-After"} & set(answer.headers)
+        headers = {name: answer.headers[name] for name in names}
         body = answer.read()
         if answer.headers.get_content_type() == "text/plain":
             body = _SOURCE.format(html.escape(body.decode(), quote=False)).encode()
@@ -226,25 +221,19 @@ class PoolsProxies(Passive):
         request.meta["proxy"] = pool[(len(request.url) + self.tries[request.url]) % len(pool)]
 
 
+class Stops(Passive):
+    """Ends its own process with SIGTERM after some answers."""
+
+    answers = 0
+
+    def after(self, request: Request, response: Response) -> Response:
+        self.answers += 1
+        if self.answers == self.crawler.settings.getint("ORDINARY_STOPS_AFTER"):
+            os.kill(os.getpid(), signal.SIGTERM)
+        return response
+
+
 for style in (Old, New, OldAsync, NewAsync):
-    for kind in USES:
+    for kind in (*USES, Stops.__name__):
         name = f"{style.__name__}{kind}"
         globals()[name] = type(name, (style, globals()[kind]), {"__module__": __name__})
-
-
-class Stops:
-    """An extension that ends its own process with SIGTERM after some pages."""
-
-    def __init__(self, crawler: Crawler) -> None:
-        self.left = crawler.settings.getint("ORDINARY_STOPS_AFTER")
-        crawler.signals.connect(self.received, signals.response_received)
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        return cls(crawler)
-
-    def received(self) -> None:
-        """Count a response."""
-        self.left -= 1
-        if self.left == 0:
-            os.kill(os.getpid(), signal.SIGTERM)

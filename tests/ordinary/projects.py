@@ -151,6 +151,11 @@ class Page:
     is_target_disallowed: bool = False
     files: tuple[tuple[Place, bool], ...] = ()
 
+    @property
+    def places(self) -> set[Place | None]:
+        """Its place, and those that it leads to by itself."""
+        return {self.place, self.target, *(place for place, _ in self.files)}
+
 
 @dataclass(frozen=True, kw_only=True)
 class Project:
@@ -215,20 +220,20 @@ class Project:
         """The page that refuses each request, if there is one."""
         return {page.place for page in self.pages if page.kind == "refusing"}
 
-    @property
-    def excused(self) -> set[Place]:
-        """All that need not be fetched, as a middleware may block a robots.txt on the way to it."""
-        robots = [origin.robots.kind for origin in self.origins]
-        blocked = {number for number, kind in enumerate(robots) if self.habits.culprits(kind)}
-        is_home_lost = 0 in blocked and self.spider in {"sitemap", "feed", "login"}
-        found: set[Place] = set()
-        for page in self.pages:
-            is_parent_lost = page.parent is not None and self.pages[page.parent].place in found
-            is_lost = is_home_lost or is_parent_lost or page.place.origin in blocked
-            places = [page.place, *(place for place, _ in page.files)]
-            places += [page.target] if page.target is not None else []
-            found |= {place for place in places if is_lost or place.origin in blocked}
-        return found
+    def culprits(self, origin: int) -> set[str]:
+        """The middlewares that may make the robots.txt of an origin impossible to fetch."""
+        return self.habits.culprits(self.origins[origin].robots.kind)
+
+    def may_lack(self, place: Place) -> bool:
+        """Whether a crawl need not come to a place: a robots.txt on the way may be blocked."""
+        origins = (
+            {place.origin, 0} if self.spider in {"sitemap", "feed", "login"} else {place.origin}
+        )
+        page = next((one for one in self.pages if place in one.places), None)
+        while page is not None:
+            origins.add(page.place.origin)
+            page = None if page.parent is None else self.pages[page.parent]
+        return any(self.culprits(origin) for origin in origins)
 
     @property
     def allowed(self) -> set[Place]:

@@ -67,8 +67,9 @@ class Sites:
         self._files = {place for page in project.pages for place, _ in page.files}
         self._lock = Lock()
         self._seen: list[Seen] = []
-        self._servers = [_Server(self, _Handler) for _ in range(2)]
-        self._closing = _Server(self, BaseRequestHandler)  # closes each connection at once
+        self._servers = [_Server(self) for _ in range(2)]
+        # Closes each connection at once.
+        self._closing = ThreadingTCPServer(("127.0.0.1", 0), BaseRequestHandler)
         self._refusing = socket()
         self._refusing.bind(("127.0.0.1", 0))  # and does not listen
         self._numbers = {self._netloc(number): number for number in range(len(project.origins))}
@@ -132,7 +133,10 @@ class Sites:
             return self._robots(place, number)
         is_members_only = self.project.spider == "login" and place.origin == 0
         if is_members_only and path == LOGIN:
-            return _moved("/", ("Set-Cookie", f"{_COOKIE}; Path=/")) if method == "POST" else _FORMS
+            home = self.url(Place(0, "/"))
+            return (
+                _moved(home, ("Set-Cookie", f"{_COOKIE}; Path=/")) if method == "POST" else _FORMS
+            )
         if is_members_only and _COOKIE not in cookie:
             return Reply(403, b"members only")
         return self._content(place)
@@ -229,9 +233,9 @@ class _Server(ThreadingTCPServer):
     daemon_threads = True
     request_queue_size = 128
 
-    def __init__(self, sites: Sites, handler: type[BaseRequestHandler]) -> None:
+    def __init__(self, sites: Sites) -> None:
         self.sites = sites
-        super().__init__(("0.0.0.0", 0), handler)
+        super().__init__(("0.0.0.0", 0), _Handler)
 
     def handle_error(self, request: Any, client_address: Any) -> None:
         """Say nothing: a crawl that is killed closes its connections."""

@@ -99,7 +99,8 @@ class LinksSpider(Spider):
             return request.replace(meta=response.meta)
         assert response.request is not None
         changes = {name: getattr(request, name) for name in ("url", "callback", "priority")}
-        return response.request.replace(**changes, errback=self.failed, dont_filter=False)
+        made: Request = response.request.replace(**changes, errback=self.failed, dont_filter=False)
+        return made
 
     def priority(self, url: str) -> int:
         """Some priority, always the same for a URL."""
