@@ -90,12 +90,12 @@ class Sites:
     @property
     def addresses(self) -> dict[str, Any]:
         """The addresses that middlewares need."""
-        ports = (server.getsockname()[1] for server in (self._refusing, self._closing.socket))
-        proxies = [self._servers[1].server_address[1], *ports]
+        dead = [one.getsockname()[1] for one in (self._refusing, self._closing.socket)]
+        pool = [self._servers[1].server_address[1], *dead, dead[0]]
         return {
             "api": f"http://{self._api}/fetch",
             "login": self.url(Place(0, LOGIN)),
-            "proxies": [f"http://127.0.0.1:{port}" for port in proxies],
+            "proxies": [f"http://127.0.0.1:{port}" for port in pool],
         }
 
     def url(self, place: Place) -> str:
@@ -166,7 +166,7 @@ class Sites:
         if robots.kind == "paced":
             lines.append(f"Crawl-delay: {CRAWL_DELAY_SECONDS}")
         before = "" if rules.agent == "*" else OTHER_GROUP
-        return "\n".join([before, *lines, "", f"Sitemap: {sitemap}", ""])
+        return before + "\n".join([*lines, "", f"Sitemap: {sitemap}", ""])
 
     def _content(self, place: Place) -> Reply:
         if place in self._pages:
