@@ -128,12 +128,14 @@ def draw_habits(project: Project) -> Habits:
     if project.has_jobdir and draw.choice((True, False)):
         for name in ("SCHEDULER_DISK_QUEUE", "SCHEDULER_START_DISK_QUEUE"):
             settings[name] = f"scrapy.squeues.{draw.choice(queues)}DiskQueue"
-    if "PoolsProxies" in names:
-        settings |= {"RETRY_ENABLED": True, "RETRY_TIMES": draw.randint(4, 8)}
+    follow = draw.choice(("", "", "", "", "meta", "replace"))
+    if "PoolsProxies" in names:  # up to three dead ones for a page, and as many for its redirect
+        settings |= {"RETRY_ENABLED": True, "RETRY_TIMES": draw.randint(6, 8)}
+        follow = ""  # it would inherit the count of retries
     return Habits(
         middlewares=middlewares,
         item=draw.choice(("", "", "", "", "dict", "deep copy", "text")),
-        follow=draw.choice(("", "", "", "", "meta", "replace")),
+        follow=follow,
         feed=draw.choice(feeds),
         settings=settings,
     )

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from tests.ordinary.comparing import STOCK, examine
+from tests.ordinary.habits import STOPS, USES, Habits
 from tests.ordinary.projects import (
     ROBOTS,
     SPIDERS,
@@ -49,6 +50,8 @@ def test_the_projects_of_ci_are_of_all_kinds() -> None:
     assert {project.spider for project in projects} == set(SPIDERS)
     assert {origin.robots.kind for one in projects for origin in one.origins} == set(ROBOTS)
     assert {project.loop for project in projects} == {"asyncio", "select", "reactorless"}
+    used = {name for name in (*USES, STOPS) if any(one.habits.has(name) for one in projects)}
+    assert used == {*USES, STOPS}
 
 
 class TestFindings:
@@ -75,6 +78,7 @@ class TestFindings:
             origins=(Origin(host="127.0.0.1", port=0, robots=robots),),
             pages=(root, *private, *pages),
             stops_after=0,
+            habits=Habits(),
         )
 
     def test_a_disallowed_page(self, project: Project) -> None:
