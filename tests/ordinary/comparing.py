@@ -357,10 +357,17 @@ def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
 
 
 def _wrong_pace(project: Project, ours: Outcome) -> Iterator[Finding]:
-    """The delay of an origin is kept, and the time after which a page may be requested again."""
+    """The delay of an origin is kept, and the time after which a page may be requested again.
+
+    An API visits its pages when it likes. The delay is unknown when a project logs in first, and
+    when a middleware hides the first robots.txt.
+    """
+    early = {LOGIN} if project.habits.has("LogsInFirst") else set()
+    early |= {"/robots.txt"} if project.habits.has("ReturnsText") else set()
     for number, origin in enumerate(project.origins):
-        if origin.robots.kind == "paced":
-            times = [one.at for one in ours.seen if one.place.origin == number]
+        if origin.robots.kind == "paced" and not project.habits.has("AsksApi"):
+            seen = [one for one in ours.seen if one.place.path not in early]
+            times = [one.at for one in seen if one.place.origin == number]
             yield from _too_soon(f"{origin.host}:{origin.port}", times, CRAWL_DELAY_SECONDS)
     if project.refusal is not None and project.refusal.retry_after:
         times = [one.at for one in ours.seen if one.place in project.refusing]

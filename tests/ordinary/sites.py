@@ -30,7 +30,7 @@ LOGIN = "/login"
 SITEMAP, SITEMAP_INDEX, FEED = "/sitemap.xml", "/sitemap-index.xml", "/feed.xml"
 API_HOST = "127.0.0.9"
 _API = -1
-"""The number of its origin, which has no robots.txt."""
+"""The number of its origin, which has an empty robots.txt."""
 _ADDED = re.compile(r"[?&]k=1$")
 _COOKIE = "member=yes"
 _SLOW_SECONDS = 0.2
@@ -128,7 +128,7 @@ class Sites:
             self._seen.append(Seen(place, at))
             number = Counter(seen.place for seen in self._seen)[place]
         if place.origin == _API:
-            return Reply(404)
+            return Reply()
         if path in {"/robots.txt", MOVED_ROBOTS}:
             return self._robots(place, number)
         is_members_only = self.project.spider == "login" and place.origin == 0
