@@ -6,7 +6,9 @@ They know nothing of robots.txt, and each does something to every request or ans
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import AsyncIterator, Iterator
+from contextlib import suppress
 from typing import Any
 
 from scrapy import Request, Spider
@@ -122,6 +124,79 @@ class LogsInFirst:
             self._has_begun = True
             engine: Any = self._crawler.engine
             await engine.download_async(Request(request.url.replace("robots.txt", "login")))
+
+
+class OfEngine:
+    """A middleware that uses the engine."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+        self.has_begun = False
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+
+class SendsBeside(OfEngine):
+    async def process_request(self, request: Request) -> None:
+        """Log in first, with a copy of the request."""
+        if not self.has_begun:
+            self.has_begun = True
+            engine: Any = self.crawler.engine
+            with suppress(IgnoreRequest):
+                await engine.download_async(request.replace(url=_login(request)))
+
+
+class QueuesBeside(OfEngine):
+    def process_request(self, request: Request) -> None:
+        """Log in later, with a copy of the request."""
+        if not self.has_begun:
+            self.has_begun = True
+            engine: Any = self.crawler.engine
+            engine.crawl(request.replace(url=_login(request)))
+
+
+def _login(request: Request) -> str:
+    return request.url.rpartition("/")[0] + "/private/login"
+
+
+class LooksUpAProxy(OfEngine):
+    def __init__(self, crawler: Crawler) -> None:
+        super().__init__(crawler)
+        self._began_at = time.monotonic()
+
+    def process_request(self, request: Request) -> None:
+        """Read a list of proxies from a service that is down at first."""
+        if time.monotonic() - self._began_at < 1:
+            raise ConnectionError("the list of proxies is down")
+
+
+class AnswersForFailures:
+    def process_exception(self, request: Request, exception: Exception) -> Response:
+        """Let callbacks see an empty page instead of an error."""
+        return HtmlResponse(request.url, body=b"<html>failed</html>", encoding="utf-8")
+
+
+class OneByProxy:
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        made = cls()
+        made.proxy = crawler.settings["GUEST_ONE_BY_PROXY"]
+        return made
+
+    proxy = ""
+
+    def process_request(self, request: Request) -> None:
+        """Use the proxy for one site."""
+        if "h.example" in request.url:
+            request.meta["proxy"] = self.proxy
+
+
+class RaisesSecrets:
+    def process_request(self, request: Request) -> None:
+        """Fail as a client of a service does."""
+        raise ValueError("no answer from http://u:hunter1@api/get?key=hunter2 for u:hunter3@proxy")
 
 
 class Slow:

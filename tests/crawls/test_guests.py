@@ -17,6 +17,7 @@ from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, free_port
 
 _PAGE = Answer(body="<html>a page</html>")
+_EMPTY = Answer(body="")
 _RULES = Answer(body="User-agent: *\nDisallow: /private\nDisallow: /*.pdf$\n")
 _ROUTES = {
     "/robots.txt": _RULES,
@@ -260,3 +261,67 @@ def test_meta_fits_into_items_and_disk_queues(
     for item in result.items:
         ours = {key: value for key, value in item["meta"].items() if key.startswith("rep_")}
         assert ours == {"rep_verdict": "allowed: no rule of the group matches"}
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
+def test_pages_are_no_part_of_a_fetch_that_is_retried(queue: dict[str, Any], loop: Loop) -> None:
+    """The engine may take them from the queue in a turn of the loop that the fetch began."""
+    rules = [Answer(status=503), _RULES]
+    with Site({"/robots.txt": rules, **{f"/p{number}": _PAGE for number in range(40)}}) as site:
+        settings = {**queue, "REP_QUICK_RETRY_SECONDS": [0.3]}
+        urls = [site.url(f"/p{number}") for number in range(40)]
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert len(pages(site)) == 40, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(("guest", "order"), [("SendsBeside", 50), ("QueuesBeside", 543)])
+def test_copy_of_our_request_is_judged(guest: str, order: int, loop: Loop) -> None:
+    with Site({**_ROUTES, "/robots.txt": _RULES, "/private/login": _PAGE}) as site:
+        result = run(site, guest, loop, order=order)
+        assert "/private/login" not in site.paths(), result.log
+        assert pages(site) == {"/a", "/b"}, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_connection_of_a_middleware_may_fail_for_a_while(site: Site, loop: Loop) -> None:
+    result = run(site, "LooksUpAProxy", loop, REP_QUICK_RETRY_SECONDS=[0.5, 1])
+    assert pages(site) == {"/a", "/b"}, result.log
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_answer_of_a_middleware_for_a_site_that_is_down_permits_nothing(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(fault="reset_before_answer")}) as site:
+        result = run(site, "AnswersForFailures", loop, REP_UNREACHABLE_HOLD_SECONDS=0)
+        assert pages(site) == set(), result.log
+        assert result.stats["rep/event/reset"] == 1
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_proxy_of_a_page_decides_for_no_direct_request_of_this_crawl(
+    loop: Loop, tmp_path: Path
+) -> None:
+    """Nor does one that an earlier crawl got, once another origin was fetched by proxy."""
+    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
+        other = "http://h.example"
+        routes = {"http://*": _PAGE, site.url("/robots.txt"): _EMPTY, f"{other}/robots.txt": _EMPTY}
+        with Site(routes) as proxy:
+            urls = [site.url("/a")]
+            meta = {"proxy": proxy.url("")}
+            crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls, meta=meta)
+            settings |= {"GUEST_ONE_BY_PROXY": proxy.url(""), "CONCURRENT_REQUESTS": 1}
+            settings["DOWNLOADER_MIDDLEWARES"] = {"tests.crawls.guests.OneByProxy": 50}
+            result = crawl(
+                URLS_SPIDER, loop=loop, settings=settings, urls=[f"{other}/a", site.url("/a")]
+            )
+            assert f"{other}/a" in proxy.paths(), result.log
+        assert site.paths() == ["/robots.txt"], result.log
+
+
+def test_log_and_verdicts_have_no_secrets_of_an_exception(site: Site) -> None:
+    result = run(site, "RaisesSecrets", "asyncio")
+    text = "".join([*told(result), *(item["message"] for item in result.items)])
+    assert "tests.crawls.guests.RaisesSecrets" in text
+    assert "hunter" not in text
