@@ -122,8 +122,10 @@ class CrawlLog:
     def outage(self, policy: Policy, outage: Outage) -> None:
         """Log that a file is unreachable; after the first failures, only a number once a minute.
 
-        Every failure is logged at DEBUG.
+        Every failure is logged at DEBUG. A shortage of this machine has a line of its own.
         """
+        if policy.fault is not None and policy.fault.retry_seconds:
+            return
         _add(self._unreachable, policy.origin)
         self._outages += 1
         count, first_at = self._failures.get(policy.origin, (0, time.time()))

@@ -86,7 +86,12 @@ def allow_threads(count: int) -> None:
         if getattr(loop, "_default_executor", None) is None:  # the project may have set one
             loop.set_default_executor(ThreadPoolExecutor(count, thread_name_prefix="asyncio"))
     reactor = sys.modules.get("twisted.internet.reactor")
-    if reactor is not None and reactor.getThreadPool().max < count:
+    if reactor is not None:
+        reactor.callWhenRunning(_grow, reactor, count)  # Scrapy sets the size before that
+
+
+def _grow(reactor: Any, count: int) -> None:
+    if reactor.getThreadPool().max < count:
         reactor.suggestThreadPoolSize(count)
 
 

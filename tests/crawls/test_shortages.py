@@ -1,0 +1,89 @@
+"""A crawl loses no page because its machine is short of open files or ports for a while."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+from tests.crawling import LOOPS, REPOSITORY, Loop
+from tests.crawls.broad_web import broad_web
+
+_HOSTS = 400
+
+
+def run(loop: Loop, *command: str, **task: Any) -> dict[str, Any]:
+    """A broad crawl of `tests.crawls.broad_crawl` in a process of its own."""
+    module, given = "tests.crawls.broad_crawl", json.dumps(task | {"loop": loop})
+    done = subprocess.run(
+        [*command, sys.executable, "-m", module, given],
+        capture_output=True,
+        cwd=REPOSITORY,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found: dict[str, Any] = json.loads(done.stdout.splitlines()[-1])
+    return found | {"log": done.stderr}
+
+
+def warnings(found: dict[str, Any]) -> list[str]:
+    return [line for line in found["log"].splitlines() if "[scrapy_rep" in line and "WARN" in line]
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_open_files(loop: Loop) -> None:
+    """Seventy, for four hundred hosts, a hundred at a time."""
+    with broad_web(0.05) as port:
+        found = run(loop, port=port, hosts=_HOSTS, files=70)
+    assert found["pages"] == _HOSTS, found["log"]
+    assert found["stats"].get("retry/count", 0) == 0
+    assert found["stats"]["rep/shortage/EMFILE"] > 0, "otherwise nothing was tested"
+    (warning,) = warnings(found)
+    assert "may have 70 files open, and has no more left (EMFILE: Too many open files)" in warning
+    assert "ulimit -n" in warning
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_limit_is_raised_and_idle_connections_are_closed(loop: Loop) -> None:
+    with broad_web() as port:
+        found = run(loop, port=port, hosts=_HOSTS, soft=200, concurrent=10)
+        kept = run(loop, port=port, hosts=20, soft=100, settings={"REP_OPEN_FILES": False})
+    assert found["pages"] == _HOSTS, found["log"]
+    assert not warnings(found)
+    assert (found["limit"] == 200) is (loop == "select"), "it knows no more than 1,024"
+    assert kept["pages"] == 20
+    assert kept["limit"] == 100
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> None:
+    """Other code of the process takes each file that becomes free."""
+    settings = {"REP_UNREACHABLE_HOLD_SECONDS": 3, "RETRY_TIMES": 0}
+    with broad_web() as port:
+        found = run(loop, port=port, hosts=30, concurrent=2, taken=True, settings=settings)
+    assert found["stats"]["rep/shortage/EMFILE"] > 0
+    assert found["reason"] == "finished", found["log"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("loop", LOOPS)
+def test_ports(loop: Loop) -> None:
+    """Ten, for forty connections to one host at a time."""
+    tool = shutil.which("unshare")
+    inside = "ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range='50000 50009'"
+    command = [str(tool), "-n", "sh", "-c", f'{inside} && exec "$@"', "sh"]
+    if tool is None or subprocess.run([*command, "true"], check=False).returncode:
+        pytest.skip("no network namespace can be made here")
+    more = {"serves": True, "delay_seconds": 0.1}
+    found = run(loop, *command, hosts=1, pages=200, concurrent=40, **more)
+    assert found["pages"] == 200, found["log"]
+    assert found["stats"].get("retry/count", 0) == 0
+    assert found["stats"]["rep/shortage/EADDRNOTAVAIL"] > 0
+    (warning,) = warnings(found)
+    assert "no free port left" in warning
