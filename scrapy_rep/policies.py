@@ -136,7 +136,7 @@ class Policies:
         policy = self.peek(origin, request) or self._set_by_user(origin)
         if policy is not None:
             return policy
-        if request in self._direct and self._work.is_within(origin):
+        if request in self._direct and self._is_needed_by_fetch(origin):
             self._journal.once(
                 f"{origin} for itself",
                 "%s is sent by a middleware of this project while it handles the request for the "
@@ -157,6 +157,10 @@ class Policies:
             if is_running(self._crawler):
                 raise
             return self._refused(origin)
+
+    def _is_needed_by_fetch(self, origin: Origin) -> bool:
+        """Whether a middleware waits for the caller, and so the fetch of this origin does, too."""
+        return self._work.is_within(origin) and self.fetching.sender.is_in_middlewares(origin)
 
     def forget(self, origin: Origin) -> None:
         """Remove the policy of an origin from memory; the store still has its answer."""

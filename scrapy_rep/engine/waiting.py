@@ -11,8 +11,16 @@ from twisted.internet.defer import Deferred
 
 from .loops import Promise, Task, started
 
-# The work in which the present code runs, the outermost first.
-_within: ContextVar[tuple[tuple[SharedWork[Any, Any], Any], ...]] = ContextVar("within", default=())
+
+class _Work:
+    """Stands for one piece of work in the context of its code."""
+
+    is_over = False
+
+
+# The work in which the present code runs. Code that runs later may inherit the context, so that it
+# outlives the work.
+_within: ContextVar[tuple[_Work, ...]] = ContextVar("within", default=())
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -27,6 +35,7 @@ class SharedWork(Generic[Key, Value]):
     def __init__(self) -> None:
         self._waiters: dict[Key, list[Promise[Value]]] = {}
         self._tasks: dict[Task[None], Key] = {}
+        self._marks: dict[Key, _Work] = {}
         self._all_ended: Promise[None] | None = None
 
     def is_under_way(self, key: Key) -> bool:
@@ -35,7 +44,7 @@ class SharedWork(Generic[Key, Value]):
 
     def is_within(self, key: Key) -> bool:
         """Whether the caller runs in the work on a key, or in code that this work started."""
-        return key in self._waiters and (self, key) in _within.get()
+        return self._marks.get(key) in _within.get()
 
     def count_of(self, key: Key) -> int:
         """The number of waiters for the result of a key."""
@@ -45,9 +54,10 @@ class SharedWork(Generic[Key, Value]):
         """Begin work on a key; the work must call `end` with its result."""
         self._waiters.setdefault(key, [])
         context = copy_context()
-        # Code that runs later may inherit the context, so that it outlives the work.
-        outer = tuple(one for one in _within.get() if one[0].is_under_way(one[1]))
-        context.run(_within.set, (*outer, (self, key)))
+        self._forget(key)  # the work on a key may begin again before it ends
+        self._marks[key] = mark = _Work()
+        outer = (one for one in _within.get() if not one.is_over)
+        context.run(_within.set, (*outer, mark))
         task = context.run(started, work)
         self._tasks[task] = key  # otherwise it might be garbage-collected while it runs
         if isinstance(task, Deferred):
@@ -62,11 +72,17 @@ class SharedWork(Generic[Key, Value]):
 
     def end(self, key: Key, value: Value) -> None:
         """Give the result of the work on a key to all its waiters."""
+        self._forget(key)
         for waiter in self._waiters.pop(key, ()):
             waiter.keep(value)
 
+    def _forget(self, key: Key) -> None:
+        if key in self._marks:
+            self._marks.pop(key).is_over = True
+
     def drop(self, key: Key) -> None:
         """End the work on a key that has no waiters, without a result."""
+        self._forget(key)
         self._waiters.pop(key, None)
 
     def result(self, key: Key, work: Callable[[], Coroutine[Any, Any, None]]) -> Promise[Value]:

@@ -52,6 +52,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.engine.clock import Clock
+    from scrapy_rep.protocol.access.origin import Origin
 
     from .archive import Archive
     from .shortage import Shortage
@@ -93,7 +94,7 @@ class Sender:
         self._settings = crawl.settings
         self._identity = crawl.part(Identity)
         self._downloader = Downloader(crawler)
-        self._under_way: dict[Transfer, tuple[FetchState, Running[Response]]] = {}
+        self._under_way: dict[Transfer, tuple[FetchState, Running[Response] | None]] = {}
         self._looks = looks
         self._shortage = shortage
         self._schemes_without_handler: set[str] = set()
@@ -122,6 +123,7 @@ class Sender:
         try:
             fetch.enter(FetchPart.MIDDLEWARES)
             self._looks.add(self._look)
+            self._under_way[transfer] = fetch, None  # the engine may go far before it returns
             running = Running(self._in_engine(request))
             self._under_way[transfer] = fetch, running
             try:
@@ -285,10 +287,21 @@ class Sender:
             part = self._part_of(transfer)
             is_new = part is not fetch.part
             fetch.enter(part)
+            if running is None:
+                continue
             if part is FetchPart.HANDLER:
                 self._look_at_handled(transfer, running)
             elif part is FetchPart.SLOT:
                 self._look_at_queued(fetch, transfer, running, is_new=is_new)
+
+    def is_in_middlewares(self, origin: Origin) -> bool:
+        """Whether middlewares handle a request for a file of an origin, or its answer."""
+        parts = (
+            self._part_of(transfer)
+            for transfer, (fetch, _) in self._under_way.items()
+            if fetch.origin == origin
+        )
+        return not {FetchPart.MIDDLEWARES, FetchPart.ANSWER}.isdisjoint(parts)
 
     def _part_of(self, transfer: Transfer) -> FetchPart:
         if transfer.is_back:
