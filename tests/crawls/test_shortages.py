@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+import random
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, REPOSITORY, Loop
+from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
 from tests.crawls.broad_web import broad_web
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.servers.handle import Answer, Site
 
 _HOSTS = 400
 
@@ -87,3 +91,19 @@ def test_ports(loop: Loop) -> None:
     assert found["stats"]["rep/shortage/EADDRNOTAVAIL"] > 0
     (warning,) = warnings(found)
     assert "no free port left" in warning
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_full_disk_of_the_store(loop: Loop, small_disk: Path) -> None:
+    """The files stay in memory."""
+    body = "User-agent: *\nDisallow: /private\n# " + random.Random(7).randbytes(3000).hex()
+    with Site({"/robots.txt": Answer(body=body)}, address="0.0.0.0") as site:
+        hosts = [f"127.0.1.{number}" for number in range(1, 61)]
+        urls = [site.url(path, host=host) for host in hosts for path in ("/a", "/private")]
+        store = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(small_disk / "robots.sqlite")}
+        result = crawl(URLS_SPIDER, loop=loop, settings={**ADDON, **store}, urls=urls)
+        assert site.paths().count("/a") == 60, result.log
+        assert "/private" not in site.paths()
+    assert result.finish_reason == "finished"
+    told = [line for line in result.log.splitlines() if " WARNING: " in line and "store" in line]
+    assert len(told) == 1, told
