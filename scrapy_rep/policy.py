@@ -211,6 +211,11 @@ class Policy:
         return self.meaning is other.meaning and self.sha256 == other.sha256
 
     @property
+    def may_change_soon(self) -> bool:
+        """Whether another fetch in a moment may succeed: not if a middleware broke the last one."""
+        return self.fault is None or self.fault.may_pass
+
+    @property
     def access_result(self) -> AccessResult | None:
         """The access result (RFC 9309, 2.3.1); None if nothing was fetched."""
         return None if self._event is None else access_result(self._event)

@@ -159,7 +159,8 @@ class CrawlLog:
             return "an earlier copy is obeyed"
         words = f"{_MEANINGS[policy.meaning]} ({self._deciding(policy.origin)})"
         retry_at = min(policy.due_at, policy.usable_until)
-        is_held = retry_at <= first_at + self._settings.unreachable_hold_seconds
+        is_soon = retry_at <= first_at + self._settings.unreachable_hold_seconds
+        is_held = is_soon and policy.may_change_soon
         if policy.meaning is not Meaning.DISALLOW or not is_held:
             return words
         return (

@@ -203,6 +203,7 @@ def put_back(request: Request, **changes: Any) -> Request:
     `changes` are other arguments of `Request.replace`.
     """
     meta = {**request.meta, **changes.pop("meta", {}), PUT_BACK: request.dont_filter}
+    meta.setdefault("retry_times", 0)  # for code that counts requests, and leaves out retries
     back: Request = request.replace(meta=meta, dont_filter=True, **changes)
     return back
 

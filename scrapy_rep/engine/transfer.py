@@ -38,6 +38,9 @@ if TYPE_CHECKING:
 MARK = "rep_fetch"
 """The meta key of the requests for robots.txt: the number of their transfer, as text."""
 
+MOST_SENT = 10
+"""How often a request may come to the downloader, as a middleware may send it again."""
+
 HEAD_OCTETS = 256 * 1024
 """The limit for all heads of an answer together, including those with status 1xx."""
 
@@ -60,6 +63,10 @@ def is_own(request: Request) -> bool:
     """Whether a request serves a fetch of ours, whatever a middleware has done to its URL."""
     transfer = Transfer.of(request)
     return transfer is not None and not transfer.is_over
+
+
+class SentTooOftenError(Exception):
+    """A middleware answers each response with the same request again."""
 
 
 class EnoughCameError(StopDownload):
@@ -135,6 +142,7 @@ class Transfer:
         is_wished: whether its site wanted another signature first.
         turn_seconds: the delay of its host, while it waits for its turn there.
         holder: its request as it last came to the middlewares, possibly rewritten by one of them.
+        sent_count: how often its request came to the downloader.
         is_over: whether the fetch goes on without its request, which has ended or took too long.
     """
 
@@ -150,12 +158,14 @@ class Transfer:
         self.is_wished = False
         self.turn_seconds: float | None = None
         self.holder: Request | None = None
+        self.sent_count = 0
         self.is_over = False
         self._forget()
 
     def begin(self, request: Request) -> None:
         """Note that its request has come to the downloader, possibly again."""
         self.sent, self.sent_at = request, time.monotonic()
+        self.sent_count += 1
         self._forget()
 
     def _forget(self) -> None:

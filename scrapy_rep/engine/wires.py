@@ -33,7 +33,14 @@ from scrapy_rep.protocol.access.endings import Ending
 
 from . import ftp
 from .handlers import Download, handler_of, wrap_downloads
-from .transfer import HEAD_OCTETS, Connection, EnoughCameError, Transfer
+from .transfer import (
+    HEAD_OCTETS,
+    MOST_SENT,
+    Connection,
+    EnoughCameError,
+    SentTooOftenError,
+    Transfer,
+)
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -144,6 +151,9 @@ class Wires:
         transfer.handled_since = time.monotonic()
         scheme = request.url.partition(":")[0]
         handler = self._handler(scheme)
+        if transfer.sent_count > MOST_SENT:
+            transfer.error = SentTooOftenError(f"{request} was sent {MOST_SENT} times")
+            raise transfer.error
         try:
             if scheme == "ftp" and ftp.is_built_in(handler):
                 limit = transfer.limit_octets

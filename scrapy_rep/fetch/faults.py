@@ -13,14 +13,13 @@ from typing import TYPE_CHECKING
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.engine.components import culprit_of
+from scrapy_rep.engine.transfer import SentTooOftenError, Transfer
 from scrapy_rep.protocol.access.events import Failure
 
 from .failures import failure_of, shortage_in
 
 if TYPE_CHECKING:
     from scrapy import Request
-
-    from scrapy_rep.engine.transfer import Transfer
 
     from .shortage import Shortage
 
@@ -36,6 +35,7 @@ _OF_PROXY = {
     "http": {*_OF_CONNECTION, Failure.RESET, Failure.TLS},
     "https": _OF_CONNECTION,
 }
+_RESENDER = "a middleware that returns the request for each answer"
 _REFUSES = "'status': 407"  # in the error of Scrapy's tunnel
 
 
@@ -89,6 +89,8 @@ def fault_of(
         seconds = shortage.pause_seconds(error)
         kind, words = type(error).__name__, _words(error)
         return Fault(FaultKind.SHORTAGE, name, kind, words, seconds > 0, seconds)
+    if isinstance(error, SentTooOftenError):
+        return Fault(FaultKind.BROKE, _RESENDER, type(error).__name__, _words(error))
     if transfer.error is None:
         return _of_middleware(error)
     return _of_proxy(transfer, request, error)

@@ -209,9 +209,8 @@ class NoWaits:
 def _is_failure(policy: Policy) -> bool:
     """Whether only a failure disallows the requests of an origin."""
     is_without_file = policy.is_unreachable and not policy.is_stale
-    if policy.fault is not None and not policy.fault.may_pass:
-        return False  # it would fail again
-    return is_without_file and policy.meaning is Meaning.DISALLOW
+    is_failure = is_without_file and policy.meaning is Meaning.DISALLOW
+    return is_failure and policy.may_change_soon
 
 
 def _monotonic(at: float) -> float:

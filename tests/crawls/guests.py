@@ -193,6 +193,12 @@ class OneByProxy:
             request.meta["proxy"] = self.proxy
 
 
+class SendsAgain:
+    def process_response(self, request: Request, response: Response) -> Any:
+        """Try another address, without a limit."""
+        return request.replace(dont_filter=True) if response.status == 503 else response
+
+
 class RaisesSecrets:
     def process_request(self, request: Request) -> None:
         """Fail as a client of a service does."""

@@ -320,6 +320,18 @@ def test_proxy_of_a_page_decides_for_no_direct_request_of_this_crawl(
         assert site.paths() == ["/robots.txt"], result.log
 
 
+@pytest.mark.parametrize("loop", LOOPS)
+def test_request_that_is_sent_again_and_again_ends(loop: Loop) -> None:
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        result = run(site, "SendsAgain", loop)
+        assert len(site.paths()) == 20, "ten for each of two tries"
+    assert result.stats["elapsed_time_seconds"] < 25
+    (warning,) = [line for line in told(result) if "was not fetched, because" in line]
+    assert "a middleware that returns the request for each answer SentTooOftenError" in warning
+    (outage,) = [line for line in told(result) if "for a reason on our side" in line]
+    assert "wait for the next attempt" not in outage, "they are dropped"
+
+
 def test_log_and_verdicts_have_no_secrets_of_an_exception(site: Site) -> None:
     result = run(site, "RaisesSecrets", "asyncio")
     text = "".join([*told(result), *(item["message"] for item in result.items)])
