@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 import time
 from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
@@ -77,6 +78,12 @@ _SHORTAGE_LOOK_SECONDS = 0.5
 _LATE_MODULES = (
     "scrapy_rep.analysis.lint.swallowed",
     "scrapy_rep.protocol.usage.licences",
+)
+# Those of most pages, beside UTF-8.
+_ENCODINGS = (
+    *("cp1250", "cp1251", "cp1252", "cp1254", "cp1256", "iso8859-1", "iso8859-2", "iso8859-15"),
+    *("koi8-r", "gb18030", "gbk", "gb2312", "big5", "shift_jis", "euc_jp", "euc_kr", "cp949"),
+    *("utf-16", "utf-16-le", "utf-16-be", "utf-8-sig", "idna", "punycode"),
 )
 
 
@@ -179,8 +186,10 @@ class RepMiddleware:
         self._idle = IdleConnections(self.crawler, partial(is_queued_for, self.crawler))
         for name in _LATE_MODULES:  # later, there may be no file left to read them
             import_module(name)
-        shortage = self.policies.fetching.shortage
-        shortage.listeners.append(partial(self._idle.look, is_short=True))
+        for name in _ENCODINGS:
+            codecs.lookup(name)
+        close_all = partial(self._idle.look, is_short=True)
+        self.policies.fetching.shortage.files_are_short = close_all
 
     async def _spider_closed(self, reason: str = "") -> None:
         if self._idle is not None:
@@ -492,12 +501,12 @@ class RepMiddleware:
         """
         if is_own(request):
             return None
-        seconds = self.policies.fetching.shortage.pause_seconds(error)
+        _, seconds = self.policies.fetching.shortage.of(error) or ("", 0.0)
         if not seconds:
             return None
         now = time.time()
-        marks = {REFUSED_AT: now, REFUSED_UNTIL: now + seconds}
-        return put_back(request, meta=marks)
+        self._journal.count(stats.PUT_BACK)
+        return put_back(request, meta={REFUSED_AT: now, REFUSED_UNTIL: now + seconds})
 
     def _priced(self, request: Request, response: Response) -> None:
         """Record that a page requires a payment; no middleware sends its request again."""

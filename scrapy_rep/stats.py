@@ -57,7 +57,8 @@ DAMAGED = _stat("rep/queue/damaged", "queue files in the JOBDIR that could not b
 LOST = _stat("rep/queue/lost", "requests lost in those files, by the count in the file")
 PUT_BACK = _stat(
     "rep/queue/put_back",
-    "requests put back: into the JOBDIR at the end, or because their robots.txt has changed",
+    "requests put back: into the JOBDIR at the end, because their robots.txt has changed, or "
+    "because the machine was short of open files",
 )
 STALLED = _stat("rep/stalled", "origins that the queue forgot and found again (a bug: see the log)")
 FLEET_BATCHES = _stat("rep/fleet/batches", "batches sent to the queue in Redis")

@@ -20,6 +20,8 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.signals import PUT_BACK
 
+from .open_files import close_idle
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
@@ -184,14 +186,7 @@ class Downloader:
         that is a socket and memory for each (`benchmarks/collect.py`). A slot that still owes a
         delay stays. O(slots).
         """
-        handlers = getattr(getattr(self._raw, "handlers", None), "_handlers", None)
-        for handler in handlers.values() if isinstance(handlers, Mapping) else ():
-            close_idle = getattr(getattr(handler, "_pool", None), "closeCachedConnections", None)
-            if close_idle is not None:  # Twisted's, which counts no connection in use as cached
-                close_idle().addErrback(lambda _: None)
-            connector: Any = getattr(getattr(handler, "_session", None), "_connector", None)
-            if hasattr(connector, "_force_close"):  # aiohttp's, which then keeps none from now on
-                connector._force_close = True  # noqa: SLF001 - it has no other way
+        close_idle(self._crawler)
         forget = getattr(self._raw, "_slot_gc", None)
         if forget is not None:
             forget(_IDLE_SECONDS)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import math
+import os
 import sys
 import time
 from collections import deque
@@ -84,6 +85,7 @@ def allow_threads(count: int) -> None:
     if is_asyncio_available():
         loop = asyncio.get_running_loop()
         if getattr(loop, "_default_executor", None) is None:  # the project may have set one
+            count = max(count, min(32, (os.cpu_count() or 1) + 4))  # the default of Python
             loop.set_default_executor(ThreadPoolExecutor(count, thread_name_prefix="asyncio"))
     reactor = sys.modules.get("twisted.internet.reactor")
     if reactor is not None:

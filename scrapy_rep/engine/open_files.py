@@ -12,6 +12,8 @@ from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
+from scrapy.utils.httpobj import urlparse_cached
+
 from .handlers import built_handlers
 from .loops import Ticks
 
@@ -19,7 +21,7 @@ if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _LOOK_SECONDS = 0.25
-_GRACE_SECONDS = 2.0  # a callback may yield more requests to the host meanwhile
+_GRACE_SECONDS = 10.0  # a callback may take that long to yield more requests to the host
 _SELECT_LIMIT = 1024  # FD_SETSIZE: `select` fails with a larger number of a file
 _MANY, _TOO_MANY = 0.5, 0.75  # shares of the limit
 
@@ -61,9 +63,9 @@ def _uses_select() -> bool:
 class IdleConnections:
     """Closes the idle connections of a crawl that it will not use again.
 
-    A connection is closed once nothing has been queued for its host for two seconds; at once, if
-    the process has opened half of the files that it may; and even with requests in the queue, if it
-    has opened three quarters of them.
+    A connection is closed once the crawl has had no request for its host for ten seconds; at once,
+    if the process has opened half of the files that it may; and even with requests, if it has
+    opened three quarters of them.
     """
 
     def __init__(self, crawler: Crawler, is_wanted: Callable[[str], bool]) -> None:
@@ -82,18 +84,30 @@ class IdleConnections:
         """Close the connections that are to be closed now; all of them if files are short."""
         found, now = list(_idle(self._crawler)), time.monotonic()
         active: Any = getattr(getattr(self._crawler.engine, "downloader", None), "active", ())
+        hosts = {urlparse_cached(request).hostname for request in active} if found else ()
         share = (len(found) + len(active)) / limit()
         grace_seconds = 0.0 if share > _MANY else _GRACE_SECONDS
         since: dict[Any, float] = {}
         for host, connection, close in found:
             idle_at = self._since.get(connection, now)
-            is_left = now - idle_at >= grace_seconds and host and not self._is_wanted(host)
+            is_wanted = not host or host in hosts or self._is_wanted(host)
+            is_left = not is_wanted and now - idle_at >= grace_seconds
             if is_short or share > _TOO_MANY or is_left:
-                with suppress(Exception):  # it may have been closed by the other side just now
-                    close()
-            else:
+                _close(close)
+            elif not is_wanted:
                 since[connection] = idle_at
         self._since = since
+
+
+def close_idle(crawler: Crawler) -> None:
+    """Close all idle connections of a crawl."""
+    for _, _, close in _idle(crawler):
+        _close(close)
+
+
+def _close(close: Callable[[], None]) -> None:
+    with suppress(Exception):  # the other side may have closed it just now
+        close()
 
 
 def _idle(crawler: Crawler) -> Iterator[Idle]:

@@ -16,7 +16,7 @@ from scrapy_rep.engine.components import culprit_of
 from scrapy_rep.engine.transfer import SentTooOftenError, Transfer
 from scrapy_rep.protocol.access.events import Failure
 
-from .failures import failure_of, shortage_in
+from .failures import failure_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -85,8 +85,8 @@ def fault_of(
 
     `request` is as it was sent.
     """
-    if name := shortage_in(error):
-        seconds = shortage.pause_seconds(error)
+    if (found := shortage.of(error)) is not None:
+        name, seconds = found
         kind, words = type(error).__name__, _words(error)
         return Fault(FaultKind.SHORTAGE, name, kind, words, seconds > 0, seconds)
     if isinstance(error, SentTooOftenError):

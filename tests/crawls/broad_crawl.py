@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import resource
+import socket
 import sys
 import time
 from collections.abc import AsyncIterator, Iterator
@@ -42,13 +43,34 @@ class BroadSpider(Spider):
     async def start(self) -> AsyncIterator[Any]:
         for number in range(self.task["hosts"]):
             for page in range(self.task.get("pages", 1)):
-                yield Request(f"http://{host_of(number)}:{self.task['port']}/p{page}")
+                host = f"h{number}.test" if self.task.get("names") else host_of(number)
+                yield Request(f"http://{host}:{self.task['port']}/p{page}")
 
     def parse(self, response: Response) -> Iterator[Any]:
         if self.task.get("taken") and not self.pages:
             Thread(target=_take_files, daemon=True).start()
         self.pages.add(response.url)
         yield from ()
+
+
+def _resolve_names() -> None:
+    """Resolve the names of hosts, each with a file as a resolver needs it."""
+    real = socket.getaddrinfo
+
+    def look_up(host: Any, *arguments: Any, **named: Any) -> Any:
+        name = host.decode() if isinstance(host, bytes) else str(host)
+        if not name.endswith(".test"):
+            return real(host, *arguments, **named)
+        try:
+            socket.socket().close()
+        except OSError:
+            raise socket.gaierror(-3, "Temporary failure in name resolution") from None
+        return real(host_of(int(name[1:-5])), *arguments, **named)
+
+    def one(host: Any) -> str:
+        return str(look_up(host, None)[0][4][0])
+
+    socket.getaddrinfo, socket.gethostbyname = look_up, one
 
 
 def _take_files() -> None:
@@ -68,6 +90,8 @@ def main(task: dict[str, Any]) -> None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (files, files))
     elif "soft" in task:
         resource.setrlimit(resource.RLIMIT_NOFILE, (task["soft"], hard))
+    if task.get("names"):
+        _resolve_names()
     concurrent = task.get("concurrent", 100)
     settings = {
         "ADDONS": {"scrapy_rep.Addon": 500},

@@ -226,6 +226,25 @@ class Guarded:
         return request.replace(url=f"{request.url}?guarded")
 
 
+class BoundSpider(Spider):
+    """Requests one of its pages from an address that this machine does not have."""
+
+    name = "bound"
+
+    def __init__(self, urls: list[str], bound: str) -> None:
+        super().__init__()
+        self.urls, self.bound = urls, bound
+
+    async def start(self) -> AsyncIterator[Any]:
+        for url in self.urls:
+            yield Request(url)
+        meta = {"bindaddress": ("192.0.2.1", 0), "dont_obey_robotstxt": True}
+        yield Request(self.bound, meta=meta)
+
+    def parse(self, response: Response) -> None:
+        pass
+
+
 class MetaSpider(Spider):
     """Yields the meta of each page, as some spiders do, and passes it on to the next page."""
 

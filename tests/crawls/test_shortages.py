@@ -54,6 +54,18 @@ def test_open_files(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("queue", ["scrapy_rep.Rep", "scrapy.pqueues.Scrapy"])
+def test_open_files_for_names(queue: str, loop: Loop) -> None:
+    """A resolver that gets no file says that the name does not resolve."""
+    with broad_web(0.2) as port:
+        settings = {"SCHEDULER_PRIORITY_QUEUE": f"{queue}PriorityQueue"}
+        found = run(loop, port=port, hosts=200, files=70, names=True, settings=settings)
+    assert found["pages"] == 200, found["log"]
+    assert found["stats"].get("rep/event/dns", 0) == 0
+    assert found["stats"]["rep/shortage/EMFILE"] > 0
+
+
+@pytest.mark.parametrize("loop", LOOPS)
 def test_limit_is_raised_and_idle_connections_are_closed(loop: Loop) -> None:
     with broad_web() as port:
         found = run(loop, port=port, hosts=_HOSTS, soft=200, concurrent=10)
@@ -84,9 +96,9 @@ def test_ports(loop: Loop) -> None:
     command = [str(tool), "-n", "sh", "-c", f'{inside} && exec "$@"', "sh"]
     if tool is None or subprocess.run([*command, "true"], check=False).returncode:
         pytest.skip("no network namespace can be made here")
-    more = {"serves": True, "delay_seconds": 0.1}
-    found = run(loop, *command, hosts=1, pages=200, concurrent=40, **more)
-    assert found["pages"] == 200, found["log"]
+    more = {"serves": True, "delay_seconds": 0.5}
+    found = run(loop, *command, hosts=1, pages=80, concurrent=40, **more)
+    assert found["pages"] == 80, found["log"]
     assert found["stats"].get("retry/count", 0) == 0
     assert found["stats"]["rep/shortage/EADDRNOTAVAIL"] > 0
     (warning,) = warnings(found)
@@ -107,3 +119,19 @@ def test_full_disk_of_the_store(loop: Loop, small_disk: Path) -> None:
     assert result.finish_reason == "finished"
     told = [line for line in result.log.splitlines() if " WARNING: " in line and "store" in line]
     assert len(told) == 1, told
+
+
+def test_address_that_is_not_available_is_no_shortage() -> None:
+    """As in a container without IPv6; the failure is that of this page alone."""
+    with Site({"/robots.txt": Answer(body=""), **{f"/p{n}": Answer() for n in range(9)}}) as site:
+        urls = [site.url(f"/p{number}") for number in range(9)]
+        result = crawl(
+            "tests.crawls.guests:BoundSpider",
+            settings={**ADDON, "RETRY_TIMES": 1},
+            urls=urls,
+            bound=site.url("/p0", host="localhost"),
+        )
+        assert {*site.paths()} == {"/robots.txt", *(f"/p{number}" for number in range(9))}
+    assert result.stats["retry/count"] == 1, result.log
+    assert not [name for name in result.stats if name.startswith("rep/shortage")]
+    assert result.stats["elapsed_time_seconds"] < 30
