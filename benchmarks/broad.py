@@ -3,9 +3,9 @@
     python benchmarks/broad.py [--hosts 800] [--seconds 45] [--runs 1] [--picture FILE.svg]
 
 The hosts are addresses on loopback, and `KINDS` says what their robots.txt files are like. Each
-host has twelve allowed pages, and each page links to two of them and to a disallowed page. Both
-sides crawl in turns, each in its own process, with 100 requests at a time. All counts except the
-memory are from the servers. The picture shows the pages over time of the last run.
+host has twelve pages, and each of them links to two others and to a page that the file disallows.
+Both sides crawl in turns, each in its own process, with 100 requests at a time. All counts except
+the memory are from the servers. The picture shows the pages over time of the last run.
 """
 
 from __future__ import annotations
@@ -32,14 +32,14 @@ from typing import Any
 KINDS = {
     "plain": 45,  # a file
     "404": 15,  # no file
-    "redirect": 4,  # a redirect to the file
+    "403": 4,  # no file for crawlers
+    "503": 4,  # unreachable, as are the next two
+    "hang": 4,  # no answer for a minute
+    "refuse": 5,  # no connection
     "slow": 5,  # the file, after four seconds
     "delay": 12,  # a file with Crawl-delay: 2
-    "403": 4,  # no file for crawlers
-    "503": 4,  # unreachable, as are the next four
-    "hang": 4,
-    "reset": 2,
-    "refuse": 5,  # no connection to the host at all
+    "redirect": 4,  # a redirect to the file
+    "reset": 2,  # unreachable, too
 }
 SIDES: dict[str, dict[str, Any]] = {
     "Scrapy's own": {},
@@ -154,12 +154,14 @@ class Found:
             kind = kind_of(number)
             if kind == "delay":
                 visits[number].append(at)
-            if path.startswith("/private"):
-                disallowed += kind not in _WITHOUT_FILE
-            elif path.startswith("/p"):
-                unreachable += kind in _UNREACHABLE
-                if kind not in _UNREACHABLE:
-                    first.setdefault((number, path), at)
+            if not path.startswith("/p"):
+                continue
+            if path.startswith("/private") and kind not in _WITHOUT_FILE:
+                disallowed += 1
+            elif kind in _UNREACHABLE:
+                unreachable += 1
+            else:
+                first.setdefault((number, path), at)
         least = _DELAY_SECONDS - _SLACK_SECONDS
         gaps = [after - before for times in visits.values() for before, after in pairwise(times)]
         rows = {

@@ -74,11 +74,7 @@ _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
 _SHORTAGE_LOOK_SECONDS = 0.5
-# What a crawl loads when it first needs it.
-_LATE_MODULES = (
-    "scrapy_rep.analysis.lint.swallowed",
-    "scrapy_rep.protocol.usage.licences",
-)
+_LATE_MODULE = "scrapy_rep.protocol.usage.licences"  # a crawl loads it when it first needs it
 # Those of most pages, beside UTF-8.
 _ENCODINGS = (
     *("cp1250", "cp1251", "cp1252", "cp1254", "cp1256", "iso8859-1", "iso8859-2", "iso8859-15"),
@@ -184,8 +180,7 @@ class RepMiddleware:
         if (limits := raise_limit()) is not None:
             self._journal.debug("The limit of open files is raised from %d to %d", *limits)
         self._idle = IdleConnections(self.crawler, partial(is_queued_for, self.crawler))
-        for name in _LATE_MODULES:  # later, there may be no file left to read them
-            import_module(name)
+        import_module(_LATE_MODULE)  # later, there may be no file left to read it
         for name in _ENCODINGS:
             codecs.lookup(name)
         close_all = partial(self._idle.look, is_short=True)

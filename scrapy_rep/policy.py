@@ -255,9 +255,14 @@ class Policy:
         return (*odd, *self._view("findings"))
 
     def note_on(self, verdict: Verdict) -> str:
-        """Why a verdict is by a rule below another user-agent line; empty if it is not."""
-        from scrapy_rep.analysis.lint.swallowed import swallowed_words
+        """Why a verdict is by a rule below another user-agent line; empty if it is not.
 
+        Also empty if no file is left to load the code for it.
+        """
+        try:
+            from scrapy_rep.analysis.lint.swallowed import swallowed_words
+        except OSError:
+            return ""
         return swallowed_words(self.robots_txt.octets, verdict)
 
     @property

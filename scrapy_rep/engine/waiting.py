@@ -12,7 +12,7 @@ from twisted.internet.defer import Deferred
 from .loops import Promise, Task, started
 
 
-class _Work:
+class _WorkMark:
     """Stands for one piece of work in the context of its code."""
 
     is_over = False
@@ -20,7 +20,7 @@ class _Work:
 
 # The work in which the present code runs. Code that runs later may inherit the context, so that it
 # outlives the work.
-_within: ContextVar[tuple[_Work, ...]] = ContextVar("within", default=())
+_within: ContextVar[tuple[_WorkMark, ...]] = ContextVar("within", default=())
 
 Key = TypeVar("Key")
 Value = TypeVar("Value")
@@ -35,7 +35,7 @@ class SharedWork(Generic[Key, Value]):
     def __init__(self) -> None:
         self._waiters: dict[Key, list[Promise[Value]]] = {}
         self._tasks: dict[Task[None], Key] = {}
-        self._marks: dict[Key, _Work] = {}
+        self._marks: dict[Key, _WorkMark] = {}
         self._all_ended: Promise[None] | None = None
 
     def is_under_way(self, key: Key) -> bool:
@@ -55,7 +55,7 @@ class SharedWork(Generic[Key, Value]):
         self._waiters.setdefault(key, [])
         context = copy_context()
         self._forget(key)  # the work on a key may begin again before it ends
-        self._marks[key] = mark = _Work()
+        self._marks[key] = mark = _WorkMark()
         outer = (one for one in _within.get() if not one.is_over)
         context.run(_within.set, (*outer, mark))
         task = context.run(started, work)

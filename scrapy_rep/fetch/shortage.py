@@ -62,7 +62,7 @@ class Shortage:
         self.files_are_short: Callable[[], None] = lambda: None
 
     def of(self, error: BaseException) -> tuple[str, float] | None:
-        """What is short, by an exception, and how long to wait; None if it is another failure.
+        """The name of a shortage, by an exception, and how long to wait; None for other failures.
 
         The time is 0 if the shortage lasts too long. The first of a kind is logged.
         """
