@@ -7,7 +7,6 @@ import time
 from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
 from functools import partial
-from importlib import import_module
 from typing import TYPE_CHECKING
 from weakref import WeakKeyDictionary
 
@@ -74,7 +73,6 @@ _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
 _SHORTAGE_LOOK_SECONDS = 0.5
-_LATE_MODULE = "scrapy_rep.protocol.usage.licences"  # a crawl loads it when it first needs it
 # Those of most pages, beside UTF-8.
 _ENCODINGS = (
     *("cp1250", "cp1251", "cp1252", "cp1254", "cp1256", "iso8859-1", "iso8859-2", "iso8859-15"),
@@ -180,8 +178,7 @@ class RepMiddleware:
         if (limits := raise_limit()) is not None:
             self._journal.debug("The limit of open files is raised from %d to %d", *limits)
         self._idle = IdleConnections(self.crawler, partial(is_queued_for, self.crawler))
-        import_module(_LATE_MODULE)  # later, there may be no file left to read it
-        for name in _ENCODINGS:
+        for name in _ENCODINGS:  # later, there may be no file left to read them
             codecs.lookup(name)
         close_all = partial(self._idle.look, is_short=True)
         self.policies.fetching.shortage.files_are_short = close_all
@@ -507,8 +504,10 @@ class RepMiddleware:
         """Record that a page requires a payment; no middleware sends its request again."""
         if is_own(request) or is_robots_txt(response.url):
             return
-        from scrapy_rep.protocol.usage.licences import payment_of  # few crawls need it
-
+        try:
+            from scrapy_rep.protocol.usage.licences import payment_of  # few crawls need it
+        except OSError:  # no file is left to load it
+            return
         request.meta["dont_retry"] = True
         prices, links = map(response.headers.getlist, ("crawler-price", "link"))
         self._decisions.priced(response, payment_of(prices, links, response.url))
