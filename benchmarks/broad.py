@@ -1,11 +1,13 @@
 """A broad crawl as the web is, with Scrapy's own robots.txt middleware and with scrapy-rep.
 
     python benchmarks/broad.py [--hosts 800] [--seconds 45] [--runs 1] [--picture FILE.svg]
+        [--without-retries]
 
 The hosts are addresses on loopback, and `KINDS` says what their robots.txt files are like. Each
-host has twelve pages, and each of them links to two others and to a page that the file disallows.
-Both sides crawl in turns, each in its own process, with 100 requests at a time. All counts except
-the memory are from the servers. The picture shows the pages over time of the last run.
+host has twenty pages, and each of them links to two others and to a page that the file disallows.
+Four URLs of each host are queued at the start, and the file disallows two of them. Both sides crawl
+in turns, each in its own process, with 100 requests at a time. All counts except the memory are
+from the servers. The picture shows the pages over time of the last run.
 """
 
 from __future__ import annotations
@@ -45,7 +47,8 @@ SIDES: dict[str, dict[str, Any]] = {
     "Scrapy's own": {},
     "scrapy-rep": {"ADDONS": {"scrapy_rep.Addon": 500}, "REP_STORE": "memory"},
 }
-_PAGES = 12
+_PAGES = 20
+_START = ("/p0", "/private0", "/p1", "/private1")
 _DELAY_SECONDS = 2.0
 _SLACK_SECONDS = 0.1  # a request may take that long to arrive
 _RULES = b"User-agent: *\nDisallow: /private\n"
@@ -156,31 +159,32 @@ class Found:
                 visits[number].append(at)
             if not path.startswith("/p"):
                 continue
-            if path.startswith("/private") and kind not in _WITHOUT_FILE:
-                disallowed += 1
-            elif kind in _UNREACHABLE:
+            if kind in _UNREACHABLE:
                 unreachable += 1
+            elif path.startswith("/private") and kind not in _WITHOUT_FILE:
+                disallowed += 1
             else:
                 first.setdefault((number, path), at)
         least = _DELAY_SECONDS - _SLACK_SECONDS
         gaps = [after - before for times in visits.values() for before, after in pairwise(times)]
         rows = {
             "allowed pages downloaded": len(first),
-            "disallowed pages downloaded": disallowed,
-            "pages of sites with an unreachable robots.txt": unreachable,
+            "pages downloaded that a rule disallows": disallowed,
+            "pages downloaded of sites with an unreachable robots.txt": unreachable,
             "requests sooner than the Crawl-delay": sum(gap < least for gap in gaps),
             "memory at its peak (MB)": megabytes,
         }
         return cls(rows, sorted(first.values()))
 
 
-def crawl(side: str, hosts: int, seconds: int, port: int, dead_port: int) -> None:
+def crawl(side: str, hosts: int, seconds: int, ports: list[int], more: dict[str, Any]) -> None:
     """Crawl in this process, and print the memory at its peak."""
     import resource
 
     import scrapy
     from scrapy.crawler import AsyncCrawlerProcess
 
+    port, dead_port = ports
     _, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
     resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))  # for both sides
 
@@ -190,7 +194,8 @@ def crawl(side: str, hosts: int, seconds: int, port: int, dead_port: int) -> Non
         async def start(self) -> AsyncIterator[Any]:
             for number in range(hosts):
                 at = dead_port if kind_of(number) == "refuse" else port
-                yield scrapy.Request(f"http://{address(number)}:{at}/p0")
+                for path in _START:
+                    yield scrapy.Request(f"http://{address(number)}:{at}{path}")
 
         def parse(self, response: Any) -> Iterator[Any]:
             yield from response.follow_all(css="a")
@@ -206,6 +211,7 @@ def crawl(side: str, hosts: int, seconds: int, port: int, dead_port: int) -> Non
             "LOG_LEVEL": "CRITICAL",
             "TELNETCONSOLE_ENABLED": False,
             **SIDES[side],
+            **more,
         }
     )
     process.crawl(BroadSpider)
@@ -213,10 +219,10 @@ def crawl(side: str, hosts: int, seconds: int, port: int, dead_port: int) -> Non
     print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)
 
 
-def measured(web: Web, side: str, hosts: int, seconds: int) -> Found:
+def measured(web: Web, side: str, hosts: int, seconds: int, more: dict[str, Any]) -> Found:
     """One crawl in a process of its own."""
     web.begin()
-    given = json.dumps([side, hosts, seconds, web.port, web.dead_port])
+    given = json.dumps([side, hosts, seconds, [web.port, web.dead_port], more])
     command = [sys.executable, __file__, "--crawl", given]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True)
     seen = [one for one in web.seen if one[0] < seconds + 1]
@@ -229,12 +235,14 @@ _WIDTH, _HEIGHT = 640, 330
 _LEFT, _RIGHT, _TOP, _BOTTOM = 62, 140, 44, 44
 _STYLE = """
   text { font: 14px system-ui, sans-serif; fill: #333 }
+  .ground { fill: #fff }
   .title { font-weight: 600; font-size: 16px }
   .grid { stroke: #ddd } .axis { stroke: #888 }
   polyline { fill: none; stroke-width: 3 } .ours { stroke: #0a6 } .own { stroke: #b50 }
   .ours-text { fill: #075; font-weight: 600 } .own-text { fill: #930; font-weight: 600 }
   @media (prefers-color-scheme: dark) {
-    text { fill: #ddd } .grid { stroke: #444 } .ours { stroke: #3d9 } .own { stroke: #f95 }
+    .ground { fill: #181a1b } text { fill: #ddd } .grid { stroke: #444 }
+    .ours { stroke: #3d9 } .own { stroke: #f95 }
     .ours-text { fill: #3d9 } .own-text { fill: #f95 }
   }"""
 
@@ -259,6 +267,7 @@ def picture(found: dict[str, Found], seconds: int) -> str:
         "<title>Allowed pages of a broad crawl over time</title>",
         f"<desc>{told}</desc>",
         f"<style>{_STYLE}\n</style>",
+        f'<rect class="ground" width="{_WIDTH}" height="{_HEIGHT}"/>',
         f'<text class="title" x="{_LEFT}" y="22">Allowed pages downloaded, by seconds</text>',
     ]
     for count in range(0, top + 1, step):
@@ -266,7 +275,7 @@ def picture(found: dict[str, Found], seconds: int) -> str:
         lines.append(f'<path class="{kind}" d="M{_LEFT} {at}H{_LEFT + width}"/>')
         lines.append(f'<text x="{_LEFT - 8}" y="{at + 5}" text-anchor="end">{count:,}</text>')
     bottom = f'y="{_TOP + height + 22}" text-anchor="middle"'
-    seconds_told = range(0, seconds + 1, max(1, seconds // 5))
+    seconds_told = range(0, seconds + 1, max(1, seconds // 3))
     lines += [f'<text x="{x(at)}" {bottom}>{at} s</text>' for at in seconds_told]
     for side, name, times in zip(SIDES, ("own", "ours"), (own, ours), strict=True):
         counts = [(second, sum(at <= second for at in times)) for second in range(seconds + 1)]
@@ -284,17 +293,19 @@ def main() -> None:
     parser.add_argument("--seconds", type=int, default=45)
     parser.add_argument("--runs", type=int, default=1)
     parser.add_argument("--picture", type=Path)
+    parser.add_argument("--without-retries", action="store_true")
     parser.add_argument("--crawl", help=argparse.SUPPRESS)
     options = parser.parse_args()
     if options.crawl:
         crawl(*json.loads(options.crawl))
         return
+    more = {"RETRY_ENABLED": False} if options.without_retries else {}
     web = Web()
     web.start()
     found: dict[str, list[Found]] = {side: [] for side in SIDES}
     for _ in range(options.runs):
         for side, results in found.items():
-            results.append(measured(web, side, options.hosts, options.seconds))
+            results.append(measured(web, side, options.hosts, options.seconds, more))
     print(f"| {options.hosts:,} hosts, {options.seconds} seconds | {' | '.join(SIDES)} |")
     print("| --- | ---: | ---: |")
     for row in found["scrapy-rep"][0].rows:

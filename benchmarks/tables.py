@@ -33,11 +33,14 @@ def main() -> None:
     """Measure each table, or those with a command that contains one of the arguments."""
     run = f"{dt.datetime.now(dt.timezone.utc):%Y-%m-%d}: {_machine()}"
     failed = []
+    known: dict[str, str] = {}  # two pages may show one table
 
     def measured(found: re.Match[str]) -> str:
         command = found["command"]
         if sys.argv[1:] and not any(part in command for part in sys.argv[1:]):
             return found[0]
+        if command in known:
+            return known[command]
         print(command, file=sys.stderr, flush=True)
         done = subprocess.run(
             [sys.executable, *shlex.split(command)],
@@ -50,7 +53,8 @@ def main() -> None:
         if done.returncode or not rows:
             failed.append(command)
             return found[0]
-        return "\n".join([*rows, "", f"Measured by `python {command}` on {run}."])
+        known[command] = "\n".join([*rows, "", f"Measured by `python {command}` on {run}."])
+        return known[command]
 
     for page in (ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md"))):
         text = page.read_text(encoding="utf-8")

@@ -1,10 +1,11 @@
-"""The first table of the README, row by row: what a site receives from a crawl with scrapy-rep."""
+"""The table of the README on what changes, row by row, and a small broad crawl."""
 
 from __future__ import annotations
 
 import subprocess
 import sys
 from pathlib import Path
+from xml.etree import ElementTree as ET
 
 import pytest
 
@@ -24,3 +25,23 @@ def test_crawl_does_what_the_readme_says(number: int) -> None:
         assert int(figure) < stated + 10
     else:
         assert int(figure) == stated
+
+
+@pytest.mark.slow
+def test_small_broad_crawl(tmp_path: Path) -> None:
+    """The table and the picture of broad crawls, of few hosts."""
+    picture = tmp_path / "broad.svg"
+    command = [sys.executable, "benchmarks/broad.py", "--hosts", "20", "--seconds", "4"]
+    done = subprocess.run(
+        [*command, "--picture", str(picture)],
+        cwd=_ROOT,
+        stdout=subprocess.PIPE,
+        text=True,
+        check=True,
+    )
+    cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()]
+    ours = {name: int(count.replace(",", "")) for name, _, count in cells[2:]}
+    assert ours["allowed pages downloaded"] > 20
+    forbidden = [name for name in ours if "disallows" in name or "unreachable" in name]
+    assert [ours[name] for name in forbidden] == [0, 0]
+    assert ET.parse(picture).getroot().tag.endswith("svg")
