@@ -17,7 +17,7 @@ from tests.crawls.broad_web import broad_web
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site
 
-_HOSTS = 400
+_HOSTS = 200
 
 
 def run(loop: Loop, *command: str, **task: Any) -> dict[str, Any]:
@@ -42,8 +42,8 @@ def warnings(found: dict[str, Any]) -> list[str]:
 
 @pytest.mark.parametrize("loop", LOOPS)
 def test_open_files(loop: Loop) -> None:
-    """Seventy, for four hundred hosts, a hundred at a time."""
-    with broad_web(0.05) as port:
+    """Seventy, for two hundred hosts, a hundred at a time."""
+    with broad_web(0.5) as port:
         found = run(loop, port=port, hosts=_HOSTS, files=70)
     assert found["pages"] == _HOSTS, found["log"]
     assert found["stats"].get("retry/count", 0) == 0
@@ -57,10 +57,10 @@ def test_open_files(loop: Loop) -> None:
 @pytest.mark.parametrize("queue", ["scrapy_rep.Rep", "scrapy.pqueues.Scrapy"])
 def test_open_files_for_names(queue: str, loop: Loop) -> None:
     """A resolver that gets no file says that the name does not resolve."""
-    with broad_web(0.2) as port:
+    with broad_web(0.5) as port:
         settings = {"SCHEDULER_PRIORITY_QUEUE": f"{queue}PriorityQueue"}
-        found = run(loop, port=port, hosts=200, files=70, names=True, settings=settings)
-    assert found["pages"] == 200, found["log"]
+        found = run(loop, port=port, hosts=_HOSTS, files=70, names=True, settings=settings)
+    assert found["pages"] == _HOSTS, found["log"]
     assert found["stats"].get("rep/event/dns", 0) == 0
     assert found["stats"]["rep/shortage/EMFILE"] > 0
 

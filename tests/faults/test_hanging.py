@@ -69,7 +69,7 @@ def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop)
     if part == "handler":
         assert result.stats["rep/event/timeout"] == 1
     else:
-        assert "is unreachable (local, failures in a row: 1)" in result.log
+        assert "for a reason on our side (local, failures in a row: 1)" in result.log
         assert result.stats["rep/late"] == 1
         assert "did not come in the 2 seconds of REP_UNREACHABLE_WAIT_SECONDS" in result.log
 
