@@ -81,7 +81,7 @@ def test_limit_is_raised_and_idle_connections_are_closed(loop: Loop) -> None:
 def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> None:
     """Other code of the process takes each file that becomes free."""
     settings = {"REP_UNREACHABLE_HOLD_SECONDS": 3, "RETRY_TIMES": 0}
-    with broad_web() as port:
+    with broad_web(0.3) as port:
         found = run(loop, port=port, hosts=30, concurrent=2, taken=True, settings=settings)
     assert found["stats"]["rep/shortage/EMFILE"] > 0
     assert found["reason"] == "finished", found["log"]
