@@ -82,7 +82,7 @@ def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> N
     """Other code of the process takes each file that becomes free."""
     settings = {"REP_UNREACHABLE_HOLD_SECONDS": 3, "RETRY_TIMES": 0}
     with broad_web(0.3) as port:
-        found = run(loop, port=port, hosts=30, concurrent=2, taken=True, settings=settings)
+        found = run(loop, port=port, hosts=150, concurrent=10, taken=True, settings=settings)
     assert found["stats"]["rep/shortage/EMFILE"] > 0
     assert found["reason"] == "finished", found["log"]
 
