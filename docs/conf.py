@@ -45,7 +45,7 @@ nitpick_ignore_regex = [
     ("py:.*", r"scrapy_rep\.protocol\.(fields\.remarks\.Problem|lines\.Coding)"),
     (
         "py:.*",
-        r"(StoreError|Outage|Tdmrep|Crawler|Spider|Request|Response|Self|Any|Settings|BaseSettings|Path|Future)",
+        r"(StoreError|Outage|Fault|Tdmrep|Crawler|Spider|Request|Response|Self|Any|Settings|BaseSettings|Path|Future)",
     ),
 ]
 
