@@ -73,7 +73,7 @@ _SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
 _SHORTAGE_LOOK_SECONDS = 0.5
-# Those of most pages, beside UTF-8.
+# The encodings of most pages, except UTF-8.
 _ENCODINGS = (
     *("cp1250", "cp1251", "cp1252", "cp1254", "cp1256", "iso8859-1", "iso8859-2", "iso8859-15"),
     *("koi8-r", "gb18030", "gbk", "gb2312", "big5", "shift_jis", "euc_jp", "euc_kr", "cp949"),

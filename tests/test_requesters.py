@@ -16,6 +16,7 @@ from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.fetch.requesters import Requester
+from scrapy_rep.protocol.access import knowledge as attempt
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import DAY_SECONDS
 from tests.cache.samples import file_entry
@@ -39,6 +40,30 @@ def key(origin: Origin = _ORIGIN, meta: Any = None, spider: Any = None, **settin
         crawler.spider = Asking(**spider)
     requester = Requester(Crawl.of(crawler))
     return requester.key(origin, meta)
+
+
+class TestProxies:
+    """In clear text, a proxy may answer anything."""
+
+    def keys(self, *fetches: tuple[bool, bool]) -> list[bool]:
+        """Whether each fetch, and then the next key, is apart from those without a proxy.
+
+        A fetch is whether it went through a proxy, and whether this was that of the page.
+        """
+        requester = Requester(Crawl.of(Crawler(Asking, Settings())))
+        direct = requester.key(_ORIGIN)
+        found = []
+        for is_proxied, is_carried in fetches:
+            answer = attempt.Answer(
+                200, hops=(direct.uri,), user_agent=direct.user_agent, is_proxied=is_proxied
+            )
+            found.append(requester.key_as_sent(direct, answer, is_carried=is_carried) != direct)
+        return [*found, requester.key(_ORIGIN) != direct]
+
+    def test_only_proxies_of_all_fetches_are_expected(self) -> None:
+        assert self.keys((True, False)) == [True, True]
+        assert self.keys((True, True)) == [True, False], "the proxy of one page"
+        assert self.keys((True, False), (False, False), (True, False)) == [True, False, True, False]
 
 
 class TestKeys:

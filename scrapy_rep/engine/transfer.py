@@ -126,7 +126,7 @@ class Transfer:
         limit_octets: the parse limit.
         uri: the URI of its request, before the middlewares of the project.
         mark: its number, for the meta of its request.
-        prepare: called with the request when it comes to the downloader.
+        prepare: changes the request when it comes to the downloader.
         error: the exception of the download handler; None if it raised none.
         response: the answer as it came, before Scrapy's middlewares.
         connection: the connection over which it comes, if that is known.

@@ -96,7 +96,7 @@ class Requester:
         """The key of an answer: by the User-Agent that was really sent, by proxy and signature.
 
         A middleware may send another User-Agent than the settings say. The next key expects the
-        same. It expects a proxy if all fetches so far went through one that a middleware chose.
+        same. It expects a proxy if a middleware chose one for each fetch so far.
         """
         is_signed = bool(self._keyid) and self.signed(key) == key
         user_agent, variant = answer.user_agent, key.variant

@@ -49,8 +49,8 @@ _OTHER = (
 class Shortage:
     """Tells how long to wait while this machine is short of something.
 
-    The pauses grow with the time since a download succeeded. After `REP_UNREACHABLE_HOLD_SECONDS`
-    without a success, nothing waits any more: the failures count like others.
+    The pauses grow with the time since the shortage began. A download that succeeds ends it. After
+    `REP_UNREACHABLE_HOLD_SECONDS`, nothing waits any more: the failures count like others.
     """
 
     def __init__(self, crawl: Crawl) -> None:

@@ -178,21 +178,6 @@ class AnswersForFailures:
         return HtmlResponse(request.url, body=b"<html>failed</html>", encoding="utf-8")
 
 
-class OneByProxy:
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        made = cls()
-        made.proxy = crawler.settings["GUEST_ONE_BY_PROXY"]
-        return made
-
-    proxy = ""
-
-    def process_request(self, request: Request) -> None:
-        """Use the proxy for one site."""
-        if "h.example" in request.url:
-            request.meta["proxy"] = self.proxy
-
-
 class SendsAgain:
     def process_response(self, request: Request, response: Response) -> Any:
         """Try another address, without a limit."""

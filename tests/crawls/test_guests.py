@@ -17,7 +17,6 @@ from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site, free_port
 
 _PAGE = Answer(body="<html>a page</html>")
-_EMPTY = Answer(body="")
 _RULES = Answer(body="User-agent: *\nDisallow: /private\nDisallow: /*.pdf$\n")
 _ROUTES = {
     "/robots.txt": _RULES,
@@ -296,28 +295,6 @@ def test_answer_of_a_middleware_for_a_site_that_is_down_permits_nothing(loop: Lo
         result = run(site, "AnswersForFailures", loop, REP_UNREACHABLE_HOLD_SECONDS=0)
         assert pages(site) == set(), result.log
         assert result.stats["rep/event/reset"] == 1
-
-
-@pytest.mark.parametrize("loop", LOOPS)
-def test_proxy_of_a_page_decides_for_no_direct_request_of_this_crawl(
-    loop: Loop, tmp_path: Path
-) -> None:
-    """Nor does one that an earlier crawl got, once another origin was fetched by proxy."""
-    settings = {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
-    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /a\n")}) as site:
-        other = "http://h.example"
-        routes = {"http://*": _PAGE, site.url("/robots.txt"): _EMPTY, f"{other}/robots.txt": _EMPTY}
-        with Site(routes) as proxy:
-            urls = [site.url("/a")]
-            meta = {"proxy": proxy.url("")}
-            crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls, meta=meta)
-            settings |= {"GUEST_ONE_BY_PROXY": proxy.url(""), "CONCURRENT_REQUESTS": 1}
-            settings["DOWNLOADER_MIDDLEWARES"] = {"tests.crawls.guests.OneByProxy": 50}
-            result = crawl(
-                URLS_SPIDER, loop=loop, settings=settings, urls=[f"{other}/a", site.url("/a")]
-            )
-            assert f"{other}/a" in proxy.paths(), result.log
-        assert site.paths() == ["/robots.txt"], result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)
