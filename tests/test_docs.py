@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,3 +129,23 @@ def test_tables_are_from_one_run_of_the_benchmarks() -> None:
     assert len(measured) > 15
     assert {run for _, run in measured} == {measured[0][1]}, "run: python benchmarks/tables.py"
     assert all((ROOT / script).exists() for script, _ in measured)
+
+
+def test_the_readme_shows_parsers_as_measured() -> None:
+    """The rows of the README are parts of rows of the table in the benchmarks."""
+
+    def rows(page: str) -> dict[str, dict[str, str]]:
+        lines = iter(page.splitlines())
+        header = next(line for line in lines if line.startswith("|  | a file, its first verdict"))
+        names = header.split(" | ")[1:]
+        table = (line.strip("| ").split(" | ") for line in lines)
+        return {
+            name: dict(zip(names, cells, strict=False))
+            for name, *cells in itertools.takewhile(lambda row: len(row) > 1, table)
+        }
+
+    measured = rows((DOCS / "benchmarks.md").read_text(encoding="utf-8"))
+    shown = rows(README)
+    assert len(shown) == 4  # with the line below the header
+    for name, cells in shown.items():
+        assert cells.items() <= measured[name].items()
