@@ -17,7 +17,7 @@ from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache
 from typing import TYPE_CHECKING, Any
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from scrapy.settings import BaseSettings
 
@@ -36,6 +36,8 @@ _NOTICE_SECONDS = 30 * DAY_SECONDS  # before its end, each start names a grant
 _PATTERN = re.compile(
     r"((?P<scheme>[a-z*?]+)://)?(\[[0-9a-f:.*?]+\]|[a-z0-9._*?-]+)(?P<port>:[1-9*?][0-9*?]{0,4})?"
 )
+# Also of a `Path`, which keeps one slash; C:/ and C:\ are drives. A file URI may name its host.
+_URI = re.compile(r"([a-z][a-z0-9+.-]+):/+(?:(?<=file://)localhost/)?", re.IGNORECASE)
 _KEYS = ({"policy"}, {"robots_txt"})
 
 
@@ -161,12 +163,16 @@ def store(value: Any) -> Any:
 
 
 def path(value: Any) -> str:
-    """A path, as text; ``~`` stands for a home folder."""
+    """A path on this machine, as text; ``~`` stands for a home folder."""
     text = os.fsdecode(value) if isinstance(value, (str, os.PathLike)) else None
     if text is None:
         raise ValueError("must be a path")
     if "\0" in text:
         raise ValueError("must be a path, and no path holds a NUL character")
+    if uri := _URI.match(text):
+        local = f"/{unquote(text[uri.end() :])}"
+        fix = f"write {local!r}" if uri[1].lower() == "file" else "use a local one, and copy files"
+        raise ValueError(f"must be a path on this machine, and not a URI: {fix}")
     expanded = os.path.expanduser(text)
     if text.startswith("~") and expanded == text:
         raise ValueError(

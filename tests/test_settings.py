@@ -127,6 +127,34 @@ def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> 
     assert words in str(raised.value)
 
 
+PATHS = ("REP_AUDIT_DIR", "REP_REPORT", "REP_WARC_DIR", "REP_STORE_PATH", "REP_SIGN_KEY")
+
+
+@pytest.mark.parametrize("name", PATHS)
+def test_uris_are_no_paths(name: str) -> None:
+    """For a URI, a local folder such as ``s3:`` would be made. A `Path` keeps one of the slashes."""
+    more = {"REP_AUDIT_DIR": "audit", "REP_SIGN_KEY": "key", "REP_SIGN_AGENT": "https://a.example"}
+    for uri in ("s3://bucket/x", "gs://bucket/x", "ftp://host/x", "S3://bucket/x"):
+        for value in (uri, Path(uri)):
+            with pytest.raises(ConfigurationError, match=f"^{name} = .*use a local one"):
+                RepSettings.of(Settings({**more, name: value}))
+    for uri in ("file:///a/b%20c", "file:/a/b c", "FILE://localhost/a/b c", Path("file:///a/b c")):
+        with pytest.raises(ConfigurationError, match=f"^{name} = .*: write '/a/b c'$"):
+            RepSettings.of(Settings({**more, name: uri}))
+    for path in ("C:\\x", "C:/x", "report-12:30.html", "a/b:/c"):
+        values = RepSettings.of(Settings({**more, name: path}))
+        assert getattr(values, name[4:].lower()) == path
+
+
+def test_every_setting_that_is_a_path_refuses_uris() -> None:
+    """Only the URLs of Redis and of the signature agent may be URIs."""
+    for name, setting in SETTINGS.items():
+        if name.endswith(("_DIR", "_PATH", "_FILE", "_KEY")) or name == "REP_REPORT":
+            assert name in PATHS
+            with pytest.raises(ValueError, match="not a URI"):
+                setting.check("s3://bucket/x")
+
+
 @pytest.mark.parametrize("name", ["redirect", "redirect-loop", "304", "305"])
 def test_each_end_of_a_file_fetch_may_be_overridden(name: str) -> None:
     values = RepSettings.of(Settings({"REP_POLICY_OVERRIDES": {name: "disallow"}}))

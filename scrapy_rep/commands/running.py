@@ -192,6 +192,7 @@ def run(options: Namespace, settings_of: Callable[[], Settings]) -> int:
     logging.getLogger("scrapy_rep").addHandler(logging.NullHandler())
     call = Call(options, settings_of, Terminal(sys.stdout, sys.stderr))
     try:
+        _refuse_uri(getattr(options, "output", None))
         subcommand = import_module(f"scrapy_rep.commands.{call.name}")
         call.end_with(subcommand.run(call) or OK)
         call.terminal.flush()
@@ -214,6 +215,22 @@ def run(options: Namespace, settings_of: Callable[[], Settings]) -> int:
             failure = CommandError("internal error; please report the lines above", INTERNAL)
         call.fail(failure)
     return call.status
+
+
+def _refuse_uri(output: str | None) -> None:
+    """Refuse a URI in -o, for which a local folder of this name would be made.
+
+    Raises:
+        CommandError: it is no path.
+    """
+    if output is None:
+        return
+    from scrapy_rep.checks import path  # few calls write a file
+
+    try:
+        path(output)
+    except ValueError as error:
+        raise CommandError(f"-o {output}: {error}") from None
 
 
 def _failure(error: Exception) -> CommandError | None:

@@ -81,9 +81,12 @@ def printable(text: str) -> str:
 def write(path: Path, text: str) -> None:
     """Write a page, completely or not at all, for its owner alone: it has URLs.
 
+    Its folder is made, if it does not exist.
+
     Raises:
         OSError: the page cannot be written.
     """
+    path.parent.mkdir(parents=True, exist_ok=True)
     with replacing(path) as part:
         part.touch(OWNER_ONLY)
         part.write_text(text, encoding="utf-8")

@@ -17,7 +17,8 @@ from scrapy_rep import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from tests.audit.crawled import audited
 from tests.commands.calling import rep
-from tests.crawling import LOOPS, Loop
+from tests.crawling import LOOPS, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site, redirect
 
 pytest.importorskip("jinja2", reason="needs Jinja")
@@ -91,7 +92,8 @@ def _times(site: Site) -> list[float]:
 
 
 def test_failed_report_does_not_change_the_crawl(tmp_path: Path) -> None:
-    """The folder is missing: one error, and the crawl ends as usual."""
+    """Its folder is a file: one error, and the crawl ends as usual."""
+    (tmp_path / "none").touch()
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         wanted = {"REP_REPORT": str(tmp_path / "none" / "report.html")}
         result, run = audited([site.url("/a")], tmp_path, settings=wanted)
@@ -99,6 +101,25 @@ def test_failed_report_does_not_change_the_crawl(tmp_path: Path) -> None:
     assert result.log.count("] ERROR: ") == 1
     assert "Cannot write the report of this crawl" in result.log
     assert rep("report", run.path).status == 0
+
+
+def test_folder_of_the_report_is_made(tmp_path: Path) -> None:
+    path = tmp_path / "a" / "b" / "report.html"
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        wanted = {"REP_REPORT": str(path)}
+        result, _ = audited([site.url("/a")], tmp_path / "audit", settings=wanted)
+    assert f"Report written to {path}" in result.log
+    assert path.read_text("utf-8").startswith("<!doctype html>")
+
+
+@pytest.mark.parametrize("name", ["REP_AUDIT_DIR", "REP_REPORT", "REP_WARC_DIR", "REP_STORE_PATH"])
+def test_crawl_with_a_uri_for_a_path_does_not_begin(name: str, tmp_path: Path) -> None:
+    with Site({"/robots.txt": Answer(body=FILE)}) as site:
+        settings = {**ADDON, "REP_AUDIT_DIR": str(tmp_path), name: "s3://bucket/x"}
+        result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/a")])
+        assert site.paths() == []
+    assert f"{name} = 's3://bucket/x': must be a path on this machine" in result.error
+    assert [path.name for path in tmp_path.iterdir()] == []
 
 
 def test_missing_requirements_are_errors(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -125,7 +146,19 @@ class TestCommand:
         done = rep("report", run, "-o", page)
         assert (done.status, page.read_text("utf-8")[:15]) == (0, "<!doctype html>")
         assert done.out.splitlines()[-1] == f"{page}: written"
-        assert rep("report", run, "-o", tmp_path / "none" / "x.html").status == 2
+        assert rep("report", run, "-o", tmp_path / "new" / "x.html").status == 0
+        assert (tmp_path / "new" / "x.html").exists()
+        assert rep("report", run, "-o", page / "x.html").status == 2
+
+    def test_uri_is_no_path(
+        self, run: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.chdir(tmp_path)
+        before = [*tmp_path.iterdir()]
+        for words in (["report", run], ["audit", "redact", run], ["audit", "export", run]):
+            done = rep(*words, "-o", "s3://bucket/x.html")
+            assert (done.status, "-o s3://bucket/x.html: must be a path" in done.err) == (2, True)
+        assert [*tmp_path.iterdir()] == before
 
     def test_folder_without_a_trail_is_an_error(self, tmp_path: Path) -> None:
         (tmp_path / "empty").mkdir()
