@@ -111,9 +111,15 @@ SITEMAP_LEFT_OUT = _stat(
 SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages scheduled because a sitemap lists them")
 SITEMAP_UNCHANGED = _stat("rep/sitemap/unchanged", "entries that have not changed since `since`")
 COVERAGE_LISTED = _stat("rep/coverage/listed", "URLs that sitemaps list and the spider wants")
-COVERAGE_ALLOWED = _stat("rep/coverage/allowed", "those that robots.txt let the crawl request")
+COVERAGE_REQUESTED = _stat("rep/coverage/requested", "those that the crawl requested")
 COVERAGE_FETCHED = _stat("rep/coverage/fetched", "those that were fetched (a status below 400)")
+COVERAGE_REDIRECTED = _stat(
+    "rep/coverage/redirected", "those that redirected to URLs that count by themselves"
+)
 COVERAGE_FAILED = _stat("rep/coverage/failed", "those that were requested without success")
+COVERAGE_WOULD = _stat(
+    "rep/coverage/would_be_disallowed", "those that robots.txt disallowed in a dry run"
+)
 COVERAGE_DISALLOWED = _stat("rep/coverage/disallowed", "those that robots.txt disallowed")
 COVERAGE_MISSED = _stat("rep/coverage/never_reached", "those that the crawl did not reach")
 COVERAGE_BEYOND = _stat("rep/coverage/beyond", "entries beyond 500,000 URLs, not followed")

@@ -132,15 +132,15 @@ PATHS = ("REP_AUDIT_DIR", "REP_REPORT", "REP_WARC_DIR", "REP_STORE_PATH", "REP_S
 
 @pytest.mark.parametrize("name", PATHS)
 def test_uris_are_no_paths(name: str) -> None:
-    """For a URI, a local folder such as ``s3:`` would be made. A `Path` keeps one of the slashes."""
+    """A local folder such as ``s3:`` would be made. A `Path` keeps one of the slashes."""
     more = {"REP_AUDIT_DIR": "audit", "REP_SIGN_KEY": "key", "REP_SIGN_AGENT": "https://a.example"}
     for uri in ("s3://bucket/x", "gs://bucket/x", "ftp://host/x", "S3://bucket/x"):
         for value in (uri, Path(uri)):
             with pytest.raises(ConfigurationError, match=f"^{name} = .*use a local one"):
                 RepSettings.of(Settings({**more, name: value}))
-    for uri in ("file:///a/b%20c", "file:/a/b c", "FILE://localhost/a/b c", Path("file:///a/b c")):
+    for text in ("file:///a/b%20c", "file:/a/b c", "FILE://localhost/a/b c"):
         with pytest.raises(ConfigurationError, match=f"^{name} = .*: write '/a/b c'$"):
-            RepSettings.of(Settings({**more, name: uri}))
+            RepSettings.of(Settings({**more, name: text}))
     for path in ("C:\\x", "C:/x", "report-12:30.html", "a/b:/c"):
         values = RepSettings.of(Settings({**more, name: path}))
         assert getattr(values, name[4:].lower()) == path

@@ -359,10 +359,13 @@ def _redact(run: Run, call: Call) -> int:
             FOUND,
         )
     target = Path(call.options.output)
-    made = redaction(Query(call.options.query), secrets.token_bytes(32))
+    secret = secrets.token_bytes(32)
+    made = redaction(Query(call.options.query), secret)
     try:
         target.mkdir(parents=True)
-        segments = [_redacted(one.lines, target / one.plain_name, made) for one in run.segments]
+        segments = [
+            _redacted(one.lines, target / one.plain_name, made, secret) for one in run.segments
+        ]
         _write_manifest(run, target, segments)
     except OSError as error:
         raise unreadable(target, error) from error
@@ -371,7 +374,7 @@ def _redact(run: Run, call: Call) -> int:
 
 
 def _redacted(
-    lines: Callable[[], Iterator[TrailLine]], path: Path, made: Callable[[str], str]
+    lines: Callable[[], Iterator[TrailLine]], path: Path, made: Callable[[str], str], secret: bytes
 ) -> dict[str, Any]:
     """Write a segment without queries, with new marks."""
     segment = SpoolFile(path)
@@ -379,6 +382,9 @@ def _redacted(
         if found.record is None or found.is_torn:
             continue
         record = _without_queries(found.record, made)
+        if record.get("has_query") and "keys" in record:
+            keys = records.keyed(records.unpacked_keys(record["keys"]), secret)
+            record.update(keys=records.packed_keys(keys), keyed=records.name_of_secret(secret))
         if record["t"] == records.MARK:
             record.update(lines=segment.records, sha256=segment.sha256)
         segment.append(line(record).encode("ascii"), 1)
@@ -391,6 +397,8 @@ def _without_queries(record: dict[str, Any], made: Callable[[str], str]) -> dict
         name: made(value) if name in _URLS and isinstance(value, str) else value
         for name, value in record.items()
     }
+    if "urls" in held:
+        held["urls"] = [made(url) for url in held["urls"]]
     if "hops" in held:
         held["hops"] = [_without_queries(hop, made) for hop in held["hops"]]
     if record.get("t") in records.NUMBERED and held != record:

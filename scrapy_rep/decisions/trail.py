@@ -44,6 +44,7 @@ from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal
 
 from .occasions import OFF, REQUEST
+from .url_ends import END_BITS, END_WORDS, HAS_QUERY, LISTED
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -307,10 +308,26 @@ class Trail:
         held = {"url": self._url(url), "price": terms.price or None, "licence": licence}
         self._unnumbered(records.PAYMENT, held)
 
-    def covered(self, what: str, count: int, example: str) -> None:
-        """Write how many URLs of sitemaps came to one end, and one of them if it is known."""
-        held = {"what": what, "count": count, "url": self._url(example) if example else None}
+    def covered(self, state: int, keys: list[int], secret: bytes, urls: list[str]) -> None:
+        """Write the digests of pages with the same state, perhaps with their URLs.
+
+        If the trail hides the queries of URLs, `secret` hides them in the digests.
+        """
+        has_query = bool(state & HAS_QUERY)
+        is_keyed = has_query and self._is_redacted
+        held = {
+            "what": END_WORDS[state & END_BITS],
+            "is_listed": True if state & LISTED else None,
+            "has_query": has_query or None,
+            "keyed": records.name_of_secret(secret) if is_keyed else None,
+            "keys": records.packed_keys(records.keyed(keys, secret) if is_keyed else keys),
+            "urls": [self._url(url) for url in urls] or None,
+        }
         self._unnumbered(records.COVERAGE, held)
+
+    def not_followed(self, count: int) -> None:
+        """Write how many entries of sitemaps were not followed, to bound memory."""
+        self._unnumbered(records.COVERAGE, {"what": "beyond", "count": count})
 
     # Writing
 

@@ -12,8 +12,10 @@ from __future__ import annotations
 import base64
 import hmac
 import json
-from collections.abc import Callable, Mapping
+import struct
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from enum import Enum
+from hashlib import blake2b
 from typing import Any
 
 from scrapy_rep.protocol.secrecy import PATH_VALUE, bare
@@ -74,6 +76,37 @@ def octets_of(record: Record) -> bytes:
     if "text" not in record:
         raise ValueError("a body without octets")
     return str(record["text"]).encode("utf-8")
+
+
+def packed_keys(keys: Sequence[int]) -> str:
+    """Digests of 8 octets, as in a `coverage` record."""
+    return base64.b64encode(struct.pack(f">{len(keys)}Q", *keys)).decode("ascii")
+
+
+def unpacked_keys(text: str) -> tuple[int, ...]:
+    """The digests in a `coverage` record.
+
+    Raises:
+        ValueError: the text does not contain such digests.
+    """
+    octets = base64.b64decode(text, validate=True)
+    if len(octets) % 8:
+        raise ValueError("not digests of 8 octets each")
+    return struct.unpack(f">{len(octets) // 8}Q", octets)
+
+
+def keyed(keys: Iterable[int], secret: bytes) -> list[int]:
+    """Digests of digests, by which no guess at a URL can be tested without the secret."""
+    return [_keyed(struct.pack(">Q", key), secret) for key in keys]
+
+
+def name_of_secret(secret: bytes) -> str:
+    """A name: digests that were keyed with the same secret can be compared."""
+    return f"{_keyed(b'name', secret):016x}"
+
+
+def _keyed(octets: bytes, secret: bytes) -> int:
+    return int.from_bytes(blake2b(octets, key=secret, digest_size=8).digest(), "big")
 
 
 class Query(Enum):

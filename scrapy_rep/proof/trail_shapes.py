@@ -83,17 +83,26 @@ def _holds(needed: str, **types: FieldCheck) -> FieldCheck:
     return lambda value: isinstance(value, dict) and not shape.problem(value)
 
 
+def _are_keys(value: Any) -> bool:
+    try:
+        return _is_text(value) and bool(records.unpacked_keys(value))
+    except ValueError:
+        return False
+
+
 _TYPES: dict[FieldCheck, str] = {
     _is_text: "run spider user_agent previous origin source event access_result meaning body "
     "content_type cache_control etag last_modified parser sha256 text base64 url reason rule group "
-    "by outcome why robots_txt page what price licence error uri failure location ip warc name",
-    _is_flag: "is_stale is_cut allowed redacted is_given_up",
+    "by outcome why robots_txt page what price licence error uri failure location ip warc name "
+    "keyed",
+    _is_flag: "is_stale is_cut allowed redacted is_given_up is_listed has_query",
     _is_count: "v segment n p line octets status count records gaps lines from_n to_n disallowed "
     "exempt drop withheld",
     _is_number: "at left_by since seconds fetched_at confirmed_at usable_until crawl_delay "
     "waited_seconds kept_seconds until asked_seconds step_seconds from_at to_at",
     _is_map: "software settings",
-    _all(_is_text): "tokens",
+    _all(_is_text): "tokens urls",
+    _are_keys: "keys",
 }
 # A field has the same type in all kinds; fields that no reader uses may contain anything.
 _FIELDS = {name: check for check, names in _TYPES.items() for name in names.split()}
@@ -116,7 +125,7 @@ SHAPES: dict[str, Shape] = {
     records.CLOCK: Shape("at step_seconds"),
     records.PROBE: Shape("at origin"),
     records.PAYMENT: Shape("at url"),
-    records.COVERAGE: Shape("at what count"),
+    records.COVERAGE: Shape("at what"),
     records.GAP: Shape("from_n to_n error", allowed=_is_count),
     records.MARK: Shape("lines sha256"),
     records.END: Shape(allowed=_is_count),
@@ -159,7 +168,16 @@ def _too_early(sent: Mapping[str, Any]) -> str:
     return "left_by is before at" if sent["left_by"] < sent["at"] else ""
 
 
-_CONTRADICTIONS = {records.DECISION: _contradiction, records.SENT: _too_early}
+def _covers_nothing(coverage: Mapping[str, Any]) -> str:
+    """How a record lacks both digests and a count, which records of older trails have."""
+    return "" if "keys" in coverage or "count" in coverage else "keys is missing"
+
+
+_CONTRADICTIONS = {
+    records.DECISION: _contradiction,
+    records.SENT: _too_early,
+    records.COVERAGE: _covers_nothing,
+}
 
 
 def is_manifest(found: object) -> bool:

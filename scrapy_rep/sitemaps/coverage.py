@@ -2,16 +2,36 @@
 
 from __future__ import annotations
 
-from collections import Counter, deque
-from collections.abc import Iterator
+import secrets
+import time
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.signals import request_reached_downloader, response_received
+from scrapy.core.scheduler import Scheduler
+from scrapy.signals import request_reached_downloader, response_downloaded, response_received
+from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.url_ends import (
+    DISALLOWED,
+    END_BITS,
+    ENDS_BY_NAME,
+    FETCHED,
+    HAS_QUERY,
+    LISTED,
+    REDIRECTED,
+    SENT,
+    WAITING,
+    WOULD_DROP,
+    UrlEnds,
+)
+from scrapy_rep.engine.transfer import MARK
+from scrapy_rep.pace.pacing import keeps_pace_over_fleet
+from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.signals import request_disallowed
 
@@ -20,113 +40,190 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
 
-MOST_URLS = 500_000
 _STATE = "rep_coverage"  # in the state of the spider, which Scrapy keeps in the JOBDIR
 _SAMPLE = 100
+_WRITTEN_URLS = 20  # of each end, for the report
+_BATCH = 1000
+_WRITE_SECONDS = 10.0  # a crawl that is killed loses as much
 _ERRORS_FROM = 400
-_LISTED, _DISALLOWED, _SENT, _FETCHED = range(4)  # a sent request without an answer has failed
+_KEY_OCTETS = 8
+_ROWS = {
+    "fetched": (stats.COVERAGE_FETCHED, "fetched"),
+    "redirected": (stats.COVERAGE_REDIRECTED, "redirected to URLs that count by themselves"),
+    "failed": (stats.COVERAGE_FAILED, "failed"),
+    "would_be_disallowed": (stats.COVERAGE_WOULD, "would be disallowed without REP_DRY_RUN"),
+    "disallowed": (stats.COVERAGE_DISALLOWED, "disallowed"),
+    "never_reached": (
+        stats.COVERAGE_MISSED,
+        "never reached (a limit, another component, or the end)",
+    ),
+}
 
 
 class Coverage:
-    """Follows the URLs that sitemaps list, up to `MOST_URLS`, as digests of 8 octets.
+    """Follows the pages of a crawl from its start, by the fingerprints of their requests.
 
-    A crawl that is stopped and resumed goes on with the URLs of its earlier runs.
+    So it does not matter whether a page is requested before or after a sitemap lists it. A crawl
+    that is stopped and resumed goes on with the URLs of its earlier runs.
     """
 
     def __init__(self, crawl: Crawl) -> None:
+        self._crawler = crawl.crawler
         self._stats = crawl.crawler.stats
+        self._settings = crawl.settings
         state = getattr(crawl.crawler.spider, "state", None)
         if not (crawl.crawler.settings["JOBDIR"] and isinstance(state, dict)):
             state = {}
-        self._states: dict[int, int] = state.setdefault(_STATE, {})
+        if "urls" not in state.setdefault(_STATE, {}):
+            state[_STATE] = {"urls": {}, "secret": secrets.token_bytes(32)}
+        self._ends = UrlEnds(state[_STATE]["urls"])
+        self._secret: bytes = state[_STATE]["secret"]
         self._beyond_count = 0
-        self._examples: dict[int, str] = {}
-        self._sent: dict[int, str] = {}
-        self._first: list[str] = []
-        self._last: deque[str] = deque(maxlen=_SAMPLE)
+        self._samples: dict[int, dict[int, str]] = defaultdict(dict)
         connect = crawl.crawler.signals.connect
         connect(self._was_refused, request_disallowed)
         connect(self._was_sent, request_reached_downloader)
+        connect(self._was_downloaded, response_downloaded)
         connect(self._was_answered, response_received)
         decisions = crawl.part(Decisions)
+        self._verdicts = decisions.verdicts
         self._trail = decisions.trail
-        decisions.log.more_lines.append(self._lines)
+        # The digests to be written to the trail. Those of earlier runs are written once more, so
+        # that each trail tells all by itself.
+        self._news: dict[int, None] = {}
+        self._has_written = False
+        self._written_at = time.monotonic()
+        decisions.log.more_lines.append(self._finish)
 
     def forget_earlier_runs(self) -> None:
         """Begin with no URL, because all are to be fetched again."""
-        self._states.clear()
+        self._ends.held.clear()
 
-    def listed(self, url: str) -> None:
-        """Note a URL that a sitemap lists and the spider wants."""
-        key = _key(url)
-        if key in self._states:
-            return
-        if len(self._states) >= MOST_URLS:
+    def listed(self, request: Request) -> None:
+        """Note a page that a sitemap lists and the spider wants."""
+        key = self._key(request)
+        if self._ends.is_full and key not in self._ends.held:
             self._beyond_count += 1
-            return
-        self._states[key] = _LISTED
-        if len(self._first) < _SAMPLE:
-            self._first.append(url)
-        self._last.append(url)
+        else:
+            self._note(key, request.url, LISTED)
 
     def _was_refused(self, request: Request) -> None:
-        self._note(request, _DISALLOWED)
+        self._note_all(request, DISALLOWED)
 
     def _was_sent(self, request: Request) -> None:
-        self._note(request, _SENT)
+        if MARK not in request.meta:  # a request for a robots.txt
+            self._note_all(request, SENT)
+
+    def _was_downloaded(self, response: Response, request: Request) -> None:
+        """Note a redirect: the duplicate filter may drop its target, perhaps in another worker."""
+        if MARK not in request.meta and response.status in REDIRECT_STATUSES:
+            self._note_all(request, REDIRECTED)
 
     def _was_answered(self, response: Response, request: Request) -> None:
-        if response.status < _ERRORS_FROM:
-            self._note(request, _FETCHED)
+        if MARK not in request.meta:
+            self._note_all(request, FETCHED if response.status < _ERRORS_FROM else SENT)
 
-    def _note(self, request: Request, state: int) -> None:
-        url = request.meta.get("redirect_urls", (request.url,))[0]
-        key = _key(url)
-        before = self._states.get(key)
-        if before is None or before == _FETCHED:
-            return
-        self._states[key] = state
-        if state == _SENT and len(self._sent) < _SAMPLE:
-            self._sent[key] = url
-        elif state != _SENT:
-            self._sent.pop(key, None)
-            self._examples.setdefault(state, url)
+    def _note_all(self, request: Request, end: int) -> None:
+        """Note the end of a page, and of all pages that redirected to it."""
+        verdict = self._verdicts.get(request)
+        if end != DISALLOWED and verdict is not None and not verdict.allowed:
+            end = WOULD_DROP
+        self._note(self._key(request), request.url, end)
+        for url in request.meta.get("redirect_urls", ()):
+            self._note(self._key(request.replace(url=url)), url, end)
 
-    def _lines(self) -> Iterator[str]:
-        """Write the counts, and yield the lines of the log; none without a listed URL."""
-        if not self._states:
+    def _note(self, key: int, url: str, state: int) -> None:
+        before = self._ends.held.get(key, WAITING)
+        if not self._ends.note(key, state | (HAS_QUERY if "?" in url or ";" in url else 0)):
             return
-        counts = Counter(self._states.values())
-        left = (*self._first, *self._last)
-        missed = next((url for url in left if self._states[_key(url)] == _LISTED), "")
-        rows = (
-            (stats.COVERAGE_FETCHED, "fetched", counts[_FETCHED], self._examples.get(_FETCHED, "")),
-            (stats.COVERAGE_FAILED, "failed", counts[_SENT], next(iter(self._sent.values()), "")),
-            (
-                *(stats.COVERAGE_DISALLOWED, "disallowed", counts[_DISALLOWED]),
-                self._examples.get(_DISALLOWED, ""),
-            ),
-            (stats.COVERAGE_MISSED, "never reached (a limit, or the end)", counts[_LISTED], missed),
-        )
-        allowed = counts[_FETCHED] + counts[_SENT]
-        self._count(stats.COVERAGE_LISTED, len(self._states), next(iter(self._first), ""))
-        self._count(stats.COVERAGE_ALLOWED, allowed, rows[0][3] or rows[1][3])
-        yield f"Sitemaps list {len(self._states):,} URLs; {allowed:,} of these were allowed:"
-        for name, words, count, example in rows:
-            self._count(name, count, example)
-            if count:
-                such = f". For example {masked(bare(example))}" if example else ""
-                yield f"  {count:,} {words}{such}"
+        after = self._ends.held[key]
+        if after & LISTED:
+            self._samples[before & END_BITS].pop(key, None)
+            sample = self._samples[after & END_BITS]
+            if len(sample) >= _SAMPLE:
+                sample.popitem()  # the first ones stay, and the last one
+            sample[key] = url
+        if self._trail is not None:
+            self._news[key] = None
+            is_due = time.monotonic() - self._written_at > _WRITE_SECONDS
+            if is_due or len(self._news) >= _BATCH:
+                self._write()
+
+    def _key(self, request: Request) -> int:
+        """A digest of the fingerprint by which Scrapy's duplicate filter compares requests.
+
+        Without userinfo, because no digest of a password is to be written.
+        """
+        if "@" in request.url:
+            request = request.replace(url=bare(request.url))
+        fingerprinter = self._crawler.request_fingerprinter
+        assert fingerprinter is not None  # noqa: S101 - set when the crawl starts
+        digest = blake2b(fingerprinter.fingerprint(request), digest_size=_KEY_OCTETS)
+        return int.from_bytes(digest.digest(), "big")
+
+    # The trail
+
+    def _write(self) -> None:
+        """Write the news to the trail."""
+        self._put(self._news if self._has_written else self._ends.held)
+        self._news.clear()
+        self._has_written, self._written_at = True, time.monotonic()
+
+    def _put(self, keys: Iterable[int], urls: dict[int, str] | None = None) -> None:
+        if self._trail is None:
+            return
+        groups: dict[int, list[int]] = defaultdict(list)
+        for key in keys:
+            groups[self._ends.held[key]].append(key)
+        for state, members in groups.items():
+            for at in range(0, len(members), _BATCH):
+                some = members[at : at + _BATCH]
+                shown = [urls[key] for key in some] if urls else []
+                self._trail.covered(state, some, self._secret, shown)
+
+    # The end
+
+    def _finish(self) -> Iterator[str]:
+        """Write the rest to the trail and the counts as stats, and yield the lines of the log."""
+        if self._trail is not None:
+            self._write()
+            for sample in self._samples.values():
+                self._put([*sample][:_WRITTEN_URLS], sample)
+            if self._beyond_count:
+                self._trail.not_followed(self._beyond_count)
+        counts = self._ends.counts()
+        if not counts["listed"] and not self._beyond_count:
+            return
+        self._stats.set_value(stats.COVERAGE_LISTED, counts["listed"])
+        self._stats.set_value(stats.COVERAGE_REQUESTED, counts["requested"])
+        for name, (stat, _) in _ROWS.items():
+            self._stats.set_value(stat, counts[name])
         if self._beyond_count:
-            self._count(stats.COVERAGE_BEYOND, self._beyond_count, "")
+            self._stats.set_value(stats.COVERAGE_BEYOND, self._beyond_count)
+        yield from self._lines(counts)
+
+    def _lines(self, counts: dict[str, int]) -> Iterator[str]:
+        settings = self._crawler.settings
+        # A scheduler that is not Scrapy's may share its queue with other processes.
+        is_alone = issubclass(load_object(settings["SCHEDULER"]), Scheduler)
+        is_alone = is_alone and not keeps_pace_over_fleet(settings)
+        listed, requested = f"{counts['listed']:,} URLs", f"{counts['requested']:,} of these"
+        if is_alone:
+            yield f"Sitemaps list {listed}; {requested} were requested:"
+        else:
+            yield f"Sitemaps that this worker read list {listed}; it requested {requested}:"
+        for name, (_, words) in _ROWS.items():
+            if not counts[name]:
+                continue
+            told = words if is_alone or name != "never_reached" else self._left_to_others()
+            example = next(iter(self._samples[ENDS_BY_NAME[name]].values()), "")
+            such = f". For example {masked(bare(example))}" if example else ""
+            yield f"  {counts[name]:,} {told}{such}"
+        if self._beyond_count:
             yield f"  {self._beyond_count:,} more entries were not followed, to bound memory"
 
-    def _count(self, stat: str, count: int, example: str) -> None:
-        """Write a count as a stat and, under the last part of its name, to the audit trail."""
-        self._stats.set_value(stat, count)
-        if self._trail is not None:
-            self._trail.covered(stat.rpartition("/")[2], count, example)
-
-
-def _key(url: str) -> int:
-    return int.from_bytes(blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big")
+    def _left_to_others(self) -> str:
+        folder = self._settings.audit_dir
+        need = "" if folder else "set REP_AUDIT_DIR, and "
+        report = f"scrapy rep report {folder or 'audit'}"
+        return f"not requested by this worker (for all workers, {need}see {report})"

@@ -413,7 +413,7 @@ class PageRequests:
         `response` is the sitemap.
         """
         for request in self._of(url, response, values):
-            Crawl.of(self._spider.crawler).part(Coverage).listed(request.url)
+            Crawl.of(self._spider.crawler).part(Coverage).listed(request)
             if not self._is_begun(request):
                 self._made.add(request)
                 yield request

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import signal
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from typing import Any
 
@@ -25,6 +27,7 @@ from scrapy_rep import (
     signals,
     verdict_of,
 )
+from scrapy_rep.decisions import url_ends
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.policies import policies_of
 
@@ -133,6 +136,29 @@ class QueueSpider(SitesSpider):
     def _close(self) -> None:
         closing = self.crawler.engine.close_spider_async(reason="finished")
         self.closing = deferred_from_coro(closing)
+
+
+class KilledSpider(SitesSpider):
+    """Its process is killed at the 1,100th page."""
+
+    name = "killed"
+    seen = 0
+
+    def parse(self, response: Response) -> Iterator[dict[str, Any]]:
+        self.seen += 1
+        if self.seen >= 1100:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return super().parse(response)
+
+
+class BoundedSpider(SitesSpider):
+    """Follows so many URLs for the coverage."""
+
+    name = "bounded"
+
+    def __init__(self, most: int, **arguments: Any) -> None:
+        super().__init__(**arguments)
+        url_ends.MOST_URLS = most
 
 
 class AgainSpider(SitesSpider):

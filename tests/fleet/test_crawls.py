@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import json
 import pickle
 import time
 from collections import Counter
 from datetime import datetime
+from pathlib import Path
 from typing import Any
 
 import msgpack
 import pytest
 
+from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.fleet.crews import (
     SETTINGS,
@@ -221,3 +224,28 @@ def test_sitemaps_once_over_the_fleet(site_of: SiteOf, begin: Begin) -> None:
     seen = requests_by_path(site)
     assert len(seen) == 44
     assert set(seen.values()) == {1}
+
+
+def test_report_has_the_coverage_of_all_workers(
+    site_of: SiteOf, begin: Begin, tmp_path: Path
+) -> None:
+    """One worker reads the sitemap; the report on all trails has the pages of both."""
+    site = site_of(page=Answer(body="page", delay_seconds=0.05))
+    (root,) = roots(site, 1)
+    paths = [*(f"a{number}?q={number}" for number in range(60)), "private"]
+    locs = "".join(f"<url><loc>{root}{path}</loc></url>" for path in paths)
+    robots = f"Sitemap: {root}map.xml\nUser-agent: *\nDisallow: /private\n"
+    site.change(
+        {"/robots.txt": Answer(body=robots), "/map.xml": Answer(body=f"<urlset>{locs}</urlset>")}
+    )
+    settings = {"REP_STORE": "redis", "SCHEDULER_IDLE_BEFORE_CLOSE": 3, "CONCURRENT_REQUESTS": 4}
+    settings |= {"REP_AUDIT_DIR": str(tmp_path), "LOG_LEVEL": "INFO"}
+    crew = begin(site, "tests.fleet.spiders:MapSpider", 2, settings=settings, sites=[root])
+    crew.wait()
+    rows = json.loads(rep("report", tmp_path, "--json").out)["coverage"]["rows"]
+    ends = {"listed": 61, "requested": 60, "fetched": 60, "disallowed": 1}
+    assert {row["what"]: row["count"] for row in rows if row["count"]} == ends
+    assert crew.stat("rep/coverage/fetched") < 60, "both workers have fetched pages"
+    assert crew.logs.count("Sitemaps that this worker read list 61 URLs; it requested") == 1
+    told = f"not requested by this worker (for all workers, see scrapy rep report {tmp_path})"
+    assert told in crew.logs

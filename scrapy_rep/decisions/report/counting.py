@@ -8,12 +8,22 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, REDIRECT, SLIPPED, WOULD_DROP
+from scrapy_rep.decisions.url_ends import (
+    END_BITS,
+    END_WORDS,
+    ENDS_BY_NAME,
+    HAS_QUERY,
+    LISTED,
+    MOST_URLS,
+    UrlEnds,
+)
 from scrapy_rep.proof import trail_records as records
+from scrapy_rep.proof.trail_records import unpacked_keys
 from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.survey.measures import Distribution
 
@@ -28,8 +38,10 @@ from .report_values import (
     OriginFacts,
     OriginRests,
     Priced,
+    Rows,
     Ruled,
     Withheld,
+    rows_of,
 )
 from .tallies import OTHERS, Counts, Tally, Timeline
 
@@ -40,6 +52,7 @@ _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
 _STATUSES = 1000
+_SAMPLES = 10_000  # URLs of sitemaps
 _STEPS = 20  # of the wall clock of a run
 _WENT_ON = {WOULD_DROP: "dry-run", SLIPPED: "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
@@ -107,7 +120,7 @@ class Counting:
         self.withheld = Tally(Withheld)
         self.rests = Tally(OriginRests)
         self.payments = Tally(Priced)
-        self.coverage = Tally(Covered)
+        self.coverage = Coverings()
         self.gaps: list[Lost] = []
         self.gap_count = 0
 
@@ -264,9 +277,13 @@ class Counting:
         self.payments.of(origin_of(url), _text(record.get("price", "")), licence).add(url)
 
     def _hear_coverage(self, _: RunCounts, record: Record) -> None:
-        row = self.coverage.of(_text(record["what"]))
-        row.count += record["count"]
-        row.url = row.url or self._url(record.get("url", ""))
+        urls = [self._url(url) for url in record.get("urls", ())]
+        if "keys" in record:
+            self.coverage.follow(record, urls)
+        else:
+            self.coverage.add(
+                _text(record["what"]), record["count"], self._url(record.get("url", ""))
+            )
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:
@@ -283,6 +300,69 @@ class Counting:
 
     def _hear_end(self, run: RunCounts, record: Record) -> None:
         run.end = record
+
+
+class Coverings:
+    """The URLs that the sitemaps of all runs list, and what became of them in any run."""
+
+    def __init__(self) -> None:
+        self._ends = UrlEnds({})
+        self._secrets: set[str] = set()
+        self._samples: dict[int, str] = {}
+        self._told = Tally(Covered)
+
+    def add(self, what: str, count: int, url: str) -> None:
+        """Add a count of an older trail, or of entries that a crawl did not follow."""
+        row = self._told.of(what)
+        row.count += count
+        row.url = row.url or url
+
+    def follow(self, record: Record, urls: Sequence[str]) -> None:
+        """Note the ends of the pages in a record."""
+        state = END_WORDS.index(record["what"])
+        state |= LISTED if record.get("is_listed") else 0
+        keys = unpacked_keys(record["keys"])
+        if record.get("has_query"):
+            state |= HAS_QUERY
+            self._secrets.add(record.get("keyed", ""))
+        for key in keys:
+            self._ends.note(key, state)
+        if urls and len(self._samples) < _SAMPLES:
+            self._samples.update(zip(keys, urls, strict=True))
+
+    def rows(self) -> Rows[Covered]:
+        """The rows: the listed URLs, and then how many of them had each end."""
+        counts = self._ends.counts(knows_queries=self._knows_queries)
+        samples = self._samples_by_end()
+        for name, count in counts.items() if counts["listed"] else ():
+            if count or name != "unknown":
+                self.add(name, count, samples.get(name, ""))
+        order = {name: at for at, name in enumerate(counts)}
+        return rows_of(self._told, lambda row: order.get(row.what, len(order)))
+
+    def limits(self) -> Iterator[str]:
+        """Yield the limits of the rows as sentences."""
+        if self._ends.is_full:
+            yield f"Of sitemaps, only the first {MOST_URLS:,} URLs of all runs are counted."
+        if not self._knows_queries and self._ends.counts()["listed"]:
+            yield (
+                "URLs of sitemaps whose queries are left out count once for each run, because they "
+                "cannot be compared over several runs."
+            )
+
+    @property
+    def _knows_queries(self) -> bool:
+        """Whether URLs with queries can be compared over all runs."""
+        return len(self._secrets) <= 1
+
+    def _samples_by_end(self) -> dict[str, str]:
+        found: dict[str, str] = {}
+        names = {end: name for name, end in ENDS_BY_NAME.items()}
+        for key, url in self._samples.items():
+            state = self._ends.held.get(key, 0)
+            if state & LISTED:
+                found.setdefault(names[state & END_BITS], url)
+        return found
 
 
 class Fetching:

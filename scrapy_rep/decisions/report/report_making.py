@@ -188,10 +188,13 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -
         paces=paces,
         rests=rows_of(whole.rests, lambda row: (-row.too_soon, -row.longest_seconds, row.origin)),
         payments=rows_of(whole.payments, lambda row: (-row.count, row.origin, row.price)),
-        coverage=rows_of(whole.coverage, lambda _: 0),  # in the order of the trail
+        coverage=whole.coverage.rows(),
         withheld=rows_of(whole.withheld, lambda row: (-row.count, row.because, row.what)),
         gaps=Rows(tuple(whole.gaps), whole.gap_count),
-        limits=tuple(limits_of(runs, totals, shows_queries=shows_queries)),
+        limits=(
+            *whole.coverage.limits(),
+            *limits_of(runs, totals, shows_queries=shows_queries),
+        ),
     )
 
 
