@@ -401,7 +401,7 @@ class RepMiddleware:
             return None
         if self._may_return(request):
             return self._put_back(request)
-        raise self._decisions.rate_limited(request, origin)
+        raise self._decisions.rate_limited(request, origin, backoff.service_of(origin))
 
     def _drop_if_given_up(self, request: Request, origin: Origin) -> None:
         self.drops.refuse(request)

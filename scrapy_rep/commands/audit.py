@@ -13,7 +13,15 @@ from typing import Any
 
 from scrapy import Request
 
-from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS, Replayer, with_grounds
+from scrapy_rep.decisions.occasions import BROWSER, PASSED, WOULD_DROP
+from scrapy_rep.decisions.replay import (
+    CONFIRMED,
+    DIFFERS,
+    Replayer,
+    difference_words,
+    tokens_of,
+    with_grounds,
+)
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof import warc_check
 from scrapy_rep.proof.manifests import opened
@@ -24,7 +32,7 @@ from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
-from scrapy_rep.protocol.verdict import Verdict
+from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable, write_rows
 from .terminal import count_of, cut, moment, safe, span
@@ -183,20 +191,44 @@ def _explain(run: Run, call: Call) -> int:
     Reads the trail once.
     """
     url = call.options.url
-    wanted, status = _spellings(run, url), FOUND
+    wanted = _spellings(run, url)
+    found: dict[int, tuple[dict[str, Any], list[str]]] = {}
     for record, policy, body in with_grounds(run):
-        if record["t"] not in records.NUMBERED or wanted.isdisjoint(
+        if record["t"] == records.AGENT and record["n"] in found:
+            found[record["n"]][0]["user_agent"] = record["user_agent"]
+        elif record["t"] in records.NUMBERED and not wanted.isdisjoint(
             (record.get("url"), record.get("page"))
         ):
-            continue
-        status = OK
+            told = {**record, "policy": policy, **_names(record, run.head)}
+            found[record["n"]] = told, [*_explanation(record, policy, body)]
+    for told, lines in found.values():
         if call.is_json:
-            call.row({**record, "policy": policy})
+            call.row(told)
         else:
-            call.lines([*_explanation(record, policy, body), ""])
-    if status == FOUND:
+            names = ("obeyed", told.get("tokens")), ("sent", told.get("user_agent"))
+            words = [f"{verb} as {_name(name)}" for verb, name in names if name is not None]
+            named = [f"  {safe('; '.join(words))}"] if words else []
+            call.lines([*lines, *named, ""])
+    if not found:
         call.terminal.complain(f"{safe(run.name)} has no decision on {url}")
-    return _told_of_damage(run, call, status)
+    return _told_of_damage(run, call, OK if found else FOUND)
+
+
+def _names(record: dict[str, Any], head: dict[str, Any]) -> dict[str, Any]:
+    """The product tokens that judged a request, and the usual User-Agent if it was sent."""
+    kind, told = record["t"], dict[str, Any]()
+    if kind == records.DECISION and record["reason"] != Reason.DROPPED.name:
+        told["tokens"] = list(tokens_of(record, head))
+    is_sent = kind == records.EXEMPT or record.get("outcome") in (PASSED, WOULD_DROP)
+    if is_sent and record.get("by") != BROWSER and head.get("has_agents"):
+        told["user_agent"] = head.get("user_agent")
+    return told
+
+
+def _name(name: str | list[str]) -> str:
+    if isinstance(name, list):
+        return ", ".join(name) or "*"
+    return name or "no User-Agent"
 
 
 def _spellings(run: Run, url: str) -> set[str]:
@@ -311,6 +343,11 @@ def _replay(run: Run, call: Call) -> int:
         held = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
         call.line(f"{safe(run.name)}: {held or 'no decisions'}")
     if differing:
+        if not (call.is_json or call.options.policy or call.options.agent):
+            found = check(run)
+            ours = difference_words(run, differing, found.unmarked)
+            changed = "The trail was changed or damaged: scrapy rep audit verify tells where"
+            call.line(changed if found.problems else ours)
         return FOUND
     return OK if counts.total() == counts[CONFIRMED] else UNSETTLED
 

@@ -13,7 +13,7 @@ from scrapy.crawler import Crawler
 
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions import occasions
-from scrapy_rep.decisions.replay import with_grounds
+from scrapy_rep.decisions.replay import tokens_of, with_grounds
 from scrapy_rep.engine.loops import as_they_come
 from scrapy_rep.policies import policies_of
 from scrapy_rep.policy import Policy
@@ -156,9 +156,8 @@ class Purge:
         self, record: Row, policy: Policy, then: Row | None, body: bytes | None
     ) -> Iterator[Row]:
         """The rows of a URL: one if it is disallowed, or one for each category that is now n."""
-        url, head = record["url"], self._run.head
-        named = tuple(record.get("tokens") or head.get("tokens") or ())
-        tokens = self._agent or named or None
+        url, agent = record["url"], self._agent
+        tokens = tokens_of(record, self._run.head) if agent is None else agent
         verdict = policy.verdict(url, tokens)
         facts = {"url": url, "robots_txt": policy.origin.robots_txt_uri}
         where = {"n": record["n"], "fetched_at": record["at"]}
@@ -173,7 +172,7 @@ class Purge:
             if now.preference(category) is not Preference.DISALLOWED:
                 continue
             if body is not None and then is not None:
-                before = self._usage_then(then["body"], body, tokens or ()).preferences(url)
+                before = self._usage_then(then["body"], body, tokens).preferences(url)
                 if before.preference(category) is Preference.DISALLOWED:
                     continue
             said = now.decided_by(category)[0]

@@ -14,7 +14,7 @@ from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from .terminal import safe
 
 _AGAINST = 5
-_STATUSES = {WHOLE: OK, CHANGED: FOUND, INCOMPLETE: UNSETTLED}
+_STATUSES = {WHOLE: OK, INCOMPLETE: UNSETTLED}
 
 
 def run(call: Call) -> int:
@@ -53,8 +53,10 @@ def run(call: Call) -> int:
 def _status(report: CrawlReport, *, allows_dry_run: bool) -> int:
     dry = sum(row.count for row in report.exemptions.rows if row.why == "dry-run")
     went_on = report.totals.went_on - (dry if allows_dry_run else 0)
-    is_against = went_on > 0 or report.too_soon_count > 0
-    return _AGAINST if is_against and report.state != CHANGED else _STATUSES[report.state]
+    is_against = went_on > 0 or report.too_soon_count > 0 or report.ignored_count > 0
+    if report.state == CHANGED or any(run.difference for run in report.runs):
+        return FOUND
+    return _AGAINST if is_against else _STATUSES[report.state]
 
 
 def refuse_page_without_jinja(output: str | None) -> None:

@@ -17,6 +17,7 @@ from scrapy_rep.policy import OVERRIDE, STORE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.units import age_words
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -86,7 +87,9 @@ class CrawlLog:
         # The failures in a row and the first of them; a store may know less, since a middleware
         # may send another User-Agent each time.
         self._failures: dict[Origin, tuple[int, float]] = {}
-        self._rested: set[Origin] = set()
+        # By the answer after which they rested, and by that after which they were given up.
+        self._rested: dict[str, set[Origin]] = {}
+        self._given_up: dict[str, set[Origin]] = {}
         self._challenged: dict[Origin, str] = {}
         self._outages = 0
         self._outages_told = 0
@@ -177,9 +180,11 @@ class CrawlLog:
         more = " and REP_POLICY_OVERRIDES" if settings.policy_overrides else ""
         return f"REP_POLICY = {settings.policy!r}{more}"
 
-    def rested(self, origin: Origin) -> None:
-        """Note that an origin rests."""
-        _add(self._rested, origin)
+    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
+        """Note that an origin rests, or was given up, after an answer."""
+        cause = f"a challenge ({rest.service})" if rest.service else str(status)
+        origins = self._given_up if rest.given_up_until else self._rested
+        _add(origins.setdefault(cause, set()), origin)
 
     def challenged(self, origin: Origin, service: str) -> None:
         """Note that an edge answers for an origin with challenges; log the first origins."""
@@ -247,8 +252,8 @@ class CrawlLog:
     def _origins(self) -> Iterator[str]:
         counts = {
             "unreachable": len(self._unreachable),
-            "rested after 429 or 503": len(self._rested),
-            "given up after 429 or 503": self._stat(stats.BACKOFF_GIVEN_UP),
+            **{f"rested after {cause}": len(ones) for cause, ones in self._rested.items()},
+            **{f"given up after {cause}": len(ones) for cause, ones in self._given_up.items()},
             "set a delay between requests": self._stat(stats.DELAYED_ORIGINS),
         }
         words = [f"{count:,} {what}" for what, count in counts.items() if count]

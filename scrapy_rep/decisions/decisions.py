@@ -140,7 +140,7 @@ class Decisions:
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
-        self.log.rested(origin)
+        self.log.rested(origin, status, rest)
         if self.trail is not None:
             self.trail.rested(origin, status, rest)
 
@@ -157,7 +157,7 @@ class Decisions:
     def exempt(self, request: Request) -> None:
         """Record a request that carries `dont_obey_robotstxt`."""
         if self.trail is not None:
-            self.trail.exempted(request.url, DONT_OBEY, self._occasion(request))
+            self.trail.exempted(request.url, DONT_OBEY, self._occasion(request), request)
             request.meta[JUDGED_IN] = self._run
         self.judged_by[request] = None
         self.log.has_passed = True
@@ -331,9 +331,9 @@ class Decisions:
         if request is not None and (verdict is None or verdict.allowed):
             request.meta[JUDGED_IN] = self._run
         if verdict is None:
-            self.trail.exempted(url, SCHEME, by)
+            self.trail.exempted(url, SCHEME, by, request)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
-            self.trail.exempted(url, ITSELF, by)
+            self.trail.exempted(url, ITSELF, by, request)
         else:
             dropped = ABORTED if by == BROWSER else DROPPED
             refused = WOULD_DROP if self.is_dry_run else dropped
@@ -348,9 +348,9 @@ class Decisions:
         if request is None:
             self.trail.decided(url, verdict, by, outcome)
             return
-        policy, tokens = self.judged_by.get(request) or (None, ())
+        policy, tokens = self.judged_by.get(request) or (None, None)
         waited = self._waits.pop(request, 0.0) if self._waits else 0.0
-        self.trail.decided(request.url, verdict, by, outcome, policy, tokens, waited)
+        self.trail.decided(request.url, verdict, by, outcome, policy, tokens, waited, request)
 
     def _occasion(self, request: Request) -> str:
         if request in self._came_back:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from importlib.metadata import version
 from typing import Any
 
 from scrapy_rep.cache.memory import Lru
@@ -24,10 +25,14 @@ from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import SETTINGS
 
+from .occasions import DONT_OBEY, OFF
+
 CONFIRMED, DIFFERS, _REDACTED = "confirmed", "differs", "redacted"
 
 _FILES_OCTETS = 1 << 28
+_MOST_EARLY = 10_000  # requests kept until the file of their origin comes
 _OVERRIDE = "override"
+_ISSUES = "https://github.com/scrapy-rep/scrapy-rep/issues"
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,6 +48,28 @@ class Replayed:
     now: Verdict | None = None
 
 
+def tokens_of(record: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[str, ...]:
+    """The product tokens that judged a request: its own, perhaps none, or those of the run."""
+    return tuple(record["tokens"] if "tokens" in record else head.get("tokens") or ())
+
+
+def difference_words(run: Run, count: int, unmarked: int) -> str:
+    """What it means that decisions of a trail differ in which all digests are right.
+
+    `unmarked` is the number of lines that no digest covers.
+    """
+    then = (run.head.get("software") or {}).get("scrapy_rep", "of another version")
+    differ = f"{count:,} decision{' differs' if count == 1 else 's differ'} when made again"
+    ours = (
+        f"scrapy-rep {version('scrapy-rep')} decides differently today than scrapy-rep {then} did "
+        f"in the crawl. Please report it: {_ISSUES}"
+    )
+    if not unmarked:
+        return f"{differ}, although every digest in the trail is right: {ours}"
+    lines = f"{unmarked:,} line{'' if unmarked == 1 else 's'}"
+    return f"{differ}. They may be in {lines} that no digest covers, and were changed; or {ours}"
+
+
 class NotReplayableError(Exception):
     """A decision cannot be made again; the message tells why."""
 
@@ -52,6 +79,8 @@ def with_grounds(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
     """Yield each record but those of files, with its policy and the octets of its file.
 
+    The policy of a `policy` record is the record itself.
+
     Memory: the policies of one segment, and up to 256 MB of files.
     """
     grounds = Grounds()
@@ -59,7 +88,8 @@ def with_grounds(
     for place, record in run.records():
         grounds.take(place, record)
         if record["t"] != records.BODY:
-            policy = grounds.policy_of(record) if record["t"] in records.NUMBERED else None
+            is_based = record["t"] in records.NUMBERED or record["t"] == records.POLICY
+            policy = grounds.policy_of(record) if is_based else None
             yield record, policy, bodies.get((policy or {}).get("body", ""))
         elif needs_bodies:
             with suppress(ValueError):
@@ -83,7 +113,7 @@ class Replayer:
         self._made: Lru[int, tuple[dict[str, Any], Policy]] = Lru(_FILES_OCTETS)
         head = run.head
         self._settings: dict[str, Any] = head.get("settings") or {}
-        self._tokens: tuple[str, ...] = tuple(head.get("tokens") or ())
+        self._tokens = tokens_of({}, head)
 
     def outcomes(self) -> Iterator[tuple[dict[str, Any], Replayed, int]]:
         """Yield each record with its result, and the number of decisions it stands for."""
@@ -95,6 +125,42 @@ class Replayer:
                 yield record, Replayed("lost in a gap"), lost
         if self._run.damaged_count:
             yield {}, Replayed("not replayable: damaged records"), self._run.damaged_count
+
+    def afterwards(self) -> Iterator[tuple[dict[str, Any], Verdict | None]]:
+        """Yield the requests that no robots.txt decided, with the verdict by that of their origin.
+
+        The file is that of the time of the request, or else the first that the trail has later.
+        Without one, or if the URL is redacted, the verdict is None.
+        """
+        policies: Lru[str, Policy] = Lru(_FILES_OCTETS)
+        early: dict[str, list[dict[str, Any]]] = {}
+        early_count = 0
+        for record, told, body in with_grounds(self._run):
+            if record["t"] == records.POLICY and record.get("source") != _OVERRIDE:
+                origin = record["origin"]
+                with suppress(NotReplayableError, RepError, KeyError, TypeError, ValueError):
+                    policy = self._rebuilt(record, body, float(record.get("at", 0.0)))
+                    policies.put(origin, policy, policy.octets)
+                    for one in early.pop(origin, ()):
+                        early_count -= 1
+                        yield one, self._afterwards(one, policy)
+            elif _is_undecided(record, told):
+                origin = "" if record.get("redacted") else _origin_in(record["url"])
+                found = policies.get(origin)
+                if found is not None:
+                    yield record, self._afterwards(record, found)
+                elif origin and early_count < _MOST_EARLY:
+                    early_count += 1
+                    early.setdefault(origin, []).append(record)
+                else:
+                    yield record, None
+        for ones in early.values():
+            yield from ((one, None) for one in ones)
+
+    def _afterwards(self, record: dict[str, Any], policy: Policy) -> Verdict | None:
+        with suppress(RepError, TypeError, ValueError):
+            return policy.verdict(record["url"], self._tokens)
+        return None
 
     def _outcome(
         self, record: dict[str, Any], told: dict[str, Any] | None, body: bytes | None
@@ -130,7 +196,7 @@ class Replayer:
         if told is None:
             raise NotReplayableError("its policy is missing")
         policy = self._policy(record, told, body)
-        tokens = self._agent or tuple(record.get("tokens") or self._tokens)
+        tokens = tokens_of(record, self._run.head) if self._agent is None else self._agent
         verdict = policy.verdict(url, tokens)
         if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
             return self._pace_verdict(policy, tokens, record) or verdict
@@ -198,6 +264,20 @@ class Replayer:
         # The rest depends on facts that the trail does not have; the more restrictive reading
         # counts.
         return Meaning.ALLOW if remedy is Remedy.ALLOW else Meaning.DISALLOW
+
+
+def _is_undecided(record: dict[str, Any], told: dict[str, Any] | None) -> bool:
+    """Whether a request was sent without a robots.txt, by a setting or the code of the crawl."""
+    if record["t"] == records.EXEMPT:
+        return record["why"] in (DONT_OBEY, OFF)
+    is_allowed = record["t"] == records.DECISION and record["allowed"]
+    return is_allowed and told is not None and told.get("source") == _OVERRIDE
+
+
+def _origin_in(url: str) -> str:
+    with suppress(InvalidUri):
+        return str(Origin.of(url) or "")
+    return ""
 
 
 def _event(name: str) -> Event | None:

@@ -20,6 +20,7 @@ from enum import Enum
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
+from weakref import WeakKeyDictionary
 
 import scrapy
 from scrapy import Request, signals
@@ -84,8 +85,11 @@ class Trail:
         self._crawler = crawl.crawler
         self._settings = settings = crawl.settings
         self._identity = crawl.part(Identity)
-        is_judged = crawl.crawler.settings.getbool("ROBOTSTXT_OBEY")
-        self._signer = signer_of(crawl) if is_judged else None
+        self._is_judged = crawl.crawler.settings.getbool("ROBOTSTXT_OBEY")
+        self._signer = signer_of(crawl) if self._is_judged else None
+        self._user_agent = ""
+        # By request that passed: the number of its last record.
+        self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._journal = Journal(crawl.crawler)
         self._clock = crawl.clock
         self._opened: TrailWriter | None = None
@@ -110,10 +114,8 @@ class Trail:
         """Create the folder of the run, and write the first record."""
         if self._opened is None:
             self._identity.settle()
-            if not self._crawler.settings.getbool("ROBOTSTXT_OBEY"):
-                self._crawler.signals.connect(
-                    self._sent_unjudged, signal=signals.request_reached_downloader
-                )
+            self._user_agent = self._identity.header
+            self._crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
             self._previous = self._exchange_previous()
             self._clock.keep()
             self._opened = TrailWriter(
@@ -194,12 +196,15 @@ class Trail:
         by: str,
         outcome: str,
         policy: Policy | None = None,
-        tokens: tuple[str, ...] = (),
+        tokens: tuple[str, ...] | None = None,
         waited_seconds: float = 0.0,
+        request: Request | None = None,
     ) -> None:
         """Write a decision on a request, which waited `waited_seconds` for its policy."""
         kind = records.ALLOWED if verdict.allowed else records.DISALLOWED
         self._n += 1
+        if request is not None:
+            self._numbers[request] = self._n
         at, segment = self._ready()
         if segment is None:
             self._writer.lose(self._n, kind, at)
@@ -219,19 +224,33 @@ class Trail:
             "group": verdict.product_token or None,
             "by": by,
             "outcome": outcome,
-            "tokens": tokens if tokens not in ((), self._identity.tokens) else None,
+            "tokens": None if tokens == self._identity.tokens else tokens,
             "why": verdict.why or None,
             "waited_seconds": rounded(waited_seconds) or None,
-            "redacted": True if self._is_redacted and shown != bare(url) else None,
+            "redacted": self._redacted(url, shown),
         }
         self._put(before + line(record), at, self._n, kind, policy)
 
-    def exempted(self, url: str, why: str, by: str) -> None:
+    def exempted(self, url: str, why: str, by: str, request: Request | None = None) -> None:
         """Write an exemption: without these, a trail would prove nothing."""
-        self._numbered(records.EXEMPT, {"url": self._url(url), "why": why, "by": by})
+        shown = self._url(url)
+        held = {"url": shown, "why": why, "by": by, "redacted": self._redacted(url, shown)}
+        self._numbered(records.EXEMPT, held)
+        if request is not None:
+            self._numbers[request] = self._n
 
-    def _sent_unjudged(self, request: Request) -> None:
-        self.exempted(request.url, OFF, REQUEST)
+    def _redacted(self, url: str, shown: str) -> bool | None:
+        return True if self._is_redacted and shown != bare(url) else None
+
+    def _sent(self, request: Request) -> None:
+        """Write the User-Agent with which a request is sent, if it is not that of the run."""
+        if not self._is_judged:
+            self.exempted(request.url, OFF, REQUEST, request)
+        values = dict.get(request.headers, b"User-Agent")  # `Headers.get` would be slower
+        user_agent = ((values and values[-1]) or b"").decode("utf-8", "replace")
+        n = None if user_agent == self._user_agent else self._numbers.get(request)
+        if n is not None:
+            self._unnumbered(records.AGENT, {"n": n, "user_agent": user_agent})
 
     def dropped_later(self, url: str, verdict: Verdict | None, service: str = "") -> None:
         """Write that an allowed request was dropped later."""
@@ -462,7 +481,8 @@ class Trail:
             },
             "spider": getattr(spider, "name", None),
             "tokens": self._identity.tokens,
-            "user_agent": self._identity.header,
+            "user_agent": self._user_agent,
+            "has_agents": True,
             "keyid": None if self._signer is None else self._signer.keyid,
             "signature_agent": None if self._signer is None else self._signer.agent,
             "settings": _settings(self._crawler, self._settings, self._identity),

@@ -26,7 +26,7 @@ RUN, POLICY, BODY, DECISION, EXEMPT = "run", "policy", "body", "decision", "exem
 DROP, WITHHELD, FETCH, GAP = "drop", "withheld", "fetch", "gap"
 MARK, END, SENT = "mark", "end", "sent"
 REST, PROBE, PAYMENT, CLOCK = "rest", "probe", "payment", "clock"
-COVERAGE = "coverage"
+COVERAGE, AGENT = "coverage", "agent"
 RATE_LIMITED = "RATE_LIMITED"  # the reason of a `drop`: its origin was given up after 429 or 503
 CHALLENGED = "CHALLENGED"  # the reason of a `drop`: an edge answers with challenges
 

@@ -95,7 +95,7 @@ _TYPES: dict[FieldCheck, str] = {
     "content_type cache_control etag last_modified parser sha256 text base64 url reason rule group "
     "by outcome why robots_txt page what price licence error uri failure location ip warc name "
     "keyed",
-    _is_flag: "is_stale is_cut allowed redacted is_given_up is_listed has_query",
+    _is_flag: "is_stale is_cut allowed redacted is_given_up is_listed has_query has_agents",
     _is_count: "v segment n p line octets status count records gaps lines from_n to_n disallowed "
     "exempt drop withheld",
     _is_number: "at left_by since seconds fetched_at confirmed_at usable_until crawl_delay "
@@ -126,6 +126,7 @@ SHAPES: dict[str, Shape] = {
     records.PROBE: Shape("at origin"),
     records.PAYMENT: Shape("at url"),
     records.COVERAGE: Shape("at what"),
+    records.AGENT: Shape("at n user_agent"),
     records.GAP: Shape("from_n to_n error", allowed=_is_count),
     records.MARK: Shape("lines sha256"),
     records.END: Shape(allowed=_is_count),

@@ -12,7 +12,18 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, REDIRECT, SLIPPED, WOULD_DROP
+from scrapy_rep.decisions.occasions import (
+    AGAIN,
+    BROWSER,
+    CAME_BACK,
+    DONT_OBEY,
+    OFF,
+    REDIRECT,
+    SCHEME,
+    SLIPPED,
+    WOULD_DROP,
+)
+from scrapy_rep.decisions.replay import tokens_of
 from scrapy_rep.decisions.url_ends import (
     END_BITS,
     END_WORDS,
@@ -25,6 +36,7 @@ from scrapy_rep.decisions.url_ends import (
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_records import unpacked_keys
 from scrapy_rep.protocol.secrecy import masked
+from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
@@ -58,6 +70,8 @@ _WENT_ON = {WOULD_DROP: "dry-run", SLIPPED: "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK, _OVERRIDE = "network", "override"
+JUDGED_AFTERWARDS = (DONT_OBEY, OFF, "overridden")
+"""The exemptions on which a robots.txt in the trail may say more."""
 _ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
 """The reasons with which a policy for errors allows."""
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
@@ -91,9 +105,14 @@ class RunCounts:
         last_p: the greatest number of its policies; segments repeat the policies that they need.
         steps: when its wall clock was set, and by how many seconds; the first of them.
         uncounted: records that could not be read, by kind.
+        let_through: the requests that were let through to the downloader.
+        agents: those among them with another User-Agent than that of the run, by User-Agent.
     """
 
     name: str = ""
+    head: Record = field(default_factory=dict)
+    let_through: int = 0
+    agents: Counts = field(default_factory=Counts)
     began_at: float = 0.0
     policies: dict[Any, Known] = field(default_factory=dict)
     last_p: int = 0
@@ -121,8 +140,14 @@ class Counting:
         self.rests = Tally(OriginRests)
         self.payments = Tally(Priced)
         self.coverage = Coverings()
+        self.obeyed_as = Counts()
         self.gaps: list[Lost] = []
         self.gap_count = 0
+
+    @property
+    def has_exemptions(self) -> bool:
+        """Whether requests were sent that a robots.txt in the trail can judge afterwards."""
+        return any(why in JUDGED_AFTERWARDS for why, _ in self.exemptions.held)
 
     def hear(self, run: RunCounts, record: Record) -> None:
         """Count a record of a run."""
@@ -135,7 +160,7 @@ class Counting:
             run.uncounted[record["t"]] += 1
 
     def _hear_run(self, run: RunCounts, record: Record) -> None:
-        run.name = _text(record.get("run", ""))
+        run.name, run.head = _text(record.get("run", "")), record
         run.policies.clear()  # each segment repeats the policies that it needs
         settings = record.get("settings") or {}
         run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
@@ -189,17 +214,24 @@ class Counting:
         at = float(record["at"])
         allowed, reason = record["allowed"], _text(record["reason"])
         outcome = record["outcome"]
-        is_again = record.get("by") in _SECOND  # counted before, as allowed
+        by = record.get("by")
+        is_again = by in _SECOND  # counted before, as allowed
+        is_refused = reason == Reason.DROPPED.name  # by an operator, not by a robots.txt
         place = ALLOWED if allowed else WENT_ON if outcome in _WENT_ON else HELD_BACK
         moment, totals = self.timeline.at(at), self.totals
         moment[place] += not (is_again and allowed)
-        totals.judged += not is_again
+        totals.refused += is_refused
+        totals.judged += (not is_again) - is_refused
         totals.allowed += allowed - is_again
-        totals.disallowed += not allowed
+        totals.disallowed += not allowed and not is_refused
         totals.held_back += place == HELD_BACK
         totals.went_on += place == WENT_ON
-        totals.redirected += record.get("by") == REDIRECT
-        key = (outcome, allowed, reason, _text(record.get("by", "request")))
+        totals.redirected += by == REDIRECT
+        if by != BROWSER:
+            run.let_through += (place != HELD_BACK) - (by == AGAIN)
+        if not is_refused:
+            self.obeyed_as.add(_text(", ".join(tokens_of(record, run.head)) or "*"))
+        key = (outcome, allowed, reason, _text(by or "request"))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
         self.decided[key] += 1
@@ -207,7 +239,7 @@ class Counting:
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
-        origin.judged += not is_again
+        origin.judged += (not is_again) - is_refused
         origin.held_back += place == HELD_BACK
         origin.went_on += place == WENT_ON
         if known is not None:
@@ -216,6 +248,8 @@ class Counting:
         is_ignored = bool(delay and delay > run.most_seconds and run.ignores_excess)
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
+            ("refused", is_refused),
+            ("delay-skipped", reason == Reason.CRAWL_DELAY.name and place == HELD_BACK),
             ("delay-ignored", is_ignored and place != HELD_BACK and not is_again),
             (_permission(reason, known), allowed and not is_again),
         ):
@@ -234,10 +268,11 @@ class Counting:
             age = round(max(0.0, float(record["at"]) - known.fetched_at), 3)
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
-    def _hear_exempt(self, _: RunCounts, record: Record) -> None:
+    def _hear_exempt(self, run: RunCounts, record: Record) -> None:
+        why, url = _text(record["why"]), self._url(record["url"])
+        run.let_through += why != SCHEME and record.get("by") not in (AGAIN, BROWSER)
         if record.get("by") in _SECOND:
             return
-        why, url = _text(record["why"]), self._url(record["url"])
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
         self.totals.exempt.add(why)
         name = origin_of(url)
@@ -245,10 +280,12 @@ class Counting:
         if name.startswith("http"):
             self.origins.of(name).exempt += 1
 
-    def _hear_drop(self, _: RunCounts, record: Record) -> None:
-        is_limited = record["reason"] in (records.RATE_LIMITED, records.CHALLENGED)
-        self.totals.rate_limited += is_limited
-        self.totals.dropped_later += not is_limited
+    def _hear_drop(self, run: RunCounts, record: Record) -> None:
+        reason, totals = record["reason"], self.totals
+        totals.rate_limited += reason == records.RATE_LIMITED
+        run.let_through -= reason == records.RATE_LIMITED
+        totals.challenged += reason == records.CHALLENGED
+        totals.dropped_later += reason not in (records.RATE_LIMITED, records.CHALLENGED)
 
     def _hear_withheld(self, _: RunCounts, record: Record) -> None:
         because = record["because"]
@@ -268,6 +305,24 @@ class Counting:
     def _hear_rest(self, run: RunCounts, record: Record) -> None:
         at, until = float(record["at"]), float(record["until"])
         self.rests.of(_text(record["origin"])).begin(run.name, at, until, record)
+
+    def _hear_agent(self, run: RunCounts, record: Record) -> None:
+        run.agents.add(_text(record["user_agent"]) or "no User-Agent")
+
+    def judged_afterwards(self, record: Record, verdict: Verdict | None) -> None:
+        """Count what the robots.txt says on a request that it did not decide."""
+        if verdict is None or record.get("by") in _SECOND:
+            return
+        why = "overridden" if record["t"] == records.DECISION else _text(record["why"])
+        row = self.exemptions.held.get((why, origin_of(self._url(record["url"]))))
+        if row is None:
+            return  # dropped, to bound memory
+        row.known += 1
+        row.disallowed += not verdict.allowed
+        if not verdict.allowed and not row.by:
+            where = f"the robots.txt of {row.origin}"
+            told = f"line {verdict.line} of {where}: {verdict.rule}"
+            row.by = _text(told if verdict.line else f"{where}: {verdict.reason.value}")
 
     def _hear_probe(self, run: RunCounts, record: Record) -> None:
         self.rests.of(_text(record["origin"])).probe(run.name, float(record["at"]))

@@ -13,16 +13,19 @@ from scrapy_rep.protocol.access.origin import Origin
 from .report_values import CrawlReport, Exemption, Paced, RunFacts
 
 _FOR_ERRORS = ("REP_POLICY", "REP_POLICY_OVERRIDES", "REP_UNREACHABLE_AFTER_30_DAYS")
+DELAY_IGNORED, DELAY_SKIPPED, REFUSED = "delay-ignored", "delay-skipped", "refused"
+"""Exemptions that follow from a delay above the limit, or from an operator's order."""
 _WORDS = {
     "off": "ROBOTSTXT_OBEY, which was off",
     "dont_obey": "dont_obey_robotstxt in the code of the crawl",
     "overridden": "REP_OVERRIDES",
     "errors": "the policy for errors",
-    "delay-ignored": "REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site",
+    DELAY_IGNORED: "REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site",
     "dry-run": "REP_DRY_RUN",
     "slipped": "a redirect in a browser",
 }
 _AGAINST = ("dry-run", "slipped")
+_DECIDED = (*_AGAINST, DELAY_IGNORED)
 
 
 def against(report: CrawlReport) -> list[Exemption]:
@@ -32,7 +35,12 @@ def against(report: CrawlReport) -> list[Exemption]:
 
 def undecided(report: CrawlReport) -> list[Exemption]:
     """The requests that were sent without a decision of a robots.txt."""
-    return [row for row in report.exemptions.rows if row.why in _WORDS and row.why not in _AGAINST]
+    return [row for row in report.exemptions.rows if row.why in _WORDS and row.why not in _DECIDED]
+
+
+def exempted(report: CrawlReport, why: str) -> list[Exemption]:
+    """The exemptions of one kind."""
+    return [row for row in report.exemptions.rows if row.why == why]
 
 
 def permission_of(row: Exemption, runs: Sequence[RunFacts]) -> str:
@@ -46,8 +54,7 @@ def permission_of(row: Exemption, runs: Sequence[RunFacts]) -> str:
 
 def pace_permission(row: Paced) -> str:
     """The setting that let requests be sent too soon, to be read after "by"."""
-    is_cut = (row.kept_seconds or 0.0) < (row.asked_seconds or 0.0)
-    return "REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay" if is_cut else "no setting"
+    return "REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay" if row.is_capped else "no setting"
 
 
 def _named(run: RunFacts, row: Exemption) -> Iterator[str]:

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import heapq
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 
-from scrapy_rep.decisions.replay import DIFFERS, Replayer
+from scrapy_rep.decisions.replay import DIFFERS, Replayer, difference_words
 from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
@@ -87,8 +87,12 @@ def report_of(trails: Sequence[Trail], *, shows_queries: bool = False) -> CrawlR
     facts = tuple(
         _run_facts(*one) for one in zip(trails, runs, (c.outcome for c in checks), strict=True)
     )
+    if whole.has_exemptions:
+        for trail, one in zip(trails, facts, strict=True):
+            for judged in () if one.state == CHANGED else Replayer(trail).afterwards():
+                whole.judged_afterwards(*judged)
     in_order = tuple(sorted(facts, key=lambda one: (one.began_at or 0.0, one.run)))
-    return _made(whole, in_order, shows_queries=shows_queries)
+    return _made(whole, in_order, _agents(runs), shows_queries=shows_queries)
 
 
 def _timed(
@@ -111,11 +115,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
     before = (trail.manifest or {}).get("redacted_from")
     problems = [*_uncounted(run), *check.problems]
     replayed: dict[str, int] = {} if problems else _replayed(trail)
-    if differing := replayed.get(DIFFERS):
-        problems.append(
-            f"{differing:,} decision{' differs' if differing == 1 else 's differ'} when they are "
-            "made again from the octets in the trail: scrapy rep audit replay shows them"
-        )
+    differing = replayed.get(DIFFERS)
     state = CHANGED if problems else INCOMPLETE if check.missing else WHOLE
     return RunFacts(
         run=trail.name,
@@ -136,6 +136,7 @@ def _run_facts(trail: Trail, run: RunCounts, check: TrailCheck) -> RunFacts:
         ended_at=run.ended_at,
         ended=None if run.end is None else str(run.end.get("reason")),
         state=state,
+        difference=difference_words(trail, differing, check.unmarked) if differing else "",
         last_n=check.last_n,
         records=check.record_count,
         replayed=replayed,
@@ -163,7 +164,20 @@ def _uncounted(run: RunCounts) -> Iterator[str]:
         yield f"{count:,} records of kind {kind} cannot be read, and are not counted here"
 
 
-def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -> CrawlReport:
+def _agents(runs: Sequence[RunCounts]) -> dict[str, int]:
+    """The User-Agents with which the requests of some runs were sent."""
+    found: Counter[str] = Counter()
+    for run in runs:
+        is_known = run.head.get("has_agents")
+        usual = str(run.head.get("user_agent") or "no User-Agent") if is_known else "unknown"
+        found.update(run.agents)
+        found[usual] += max(0, run.let_through - sum(run.agents.values()))
+    return {name: count for name, count in found.most_common() if count}
+
+
+def _made(
+    whole: Counting, runs: tuple[RunFacts, ...], agents: Mapping[str, int], *, shows_queries: bool
+) -> CrawlReport:
     totals = whole.totals
     totals.exempt = Counts(sorted(totals.exempt.items()))
     paces = _paces(whole, runs)
@@ -174,6 +188,8 @@ def _made(whole: Counting, runs: tuple[RunFacts, ...], *, shows_queries: bool) -
     return CrawlReport(
         runs=runs,
         totals=totals,
+        obeyed_as=dict(sorted(whole.obeyed_as.items(), key=lambda one: -one[1])),
+        agents=agents,
         decided=tuple(Decided(*key, count) for key, count in decided),
         times=whole.timeline.times(),
         exemptions=rows_of(

@@ -11,10 +11,17 @@ from scrapy_rep.proof.html_page import Table, environment, write
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import SETTINGS
 
-from .permissions import against, pace_permission, permission_of, undecided
+from .permissions import (
+    DELAY_IGNORED,
+    against,
+    exempted,
+    pace_permission,
+    permission_of,
+    undecided,
+)
 from .report_making import report_of, trails_at
 from .report_values import WHOLE, CrawlReport, FileRead, Rows
-from .verdict_words import counted, span, verdict, when
+from .verdict_words import afterwards, counted, span, verdict, when
 
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
@@ -111,9 +118,9 @@ def _times(report: CrawlReport) -> tuple[float | None, float | None]:
 
 def _subtitle(report: CrawlReport) -> str:
     began, ended = _times(report)
-    tokens = sorted({token for run in report.runs for token in run.tokens})
-    who = "They sent requests" if len(report.runs) > 1 else "It sent requests"
-    asked = f" {who} as {', '.join(tokens)}." if tokens else ""
+    obeyed, agents = (_listed([*one], len(one)) for one in (report.obeyed_as, report.agents))
+    told = f"Robots.txt was obeyed as {obeyed}" if obeyed else "No robots.txt was obeyed"
+    asked = f" {told}; requests were sent as {agents}." if agents else f" {told}."
     contacts = sorted({run.contact for run in report.runs if run.contact})
     contact = f" Operator and contact: {'; '.join(contacts[:_NAMED])}." if contacts else ""
     return f"{when(began)} to {when(ended)} UTC.{asked}{contact}"
@@ -198,6 +205,7 @@ _CELLS: dict[str, Callable[[Any], str]] = {
     "when": when,
     "url": _short,
     "allowed": lambda allowed: "allowed" if allowed else "disallowed",
+    "list": lambda held: ", ".join(held) or "-",
     "ended": lambda reason: reason or "no end",
     "software": lambda held: ", ".join(f"{name} {of}" for name, of in held.items()),
 }
@@ -206,10 +214,10 @@ _CELLS: dict[str, Callable[[Any], str]] = {
 def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[str], str, list[str]]]:
     """Yield for each site the files that were read, and the requests that did not follow them."""
     rows: dict[str, list[str]] = {}
-    for row in (*against(report), *undecided(report)):
+    for row in (*against(report), *undecided(report), *exempted(report, DELAY_IGNORED)):
         told = f"{counted(row.count, 'request')}, such as {_short(row.url)}"
         by = permission_of(row, report.runs)
-        rows.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}")
+        rows.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}{afterwards([row])}")
     for pace in report.paces.rows:
         if pace.too_soon:
             told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"

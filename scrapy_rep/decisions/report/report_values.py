@@ -48,6 +48,8 @@ class RunFacts:
         is_obeying: whether the crawl obeyed robots.txt (`ROBOTSTXT_OBEY`).
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
+        difference: what it means that decisions differ when they are made again, in words; empty
+            if none does.
         last_n: the number of its last decision.
         replayed: the decisions that were made again, by result; empty if none was.
         problems: the first contradictions; `missing`: the first gaps that it reports.
@@ -67,6 +69,7 @@ class RunFacts:
     ended_at: float | None
     ended: str | None
     state: str
+    difference: str
     last_n: int
     records: int
     replayed: Mapping[str, int]
@@ -84,11 +87,14 @@ class CrawlTotals:
     """The totals of a report.
 
     Attributes:
-        judged: the decisions: `allowed` and `disallowed`.
+        judged: the decisions by robots.txt, or by a setting in its place: `allowed` and
+            `disallowed`.
+        refused: the requests to origins that an operator dropped.
         held_back: the disallowed requests that were dropped.
         went_on: the disallowed requests that were sent all the same.
         dropped_later: requests that were allowed, and dropped when their browser was redirected.
         rate_limited: requests that were allowed, and dropped because of 429 or 503 answers.
+        challenged: requests that were allowed, and dropped because of challenges.
         exempt: the requests that were not judged, by reason.
         withheld: requests and items that pages withheld.
         lost: records that could not be written.
@@ -101,8 +107,10 @@ class CrawlTotals:
     disallowed: int = 0
     held_back: int = 0
     went_on: int = 0
+    refused: int = 0
     dropped_later: int = 0
     rate_limited: int = 0
+    challenged: int = 0
     exempt: Counts = field(default_factory=Counts)
     withheld: int = 0
     lost: int = 0
@@ -139,15 +147,22 @@ class Exemption(Sampled):
     """Requests that robots.txt did not decide on, or not finally.
 
     Attributes:
-        why: as in the trail; or `overridden`, `errors`, `dry-run`, `slipped`, `delay-ignored`.
+        why: as in the trail; or `overridden`, `errors`, `dry-run`, `slipped`, `delay-ignored`,
+            `delay-skipped` (dropped because of the delay) or `refused` (dropped by an operator).
         origin: of the requests.
         url: one of them.
+        known: the number of those that were judged afterwards, by the robots.txt in the trail.
+        disallowed: the number of those that it disallows.
+        by: a line that disallows one of them, or the reason, in words.
     """
 
     why: str
     origin: str
     count: int = 0
     url: str = ""
+    known: int = 0
+    disallowed: int = 0
+    by: str = ""
 
 
 class Delay(NamedTuple):
@@ -305,10 +320,15 @@ class Paced:
     crossed: int
     word: str
 
+    @property
+    def is_capped(self) -> bool:
+        """Whether the crawl kept a shorter delay than that of the site."""
+        return self.kept_seconds is not None and self.kept_seconds < (self.asked_seconds or 0.0)
+
 
 @dataclass
 class OriginRests(Counted):
-    """The rests of an origin after its pages answered 429 or 503.
+    """The rests of an origin after its pages answered 429, 503 or a challenge.
 
     Attributes:
         count: the number of rests.
@@ -319,6 +339,7 @@ class OriginRests(Counted):
         crossed: those sent before the end of a rest of another crawl only, if the clocks agree.
         is_given_up: whether its requests were dropped in the end.
         challenge: the service that answered with challenges instead of the site, or empty.
+        causes: the answers after which it rested; `given_up_causes`: after which it was given up.
     """
 
     origin: str
@@ -330,6 +351,8 @@ class OriginRests(Counted):
     crossed: int = 0
     is_given_up: bool = False
     challenge: str = ""
+    causes: list[str] = field(default_factory=list)
+    given_up_causes: list[str] = field(default_factory=list)
 
     def __post_init__(self) -> None:
         self._began_at = self._until = 0.0
@@ -342,7 +365,12 @@ class OriginRests(Counted):
 
     def begin(self, run: str, at: float, until: float, record: Mapping[str, Any]) -> None:
         """Note a rest that begins or becomes longer, or that the origin is given up."""
-        self.challenge = str(record.get("challenge", self.challenge))
+        service = str(record.get("challenge", ""))
+        self.challenge = service or self.challenge
+        cause = f"a challenge ({service})" if service else str(record.get("status", "429 or 503"))
+        causes = self.given_up_causes if record.get("is_given_up") else self.causes
+        if cause not in causes:
+            causes.append(cause)
         if record.get("is_given_up"):
             self.is_given_up = True
             return
@@ -413,10 +441,18 @@ class Lost:
 
 @dataclass(frozen=True)
 class CrawlReport:
-    """The facts about one or several crawls, from their trails."""
+    """The facts about one or several crawls, from their trails.
+
+    Attributes:
+        obeyed_as: the decisions by the product tokens that they were made for; ``*`` for none.
+        agents: the requests that were let through by the User-Agent with which they were sent;
+            `unknown` in trails without this. Requests of pages in browsers are left out.
+    """
 
     runs: tuple[RunFacts, ...]
     totals: CrawlTotals
+    obeyed_as: Mapping[str, int]
+    agents: Mapping[str, int]
     decided: tuple[Decided, ...]
     times: Times
     exemptions: Rows[Exemption]
@@ -442,6 +478,12 @@ class CrawlReport:
         """The number of requests that were sent too soon after another of the same crawl."""
         paces, rests = self.paces.rows, self.rests.rows
         return sum(row.too_soon for row in paces) + sum(row.too_soon for row in rests)
+
+    @property
+    def ignored_count(self) -> int:
+        """The number of requests after the first to an origin with a delay that was ignored."""
+        rows = self.exemptions.rows
+        return sum(row.count - 1 for row in rows if row.why == "delay-ignored")
 
     def as_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""

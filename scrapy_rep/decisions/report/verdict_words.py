@@ -3,15 +3,26 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
 from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS
 
-from .permissions import against, pace_permission, permission_of, undecided
+from .counting import JUDGED_AFTERWARDS
+from .permissions import (
+    DELAY_IGNORED,
+    DELAY_SKIPPED,
+    REFUSED,
+    against,
+    exempted,
+    pace_permission,
+    permission_of,
+    undecided,
+)
 from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
+_NAMES = 5
 
 
 def verdict(report: CrawlReport) -> list[tuple[str, str]]:
@@ -25,8 +36,13 @@ def verdict(report: CrawlReport) -> list[tuple[str, str]]:
 def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     if report.state != WHOLE:
         yield _standing_words(report)
+    yield from _differences(report)
     yield from _undecided(report)
     yield _judged(report)
+    yield from _agents(report)
+    if refused := exempted(report, REFUSED):
+        told = f"dropped because an operator dropped {_origins(refused)}, not by a robots.txt."
+        yield NOTE, f"{_requests(refused)} {told}"
     if later := report.totals.dropped_later:
         told = f"{_were(later)} allowed first, and then dropped: a browser was redirected to a URL"
         yield NOTE, f"{counted(later, 'request')} {told} that is not allowed."
@@ -51,25 +67,75 @@ def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
 
 
 def _permissions(rows: Sequence[Exemption], report: CrawlReport) -> str:
-    counts: Counter[str] = Counter()
-    samples: dict[str, str] = {}
+    groups: dict[str, list[Exemption]] = {}
     for row in rows:
-        words = permission_of(row, report.runs)
-        counts[words] += row.count
-        samples[words] = min(samples.get(words, row.url), row.url)
-    parts = [f"{count:,} by {words} (such as {samples[words]})" for words, count in counts.items()]
-    return "; ".join(parts)
+        groups.setdefault(permission_of(row, report.runs), []).append(row)
+    return "; ".join(
+        f"{_count(ones):,} by {words} (such as {min(one.url for one in ones)}){afterwards(ones)}"
+        for words, ones in groups.items()
+    )
+
+
+def afterwards(rows: Sequence[Exemption]) -> str:
+    """What the robots.txt files in the trail say on requests that they did not decide."""
+    if rows[0].why not in JUDGED_AFTERWARDS:
+        return ""
+    count, known = _count(rows), sum(row.known for row in rows)
+    disallowed = sum(row.disallowed for row in rows)
+    if not known:
+        return ", and nothing is known of what their robots.txt says"
+    by = next((row.by for row in rows if row.by), "")
+    told = f", of which {disallowed:,} would have been disallowed{by and f', by {by}'}"
+    return f"{told}; nothing is known of {count - known:,}" if count > known else told
+
+
+def _count(rows: Iterable[Exemption]) -> int:
+    return sum(row.count for row in rows)
+
+
+def _requests(rows: Sequence[Exemption]) -> str:
+    count = _count(rows)
+    return f"{counted(count, 'request')} (such as {rows[0].url}) {_were(count)}"
+
+
+def _origins(rows: Sequence[Exemption]) -> str:
+    return counted(len({row.origin for row in rows}), "origin")
+
+
+def _agents(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """The names that were obeyed and sent, unless there is one name, which was sent."""
+    names = {name.lower() for told in report.obeyed_as for name in told.split(", ")}
+    agents = report.agents
+    is_usual = len(report.obeyed_as) <= 1 and len(agents) <= 1
+    if is_usual and all(any(name in agent.lower() for name in names) for agent in agents):
+        return
+    if agents.keys() <= {"unknown"} or not report.obeyed_as:
+        return
+    yield (
+        NOTE,
+        f"Requests were judged {_as(report.obeyed_as)}, and sent {_as(agents)}.",
+    )
+
+
+def _as(counts: Mapping[str, int]) -> str:
+    parts = [f"{count:,} as {name}" for name, count in [*counts.items()][:_NAMES]]
+    if others := sum(counts.values()) - sum([*counts.values()][:_NAMES]):
+        parts.append(f"{others:,} as others")
+    return ", ".join(parts)
 
 
 def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
         return NOTE, "No request was judged by robots.txt."
-    is_replaced = any(row.why in ("errors", "overridden") for row in undecided(report))
+    rows = undecided(report)
+    is_replaced = any(row.why in ("errors", "overridden") for row in rows)
     by = "robots.txt, or by a setting in its place," if is_replaced else "robots.txt"
     judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} judged by {by}"
     # Missing records may be bad ones.
-    good = NOTE if is_replaced or report.state != WHOLE else GOOD
+    is_doubtful = report.state != WHOLE or any(run.difference for run in report.runs)
+    is_against = any(row.disallowed for row in rows)
+    good = NOTE if is_replaced or is_doubtful or is_against else GOOD
     if not totals.disallowed:
         return good, f"{judged} and allowed."
     told = f"{judged.rstrip(',')}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
@@ -83,11 +149,32 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
 def _is_clean(report: CrawlReport) -> bool:
     """Whether every request was sent as a robots.txt wanted, as far as a trail can show."""
     is_obeying = all(run.is_obeying for run in report.runs)
+    is_obeying &= not any(run.difference for run in report.runs)
     is_all = report.state == WHOLE and not report.exemptions.missing and is_obeying
-    return is_all and not undecided(report) and not report.too_soon_count
+    more = undecided(report) or exempted(report, DELAY_IGNORED)
+    return is_all and not more and not report.too_soon_count
 
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    if rows := exempted(report, DELAY_IGNORED):
+        told = f"sent to {_origins(rows)} without the delay that the site set: it is above"
+        is_bad = report.ignored_count > 0
+        yield (
+            BAD if is_bad else NOTE,
+            f"{_requests(rows)} {told} REP_CRAWL_DELAY_MAX_SECONDS, and REP_CRAWL_DELAY_EXCESS is "
+            "'ignore'.",
+        )
+    if rows := exempted(report, DELAY_SKIPPED):
+        told = f"dropped because {_origins(rows)} set a delay above REP_CRAWL_DELAY_MAX_SECONDS"
+        yield NOTE, f"{_requests(rows)} {told} (REP_CRAWL_DELAY_EXCESS is 'skip')."
+    if capped := [row for row in report.paces.rows if row.is_capped and row.word != "not-kept"]:
+        row = capped[0]
+        told = "set a delay above REP_CRAWL_DELAY_MAX_SECONDS, which was shortened (such as"
+        yield (
+            NOTE,
+            f"{counted(len(capped), 'origin')} {told} {row.origin}: {span(row.asked_seconds)}, "
+            f"and {span(row.kept_seconds)} kept).",
+        )
     words = [row.word for row in report.paces.rows]
     asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
     too_fast, origins = words.count("not-kept"), counted(asking, "origin")
@@ -109,10 +196,11 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
 
 
 def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    rows, limited = report.rests.rows, report.totals.rate_limited
+    rows, totals = report.rests.rows, report.totals
     too_soon, crossed = sum(row.too_soon for row in rows), sum(row.crossed for row in rows)
-    if rows:
-        told = f"{counted(len(rows), 'origin')} answered 429 or 503 and rested"
+    if rested := [row for row in rows if row.count]:
+        causes = _causes(" and ".join(row.causes) for row in rested)
+        told = f"{counted(len(rested), 'origin')} rested ({causes})"
         if too_soon:
             yield BAD, f"{told}; {counted(too_soon, 'request')} {_were(too_soon)} sent too soon."
         elif crossed:
@@ -120,13 +208,38 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
             yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
             yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
+    if given_up := [row for row in rows if row.is_given_up]:
+        causes = _causes(" and ".join(row.given_up_causes) for row in given_up)
+        told = f"{_were(len(given_up))} given up ({causes}), and requests to them were dropped"
+        yield NOTE, f"{counted(len(given_up), 'origin')} {told}."
     if services := sorted({row.challenge for row in rows} - {""}):
         count = sum(bool(row.challenge) for row in rows)
         told = f"with challenges to automated clients ({', '.join(services)}), not as the site"
         yield NOTE, f"{counted(count, 'origin')} answered {told}."
-    if limited:
-        told = f"{_were(limited)} dropped: the origin answered so for REP_BACKOFF_GIVE_UP_SECONDS"
-        yield NOTE, f"{counted(limited, 'request')} {told}, or rested as the crawl ended."
+    if limited := totals.rate_limited:
+        told = f"{_were(limited)} dropped: the origin answered 429 or 503 for"
+        yield (
+            NOTE,
+            f"{counted(limited, 'request')} {told} REP_BACKOFF_GIVE_UP_SECONDS, or rested as the "
+            "crawl ended.",
+        )
+    if challenged := totals.challenged:
+        told = f"{_were(challenged)} dropped because of these challenges."
+        yield NOTE, f"{counted(challenged, 'request')} {told}"
+
+
+def _causes(causes: Iterable[str]) -> str:
+    return ", ".join(f"{count:,} after {cause}" for cause, count in Counter(causes).items())
+
+
+def _differences(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """What it means that decisions differ when they are made again; the first of the runs."""
+    runs = [run for run in report.runs if run.difference]
+    for run in runs[:_NAMES]:
+        where = f"{run.run}: " if len(report.runs) > 1 else ""
+        yield BAD, f"{where}{run.difference}. To see them: scrapy rep audit replay"
+    if len(runs) > _NAMES:
+        yield BAD, f"In {len(runs) - _NAMES:,} more trails, decisions differ."
 
 
 def _standing_words(report: CrawlReport) -> tuple[str, str]:
@@ -147,7 +260,7 @@ def _standing_words(report: CrawlReport) -> tuple[str, str]:
 
 
 def _replayed(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    """Whether the decisions of all trails could be made again; differences are flaws of a trail."""
+    """Whether the decisions of all trails could be made again; `_differences` tells more."""
     counts: Counter[str] = Counter()
     for run in report.runs:
         counts.update(run.replayed)
