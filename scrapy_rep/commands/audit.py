@@ -192,16 +192,18 @@ def _explain(run: Run, call: Call) -> int:
     """
     url = call.options.url
     wanted = _spellings(run, url)
-    found: dict[int, tuple[dict[str, Any], list[str]]] = {}
+    found: list[tuple[dict[str, Any], list[str]]] = []
+    by_number: dict[int, dict[str, Any]] = {}
     for record, policy, body in with_grounds(run):
-        if record["t"] == records.AGENT and record["n"] in found:
-            found[record["n"]][0]["user_agent"] = record["user_agent"]
+        if record["t"] == records.AGENT and record["n"] in by_number:
+            by_number[record["n"]]["user_agent"] = record["user_agent"]
         elif record["t"] in records.NUMBERED and not wanted.isdisjoint(
             (record.get("url"), record.get("page"))
         ):
             told = {**record, "policy": policy, **_names(record, run.head)}
-            found[record["n"]] = told, [*_explanation(record, policy, body)]
-    for told, lines in found.values():
+            by_number[record["n"]] = told
+            found.append((told, [*_explanation(record, policy, body)]))
+    for told, lines in found:
         if call.is_json:
             call.row(told)
         else:
@@ -286,6 +288,8 @@ def _outcome(record: dict[str, Any]) -> str:
     if "rule" in record:
         group = safe(record.get("group", ""))
         why = f"line {record['line']} (group {group}): {safe(record['rule'])}"
+    if "why" in record:
+        why = f"{why} ({safe(record['why'])})"
     waited = record.get("waited_seconds")
     after = f", after {waited:g} s" if isinstance(waited, float) else ""
     return f"{word} by {why}; {safe(record['outcome'])}{after}"

@@ -182,7 +182,7 @@ class CrawlLog:
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up, after an answer."""
-        cause = f"a challenge ({rest.service})" if rest.service else str(status)
+        cause = "a challenge" if rest.service else str(status)
         origins = self._given_up if rest.given_up_until else self._rested
         _add(origins.setdefault(cause, set()), origin)
 

@@ -76,10 +76,7 @@ def test_report_has_the_rests_of_a_crawl(tmp_path: Path) -> None:
     assert found["totals"]["rate_limited"] == 3
     assert (found["totals"]["judged"], found["totals"]["allowed"]) == (6, 6), "each once"
     assert any(one["by"] == "put-back" for one in found["decided"])
-    assert (
-        "2 origins answered 429 or 503 and rested. No crawl sent a request"
-        in rep("report", run.path).out
-    )
+    assert "2 origins rested (2 after 429). No crawl sent a request" in rep("report", run.path).out
     assert rep("audit", "verify", run.path).status == 0
     assert (
         "dropped: its origin answered only 429"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,7 @@ def _slow(excess: str) -> Callable[[Path], None]:
     return build
 
 
+_UNKNOWN = ": nothing is known of what their robots.txt says"
 _ONE = "note: 1 request was sent that no robots.txt decided: 1 by "
 _AGAINST = (
     "wrong: 1 request was judged by robots.txt; 1 was disallowed, and 1 of these was sent all the "
@@ -134,24 +136,28 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
         0,
         (
             "note: 2 requests were sent that no robots.txt decided: 2 by ROBOTSTXT_OBEY, which was "
-            f"off (such as {A}/1)."
+            f"off (such as {A}/1){_UNKNOWN}."
         ),
     ),
     "exempt": (
         _exempt,
         0,
-        f"{_ONE}dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…).",
+        (
+            f"{_ONE}dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…): "
+            f"1 of 1 would have been disallowed, by line 3 of the robots.txt of {A}: Disallow: "
+            "/private."
+        ),
     ),
     "override": (
         _overridden(**{"b.*": {"policy": "ignore"}}),
         0,
-        f"{_ONE}REP_OVERRIDES (such as {B}/1).",
+        f"{_ONE}REP_OVERRIDES (such as {B}/1){_UNKNOWN}.",
     ),
-    "grant": (_overridden(**{"b.*": GRANT}), 0, f"{_ONE}{_BY_GRANT} (such as {B}/1)."),
+    "grant": (_overridden(**{"b.*": GRANT}), 0, f"{_ONE}{_BY_GRANT} (such as {B}/1){_UNKNOWN}."),
     "grant that ended before": (
         _overridden(**_ENDED),
         0,
-        f"{_ONE}REP_OVERRIDES (such as {B}/1).",
+        f"{_ONE}REP_OVERRIDES (such as {B}/1){_UNKNOWN}.",
     ),
     "errors of a grant": (
         _errors(REP_OVERRIDES={"b.example": {**GRANT, "policy": "lenient"}}),
@@ -175,19 +181,21 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
     ),
     "ignored": (
         _slow("ignore"),
-        0,
+        5,
         (
-            "note: 3 requests were sent that no robots.txt decided: 3 by REP_CRAWL_DELAY_EXCESS, "
-            f"which ignored the delay of the site (such as {A}/0)."
+            f"wrong: 3 requests (such as {A}/0) were sent to 1 origin without the delay that the "
+            "site set, because it is above REP_CRAWL_DELAY_MAX_SECONDS (REP_CRAWL_DELAY_EXCESS is "
+            "'ignore')."
         ),
     ),
     "forged": (
         _forged,
         1,
         (
-            "wrong: The trail was changed or damaged, so it proves nothing: 2 decisions differ "
-            "when they are made again from the octets in the trail: scrapy rep audit replay "
-            "shows them."
+            "wrong: 2 decisions differ when made again, although every digest in the trail is "
+            f"right: scrapy-rep {version('scrapy-rep')} decides differently today than scrapy-rep "
+            f"{version('scrapy-rep')} did in the crawl. Please report it: "
+            "https://github.com/scrapy-rep/scrapy-rep/issues. To see them: scrapy rep audit replay"
         ),
     ),
     "killed": (

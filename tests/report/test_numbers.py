@@ -285,10 +285,12 @@ def test_rests_between_workers_are_counted_separately(tmp_path: Path) -> None:
     two.put("probe", at=BEGAN + 6.0, origin=A)
     found = report_of([one.end(), two.end()])
     assert found.rests.rows == (
-        OriginRests(A, 2, 10.0, 10.0, 2, 0, 1),
-        OriginRests(B, 1, 2.0, None, 1, 0, 0),
+        OriginRests(A, 2, 10.0, 10.0, 2, 0, 1, causes=["429"]),
+        OriginRests(B, 1, 2.0, None, 1, 0, 0, causes=["503"]),
     )
-    told = "2 origins answered 429 or 503 and rested; 1 request of one crawl was sent in the rest "
+    told = (
+        "2 origins rested (1 after 429, 1 after 503); 1 request of one crawl was sent in the rest "
+    )
     assert (NOTE, f"{told}of another, if their clocks agree.") in [*verdict(found)]
 
 

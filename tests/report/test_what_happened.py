@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import AsyncIterator
+from dataclasses import replace
+from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from scrapy_rep.proof.trail_reading import Run
 from tests.audit.crawled import audited, of_kind
 from tests.audit.making import judged
 from tests.commands.calling import rep
@@ -16,9 +19,10 @@ from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
 from tests.crawls.test_challenges import challenge
 from tests.crawls.test_user_agents import agents_of, rotated
-from tests.report.making import BEGAN, Made
+from tests.report.making import Made
 from tests.report.test_first_lines import forged
 from tests.servers.handle import Answer, Site
+from tests.spiders import UrlsSpider
 
 CHROME = "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 Chrome/140.0 Safari/537.36"
 FILE = """\
@@ -29,6 +33,17 @@ User-agent: *
 Disallow: /all
 """
 A, B = "https://a.example", "https://b.example"
+CAPPED = {"REP_CRAWL_DELAY_MAX_SECONDS": 0.2}
+NOTHING = "nothing is known of what their robots.txt says"
+
+
+class ExemptSpider(UrlsSpider):
+    """Exempts its requests with paths that end in "-free"."""
+
+    async def start(self) -> AsyncIterator[Any]:
+        async for request in super().start():
+            request.meta["dont_obey_robotstxt"] = request.url.endswith("-free")
+            yield request
 
 
 class Rotated:
@@ -67,12 +82,12 @@ class TestUserAgents:
         assert "changed or damaged" not in done.out
         assert "The trail is complete" in done.out
         assert done.status == 0
-        assert ("/good" in crawl.paths) is (order == 50), "if a later middleware sets it, GoodBot is judged too"
+        assert ("/good" in crawl.paths) is (order == 50), (
+            "if a later middleware sets it, GoodBot is judged too"
+        )
 
     @pytest.mark.parametrize("loop", LOOPS)
-    def test_report_counts_the_agents_that_the_server_saw(
-        self, loop: Loop, tmp_path: Path
-    ) -> None:
+    def test_report_counts_the_agents_that_the_server_saw(self, loop: Loop, tmp_path: Path) -> None:
         crawl = Rotated(["GoodBot/1.0", CHROME], tmp_path, loop=loop)
         assert crawl.reported["agents"] == crawl.seen
         assert len(crawl.seen) == 2
@@ -167,3 +182,173 @@ class TestDifferences:
         run = judged(tmp_path, [f"{A}/private/1"]).end()
         done = rep("audit", "replay", run.path, "--policy", "lenient", "--agent", "X")
         assert "issues" not in done.out
+
+
+class TestExemptions:
+    """The file of an origin judges afterwards what it did not decide."""
+
+    SIX = (*(f"/all/{number}-free" for number in range(5)), "/open-free")
+
+    @pytest.mark.parametrize("is_first", [True, False])
+    def test_trail_has_the_file(self, is_first: bool, tmp_path: Path) -> None:
+        """Also if it comes after the requests that the spider exempts."""
+        with Site({"/robots.txt": Answer(body=FILE)}) as site, Site() as other:
+            origin, others = site.url(""), other.url("/1-free")
+            free, obeying = [*map(site.url, self.SIX)], [site.url("/2")]
+            urls = [*free, *obeying] if is_first else [*obeying, *free]
+            spider = "tests.report.test_what_happened:ExemptSpider"
+            settings = {"CONCURRENT_REQUESTS": 1}
+            _, run = audited([*urls, others], tmp_path, spider=spider, settings=settings)
+            assert {*self.SIX, "/2"} < set(site.paths())
+            assert other.paths() == ["/1-free"]
+        done = rep("report", run.path)
+        assert done.status == 0
+        (told,) = (one for one in done.out.splitlines() if "no robots.txt decided" in one)
+        assert told.startswith("note: 7 requests were sent that no robots.txt decided: 7 by ")
+        assert told.endswith(
+            f": 5 of 6 would have been disallowed, by line 5 of the robots.txt of {origin}: "
+            "Disallow: /all, and nothing is known of 1."
+        )
+        assert "note: 1 request was judged by robots.txt and allowed." in done.out, "not OK"
+        rows = json.loads(rep("report", run.path, "--json").out)["exemptions"]["rows"]
+        assert [(row["count"], row["known"], row["disallowed"]) for row in rows] == [
+            (6, 6, 5),
+            (1, 0, 0),
+        ]
+
+    def test_crawl_that_does_not_obey(self, tmp_path: Path) -> None:
+        with Site({"/robots.txt": Answer(body=FILE)}) as site:
+            settings = {"ROBOTSTXT_OBEY": False}
+            _, run = audited([site.url("/all/1")], tmp_path, settings=settings)
+            origin = site.url("")
+        out = rep("report", run.path).out
+        assert f"1 by ROBOTSTXT_OBEY, which was off (such as {origin}/all/1): {NOTHING}.\n" in out
+
+    def test_redacted_urls_are_not_judged(self, tmp_path: Path) -> None:
+        """Their queries may decide."""
+        crawl = judged(tmp_path, [f"{A}/1"], REP_AUDIT_QUERY="drop")
+        crawl.judge([f"{A}/private/x?a=1"], dont_obey_robotstxt=True)
+        assert f": {NOTHING}." in rep("report", crawl.end().path).out
+
+    def test_request_before_the_grant_ended(self, tmp_path: Path) -> None:
+        """The file that was fetched after the end of a grant judges what the grant allowed."""
+        made = Made(tmp_path, REP_OVERRIDES={"a.example": "ignore"})
+        own = made.policy(A, source="override", event="override", meaning="allow", hops=None)
+        made.decide(f"{A}/x", own, reason="OVERRIDDEN")
+        body = b"User-agent: *\nDisallow: /x\n"
+        digest = sha256(body).hexdigest()
+        made.put("body", sha256=digest, octets=len(body), text=body.decode())
+        made.policy(A, body=f"sha256:{digest}")
+        made.end()
+        told = (
+            f"1 of 1 would have been disallowed, by line 2 of the robots.txt of {A}: Disallow: /x."
+        )
+        assert told in rep("report", tmp_path).out
+
+
+class TestRests:
+    """The cause is named, in the log and in the report."""
+
+    def test_challenge_is_no_429(self, tmp_path: Path) -> None:
+        with Site({"/robots.txt": Answer(body=FILE), "/*": challenge()}) as site:
+            urls = [site.url(f"/{number}") for number in range(6)]
+            result, run = audited(urls, tmp_path)
+        assert "Origins: 1 rested after a challenge, 1 given up after a challenge" in result.log
+        done = rep("report", run.path)
+        assert "1 origin rested (1 after a challenge). No crawl sent" in done.out
+        assert "note: 1 origin was given up (1 after a challenge)." in done.out
+        told = "note: 6 requests were dropped, because an edge answered with challenges."
+        assert told in done.out
+        assert not re.search("(after|answered) 429|429 or 503", result.log + done.out)
+
+    def test_each_cause_has_a_count(self, tmp_path: Path) -> None:
+        unavailable = Answer(status=503, headers=[("Retry-After", "1")], lasts_seconds=0.5)
+        limited = replace(unavailable, status=429)
+        robots = {"/robots.txt": Answer(body=FILE)}
+        page = Answer(body="page")
+        with (
+            Site({**robots, "/*": [limited, page]}) as first,
+            Site({**robots, "/*": [unavailable, page]}) as second,
+        ):
+            urls = [site.url(f"/{number}") for site in (first, second) for number in range(3)]
+            result, run = audited(urls, tmp_path)
+        (told,) = re.findall("Origins: (.*)", result.log)
+        assert sorted(told.split(", ")) == ["1 rested after 429", "1 rested after 503"]
+        (told,) = re.findall(r"2 origins rested \((.*)\)\.", rep("report", run.path).out)
+        assert sorted(told.split(", ")) == ["1 after 429", "1 after 503"]
+
+
+class TestDelays:
+    """Delays above the limit are told, whatever the crawl does with them."""
+
+    @pytest.mark.parametrize(
+        ("excess", "status", "words"),
+        [
+            (
+                "ignore",
+                5,
+                (
+                    "wrong: 3 requests (such as {}/0) were sent to 1 origin without the delay that "
+                    "the site set, because it is above REP_CRAWL_DELAY_MAX_SECONDS "
+                    "(REP_CRAWL_DELAY_EXCESS is 'ignore')."
+                ),
+            ),
+            (
+                "skip",
+                0,
+                (
+                    "note: 3 requests (such as {}/0) were dropped, because 1 origin set a delay "
+                    "above REP_CRAWL_DELAY_MAX_SECONDS (REP_CRAWL_DELAY_EXCESS is 'skip')."
+                ),
+            ),
+            (
+                "cap",
+                5,
+                (
+                    "wrong: 1 origin set a delay; 1 of them got requests before it was over (such "
+                    "as {}, by REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay)."
+                ),
+            ),
+        ],
+    )
+    def test_delay_above_the_limit(
+        self, excess: str, status: int, words: str, tmp_path: Path
+    ) -> None:
+        body = "User-agent: *\nCrawl-delay: 900\n"
+        with Site({"/robots.txt": Answer(body=body)}) as site:
+            urls = [site.url(f"/{number}") for number in range(3)]
+            settings = {**CAPPED, "REP_CRAWL_DELAY_EXCESS": excess}
+            _, run = audited(urls, tmp_path, settings=settings)
+            assert len(site.paths()) == (1 if excess == "skip" else 4)
+            origin = site.url("")
+        done = rep("report", run.path)
+        assert words.format(origin) in done.out
+        assert done.status == status
+
+    def test_one_request_under_a_capped_delay(self, tmp_path: Path) -> None:
+        """No request came too soon, and none would have waited for the delay."""
+        body = "User-agent: *\nCrawl-delay: 900\n"
+        with Site({"/robots.txt": Answer(body=body)}) as site:
+            settings = {**CAPPED, "REP_CRAWL_DELAY_EXCESS": "cap"}
+            _, run = audited([site.url("/1")], tmp_path, settings=settings)
+            origin = site.url("")
+        done = rep("report", run.path)
+        told = f"such as {origin}: 15.0 min; the crawl meant to keep 0.2 s)."
+        assert f"note: 1 origin set a delay above REP_CRAWL_DELAY_MAX_SECONDS ({told}" in done.out
+        assert done.status == 0
+
+    def test_origin_that_an_operator_dropped(self, tmp_path: Path) -> None:
+        """No robots.txt decided."""
+        made = Made(tmp_path)
+        made.decide(f"{B}/1", made.policy(B))
+        more: dict[str, Any] = {"allowed": False, "reason": "DROPPED", "why": "a mail"}
+        made.decide(f"{B}/1", None, by="user-agent", **more)
+        for number in range(3):
+            made.decide(f"{A}/{number}", None, **more)
+        made.end()
+        done = rep("report", tmp_path)
+        assert "No request was judged by robots.txt." in done.out
+        told = "were dropped because an operator dropped 2 origins, not by a robots.txt."
+        assert f"note: 4 requests (such as {A}/0) {told}" in done.out
+        assert done.status == 0
+        assert "(a mail)" in rep("audit", "explain", tmp_path / "run-1", f"{A}/1").out

@@ -367,7 +367,7 @@ class OriginRests(Counted):
         """Note a rest that begins or becomes longer, or that the origin is given up."""
         service = str(record.get("challenge", ""))
         self.challenge = service or self.challenge
-        cause = f"a challenge ({service})" if service else str(record.get("status", "429 or 503"))
+        cause = "a challenge" if service else str(record.get("status", "429 or 503"))
         causes = self.given_up_causes if record.get("is_given_up") else self.causes
         if cause not in causes:
             causes.append(cause)

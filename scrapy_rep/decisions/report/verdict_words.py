@@ -46,6 +46,7 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     if later := report.totals.dropped_later:
         told = f"{_were(later)} allowed first, and then dropped: a browser was redirected to a URL"
         yield NOTE, f"{counted(later, 'request')} {told} that is not allowed."
+    yield from _excesses(report)
     yield from _paces(report)
     yield from _rests(report)
     if pages := sum(row.count for row in report.payments.rows):
@@ -83,10 +84,10 @@ def afterwards(rows: Sequence[Exemption]) -> str:
     count, known = _count(rows), sum(row.known for row in rows)
     disallowed = sum(row.disallowed for row in rows)
     if not known:
-        return ", and nothing is known of what their robots.txt says"
+        return ": nothing is known of what their robots.txt says"
     by = next((row.by for row in rows if row.by), "")
-    told = f", of which {disallowed:,} would have been disallowed{by and f', by {by}'}"
-    return f"{told}; nothing is known of {count - known:,}" if count > known else told
+    told = f": {disallowed:,} of {known:,} would have been disallowed{by and f', by {by}'}"
+    return f"{told}, and nothing is known of {count - known:,}" if count > known else told
 
 
 def _count(rows: Iterable[Exemption]) -> int:
@@ -111,10 +112,7 @@ def _agents(report: CrawlReport) -> Iterator[tuple[str, str]]:
         return
     if agents.keys() <= {"unknown"} or not report.obeyed_as:
         return
-    yield (
-        NOTE,
-        f"Requests were judged {_as(report.obeyed_as)}, and sent {_as(agents)}.",
-    )
+    yield NOTE, f"Requests were judged {_as(report.obeyed_as)}, and sent {_as(agents)}."
 
 
 def _as(counts: Mapping[str, int]) -> str:
@@ -155,26 +153,24 @@ def _is_clean(report: CrawlReport) -> bool:
     return is_all and not more and not report.too_soon_count
 
 
-def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
+def _excesses(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """Delays above the limit: what REP_CRAWL_DELAY_EXCESS made of them."""
+    above = "above REP_CRAWL_DELAY_MAX_SECONDS"
     if rows := exempted(report, DELAY_IGNORED):
-        told = f"sent to {_origins(rows)} without the delay that the site set: it is above"
-        is_bad = report.ignored_count > 0
-        yield (
-            BAD if is_bad else NOTE,
-            f"{_requests(rows)} {told} REP_CRAWL_DELAY_MAX_SECONDS, and REP_CRAWL_DELAY_EXCESS is "
-            "'ignore'.",
-        )
+        told = f"sent to {_origins(rows)} without the delay that the site set, because it is"
+        kind = BAD if report.ignored_count else NOTE
+        yield kind, f"{_requests(rows)} {told} {above} (REP_CRAWL_DELAY_EXCESS is 'ignore')."
     if rows := exempted(report, DELAY_SKIPPED):
-        told = f"dropped because {_origins(rows)} set a delay above REP_CRAWL_DELAY_MAX_SECONDS"
+        told = f"dropped, because {_origins(rows)} set a delay {above}"
         yield NOTE, f"{_requests(rows)} {told} (REP_CRAWL_DELAY_EXCESS is 'skip')."
-    if capped := [row for row in report.paces.rows if row.is_capped and row.word != "not-kept"]:
-        row = capped[0]
-        told = "set a delay above REP_CRAWL_DELAY_MAX_SECONDS, which was shortened (such as"
-        yield (
-            NOTE,
-            f"{counted(len(capped), 'origin')} {told} {row.origin}: {span(row.asked_seconds)}, "
-            f"and {span(row.kept_seconds)} kept).",
-        )
+    # Those that were not kept have a sentence of their own.
+    if rows := [row for row in report.paces.rows if row.is_capped and row.word != "not-kept"]:
+        such = f"such as {rows[0].origin}: {span(rows[0].asked_seconds)}"
+        kept = f"the crawl meant to keep {span(rows[0].kept_seconds)}"
+        yield NOTE, f"{counted(len(rows), 'origin')} set a delay {above} ({such}; {kept})."
+
+
+def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
     words = [row.word for row in report.paces.rows]
     asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
     too_fast, origins = words.count("not-kept"), counted(asking, "origin")
@@ -210,21 +206,17 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
             yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
     if given_up := [row for row in rows if row.is_given_up]:
         causes = _causes(" and ".join(row.given_up_causes) for row in given_up)
-        told = f"{_were(len(given_up))} given up ({causes}), and requests to them were dropped"
+        told = f"{_were(len(given_up))} given up ({causes})"
         yield NOTE, f"{counted(len(given_up), 'origin')} {told}."
     if services := sorted({row.challenge for row in rows} - {""}):
         count = sum(bool(row.challenge) for row in rows)
         told = f"with challenges to automated clients ({', '.join(services)}), not as the site"
         yield NOTE, f"{counted(count, 'origin')} answered {told}."
     if limited := totals.rate_limited:
-        told = f"{_were(limited)} dropped: the origin answered 429 or 503 for"
-        yield (
-            NOTE,
-            f"{counted(limited, 'request')} {told} REP_BACKOFF_GIVE_UP_SECONDS, or rested as the "
-            "crawl ended.",
-        )
+        told = f"{_were(limited)} dropped: the origin answered so for REP_BACKOFF_GIVE_UP_SECONDS"
+        yield NOTE, f"{counted(limited, 'request')} {told}, or rested as the crawl ended."
     if challenged := totals.challenged:
-        told = f"{_were(challenged)} dropped because of these challenges."
+        told = f"{_were(challenged)} dropped, because an edge answered with challenges."
         yield NOTE, f"{counted(challenged, 'request')} {told}"
 
 
