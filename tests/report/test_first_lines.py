@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from importlib.metadata import version
 from pathlib import Path
@@ -16,7 +17,7 @@ from scrapy_rep.proof.trail_records import line
 from scrapy_rep.proof.trail_writer import packed
 from tests.audit.making import judged
 from tests.commands.calling import rep
-from tests.report.making import Made
+from tests.report.making import BEGAN, Made
 
 A, B = "https://a.example", "https://b.example"
 GRANT = {"policy": "ignore", "until": "2027-01-31", "why": "contract 12"}
@@ -217,6 +218,92 @@ def test_first_line_is_the_worst_finding(name: str, tmp_path: Path) -> None:
     assert (done.out.splitlines()[0], done.status) == (first, status)
     is_clean = "no request was sent against a robots.txt" in done.out
     assert is_clean is (name == "obeyed")
+
+
+def _other_name(root: Path) -> None:
+    names = {"USER_AGENT": "Mozilla/5.0", "ROBOTSTXT_USER_AGENT": "FooBot"}
+    judged(root, [f"{A}/1"], **names).end()
+
+
+def _refused(root: Path) -> None:
+    made = Made(root)
+    made.decide(f"{A}/1", None, allowed=False, reason="DROPPED", why="a mail")
+    made.end()
+
+
+def _skipped(root: Path) -> None:
+    made = Made(root)
+    p = made.policy(A, crawl_delay=400.0)
+    made.decide(f"{A}/1", p, allowed=False, reason="CRAWL_DELAY")
+    made.end()
+
+
+def _paced(*times: float, asked: float = 2.0, kept: float = 2.0) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root)
+        made.policy(A, crawl_delay=asked)
+        for at in times:
+            made.send(A, at, at, kept)
+        made.end()
+
+    return build
+
+
+def _rested(probed_at: float) -> Callable[[Path], None]:
+    def build(root: Path) -> None:
+        made = Made(root)
+        made.put("rest", at=BEGAN, until=BEGAN + 9.0, origin=A, status=429)
+        made.put("probe", at=BEGAN + probed_at, origin=A)
+        made.end()
+
+    return build
+
+
+def _damaged(root: Path) -> None:
+    _obeyed(root)
+    (path,) = root.glob("*/manifest.json")
+    path.unlink()
+
+
+_DOCUMENTED: dict[str, Callable[[Path], None]] = {
+    "robots.txt files decided, and the crawl obeyed": _obeyed,
+    "`dont_obey_robotstxt`, or another permission, and the trail has the robots.txt": _exempt,
+    "`ROBOTSTXT_OBEY` was off, or the trail does not have the robots.txt": _off,
+    "a crawl sent its requests with another name than that which it obeyed": _other_name,
+    "an operator dropped an origin": _refused,
+    "a delay above `REP_CRAWL_DELAY_MAX_SECONDS`, with the excess `skip`": _skipped,
+    "such a delay, with the excess `cap`, and one request": _paced(0, asked=400, kept=1),
+    "such a delay, with the excess `cap`, and a second request": _slow("cap"),
+    "such a delay, with the excess `ignore`, and a second request": _slow("ignore"),
+    "a request came too soon after another of the same crawl": _paced(0.0, 1.0),
+    "an origin rested, and no request came too soon": _rested(9.5),
+    "a request came during a rest": _rested(3.0),
+    "a disallowed request was sent in a dry run": _sent("would-drop"),
+    "a disallowed request was sent by a browser that was redirected": _sent("slipped"),
+    "a trail is not complete": _killed,
+    "a trail was changed or is damaged": _damaged,
+    (
+        "a decision differs when it is made again, and all digests are right: a bug of scrapy-rep, "
+        "or another version"
+    ): _forged,
+}
+_DOCS = Path(__file__).parents[2] / "docs" / "report.md"
+
+
+def test_table_of_exit_statuses_is_true(tmp_path: Path) -> None:
+    """Each row of docs/report.md: the case, the words, and the statuses."""
+    _, _, after = _DOCS.read_text(encoding="utf-8").partition("\n## Exit statuses\n")
+    table = after.partition("\n## ")[0]
+    rows = re.findall(r"^\| ([^-].*) \| `(.*)` \| (.*) \|$", table, re.MULTILINE)
+    assert [case for case, _, _ in rows] == [*_DOCUMENTED]
+    for number, (case, words, statuses) in enumerate(rows):
+        root = tmp_path / str(number)
+        _DOCUMENTED[case](root)
+        done = rep("report", root)
+        assert re.search(".*".join(map(re.escape, words.split("…"))), done.out), (case, done.out)
+        more = rep("report", root, "--allow-dry-run").status
+        told = f"{done.status}; with `--allow-dry-run` {more}"
+        assert statuses == (told if more != done.status else str(done.status)), case
 
 
 def test_requests_that_a_setting_allowed_are_not_judged_by_a_robots_txt(tmp_path: Path) -> None:
