@@ -54,7 +54,7 @@ def tokens_of(record: Mapping[str, Any], head: Mapping[str, Any]) -> tuple[str, 
 
 
 def difference_words(run: Run, count: int, unmarked: int) -> str:
-    """What it means that decisions of a trail differ in which all digests are right.
+    """The words for decisions that differ although all digests of the trail are right.
 
     `unmarked` is the number of lines that no digest covers.
     """
@@ -129,8 +129,8 @@ class Replayer:
     def afterwards(self) -> Iterator[tuple[dict[str, Any], Verdict | None]]:
         """Yield the requests that no robots.txt decided, with the verdict by that of their origin.
 
-        The file is that of the time of the request, or else the first that the trail has later.
-        Without one, or if the URL is redacted, the verdict is None.
+        A request is judged by the last file before it, or by the first file after it. Without a
+        file, or if its URL is redacted, the verdict is None.
         """
         policies: Lru[str, Policy] = Lru(_FILES_OCTETS)
         early: dict[str, list[dict[str, Any]]] = {}

@@ -261,15 +261,14 @@ def _rested(probed_at: float) -> Callable[[Path], None]:
 
 def _damaged(root: Path) -> None:
     _obeyed(root)
-    (path,) = root.glob("*/manifest.json")
-    path.unlink()
+    (root / "latest" / MANIFEST).unlink()
 
 
 _DOCUMENTED: dict[str, Callable[[Path], None]] = {
     "robots.txt files decided, and the crawl obeyed": _obeyed,
     "`dont_obey_robotstxt`, or another permission, and the trail has the robots.txt": _exempt,
     "`ROBOTSTXT_OBEY` was off, or the trail does not have the robots.txt": _off,
-    "a crawl sent its requests with another name than that which it obeyed": _other_name,
+    "a crawl sent its requests with another name than the one that it obeyed": _other_name,
     "an operator dropped an origin": _refused,
     "a delay above `REP_CRAWL_DELAY_MAX_SECONDS`, with the excess `skip`": _skipped,
     "such a delay, with the excess `cap`, and one request": _paced(0, asked=400, kept=1),

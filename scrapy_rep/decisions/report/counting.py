@@ -105,13 +105,13 @@ class RunCounts:
         last_p: the greatest number of its policies; segments repeat the policies that they need.
         steps: when its wall clock was set, and by how many seconds; the first of them.
         uncounted: records that could not be read, by kind.
-        let_through: the requests that were let through to the downloader.
-        agents: those among them with another User-Agent than that of the run, by User-Agent.
+        passed: the number of requests that were sent, as far as is known.
+        agents: the number of them by User-Agent, if it is not that of the run.
     """
 
     name: str = ""
     head: Record = field(default_factory=dict)
-    let_through: int = 0
+    passed: int = 0
     agents: Counts = field(default_factory=Counts)
     began_at: float = 0.0
     policies: dict[Any, Known] = field(default_factory=dict)
@@ -228,7 +228,7 @@ class Counting:
         totals.went_on += place == WENT_ON
         totals.redirected += by == REDIRECT
         if by != BROWSER:
-            run.let_through += (place != HELD_BACK) - (by == AGAIN)
+            run.passed += (place != HELD_BACK) - (by == AGAIN)
         if not is_refused:
             self.obeyed_as.add(_text(", ".join(tokens_of(record, run.head)) or "*"))
         key = (outcome, allowed, reason, _text(by or "request"))
@@ -270,7 +270,7 @@ class Counting:
 
     def _hear_exempt(self, run: RunCounts, record: Record) -> None:
         why, url = _text(record["why"]), self._url(record["url"])
-        run.let_through += why != SCHEME and record.get("by") not in (AGAIN, BROWSER)
+        run.passed += why != SCHEME and record.get("by") not in (AGAIN, BROWSER)
         if record.get("by") in _SECOND:
             return
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
@@ -283,7 +283,7 @@ class Counting:
     def _hear_drop(self, run: RunCounts, record: Record) -> None:
         reason, totals = record["reason"], self.totals
         totals.rate_limited += reason == records.RATE_LIMITED
-        run.let_through -= reason == records.RATE_LIMITED
+        run.passed -= reason == records.RATE_LIMITED
         totals.challenged += reason == records.CHALLENGED
         totals.dropped_later += reason not in (records.RATE_LIMITED, records.CHALLENGED)
 

@@ -171,7 +171,7 @@ def _agents(runs: Sequence[RunCounts]) -> dict[str, int]:
         is_known = run.head.get("has_agents")
         usual = str(run.head.get("user_agent") or "no User-Agent") if is_known else "unknown"
         found.update(run.agents)
-        found[usual] += max(0, run.let_through - sum(run.agents.values()))
+        found[usual] += max(0, run.passed - sum(run.agents.values()))
     return {name: count for name, count in found.most_common() if count}
 
 

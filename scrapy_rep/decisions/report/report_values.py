@@ -48,8 +48,7 @@ class RunFacts:
         is_obeying: whether the crawl obeyed robots.txt (`ROBOTSTXT_OBEY`).
         ended: the reason of its end; None without an end.
         state: `WHOLE`, `INCOMPLETE` or `CHANGED`.
-        difference: what it means that decisions differ when they are made again, in words; empty
-            if none does.
+        difference: words on decisions that differ when they are made again; empty without any.
         last_n: the number of its last decision.
         replayed: the decisions that were made again, by result; empty if none was.
         problems: the first contradictions; `missing`: the first gaps that it reports.
@@ -151,8 +150,8 @@ class Exemption(Sampled):
             `delay-skipped` (dropped because of the delay) or `refused` (dropped by an operator).
         origin: of the requests.
         url: one of them.
-        known: the number of those that were judged afterwards, by the robots.txt in the trail.
-        disallowed: the number of those that it disallows.
+        known: how many of them were judged afterwards, by the robots.txt in the trail.
+        disallowed: how many of them it disallows.
         by: a line that disallows one of them, or the reason, in words.
     """
 
@@ -445,8 +444,8 @@ class CrawlReport:
 
     Attributes:
         obeyed_as: the decisions by the product tokens that they were made for; ``*`` for none.
-        agents: the requests that were let through by the User-Agent with which they were sent;
-            `unknown` in trails without this. Requests of pages in browsers are left out.
+        agents: the requests that were sent, by User-Agent; `unknown` in trails without this.
+            Requests of pages in browsers do not count.
     """
 
     runs: tuple[RunFacts, ...]

@@ -78,7 +78,7 @@ def _permissions(rows: Sequence[Exemption], report: CrawlReport) -> str:
 
 
 def afterwards(rows: Sequence[Exemption]) -> str:
-    """What the robots.txt files in the trail say on requests that they did not decide."""
+    """The verdicts of the robots.txt files in the trail on requests that they did not decide."""
     if rows[0].why not in JUDGED_AFTERWARDS:
         return ""
     count, known = _count(rows), sum(row.known for row in rows)
@@ -164,10 +164,10 @@ def _excesses(report: CrawlReport) -> Iterator[tuple[str, str]]:
         told = f"dropped, because {_origins(rows)} set a delay {above}"
         yield NOTE, f"{_requests(rows)} {told} (REP_CRAWL_DELAY_EXCESS is 'skip')."
     # Those that were not kept have a sentence of their own.
-    if rows := [row for row in report.paces.rows if row.is_capped and row.word != "not-kept"]:
-        such = f"such as {rows[0].origin}: {span(rows[0].asked_seconds)}"
-        kept = f"the crawl meant to keep {span(rows[0].kept_seconds)}"
-        yield NOTE, f"{counted(len(rows), 'origin')} set a delay {above} ({such}; {kept})."
+    if capped := [row for row in report.paces.rows if row.is_capped and row.word != "not-kept"]:
+        such = f"such as {capped[0].origin}: {span(capped[0].asked_seconds)}"
+        kept = f"the crawl meant to keep {span(capped[0].kept_seconds)}"
+        yield NOTE, f"{counted(len(capped), 'origin')} set a delay {above} ({such}; {kept})."
 
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
@@ -225,7 +225,7 @@ def _causes(causes: Iterable[str]) -> str:
 
 
 def _differences(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    """What it means that decisions differ when they are made again; the first of the runs."""
+    """The first runs with decisions that differ when they are made again."""
     runs = [run for run in report.runs if run.difference]
     for run in runs[:_NAMES]:
         where = f"{run.run}: " if len(report.runs) > 1 else ""
