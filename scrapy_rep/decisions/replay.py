@@ -132,23 +132,20 @@ class Replayer:
         A request is judged by the last file before it, or by the first file after it. Without a
         file, or if its URL is redacted, the verdict is None.
         """
-        policies: Lru[str, Policy] = Lru(_FILES_OCTETS)
+        files: Lru[str, tuple[dict[str, Any], bytes | None]] = Lru(_FILES_OCTETS)
         early: dict[str, list[dict[str, Any]]] = {}
         early_count = 0
         for record, told, body in with_grounds(self._run):
             if record["t"] == records.POLICY and record.get("source") != _OVERRIDE:
-                origin = record["origin"]
-                with suppress(NotReplayableError, RepError, KeyError, TypeError, ValueError):
-                    policy = self._rebuilt(record, body, float(record.get("at", 0.0)))
-                    policies.put(origin, policy, policy.octets)
-                    for one in early.pop(origin, ()):
-                        early_count -= 1
-                        yield one, self._afterwards(one, policy)
+                files.put(record["origin"], (record, body), len(body or b""))
+                for one in early.pop(record["origin"], ()):
+                    early_count -= 1
+                    yield one, self._afterwards(one, record, body)
             elif _is_undecided(record, told):
                 origin = "" if record.get("redacted") else _origin_in(record["url"])
-                found = policies.get(origin)
+                found = files.get(origin)
                 if found is not None:
-                    yield record, self._afterwards(record, found)
+                    yield record, self._afterwards(record, *found)
                 elif origin and early_count < _MOST_EARLY:
                     early_count += 1
                     early.setdefault(origin, []).append(record)
@@ -157,8 +154,11 @@ class Replayer:
         for ones in early.values():
             yield from ((one, None) for one in ones)
 
-    def _afterwards(self, record: dict[str, Any], policy: Policy) -> Verdict | None:
-        with suppress(RepError, TypeError, ValueError):
+    def _afterwards(
+        self, record: dict[str, Any], told: dict[str, Any], body: bytes | None
+    ) -> Verdict | None:
+        with suppress(NotReplayableError, RepError, KeyError, TypeError, ValueError):
+            policy = self._policy(told, body, float(record["at"]))
             return policy.verdict(record["url"], self._tokens)
         return None
 
@@ -195,7 +195,7 @@ class Replayer:
             raise NotReplayableError("there was no policy")
         if told is None:
             raise NotReplayableError("its policy is missing")
-        policy = self._policy(record, told, body)
+        policy = self._policy(told, body, float(record["at"]))
         tokens = tokens_of(record, self._run.head) if self._agent is None else self._agent
         verdict = policy.verdict(url, tokens)
         if verdict.allowed and reason in (Reason.CRAWL_DELAY.name, Reason.VISIT_TIME.name):
@@ -220,13 +220,13 @@ class Replayer:
     def _value(self, name: str) -> Any:
         return self._settings.get(name, SETTINGS[name].default)
 
-    def _policy(self, record: dict[str, Any], told: dict[str, Any], body: bytes | None) -> Policy:
-        """The policy behind a decision."""
-        made = self._made.get(record["p"])
+    def _policy(self, told: dict[str, Any], body: bytes | None, at: float) -> Policy:
+        """The policy behind a decision at an instant."""
+        made = self._made.get(told["p"])
         if made is not None and made[0] is told:
             return made[1]
-        policy = self._rebuilt(told, body, float(record["at"]))
-        self._made.put(record["p"], (told, policy), policy.octets)
+        policy = self._rebuilt(told, body, at)
+        self._made.put(told["p"], (told, policy), policy.octets)
         return policy
 
     def _rebuilt(self, record: dict[str, Any], body: bytes | None, at: float) -> Policy:
