@@ -111,3 +111,14 @@ def test_watch_lists_it_when_a_file_changes(site: Site, run: Path, tmp_path: Pat
     assert (done.status, "3 URLs are disallowed now" in done.out) == (1, True)
     assert output.read_text().count("\n") == 6
     assert rep_process(*call) == Done(0, "", "")
+
+
+def test_crawl_without_a_product_token_is_judged_by_the_group_of_all(
+    site: Site, tmp_path: Path
+) -> None:
+    """Not by the group of the crawl's usual name."""
+    browser = {"DEFAULT_REQUEST_HEADERS": {"User-Agent": "Mozilla/5.0"}, "USER_AGENT": "GoodBot/1"}
+    crawled([site.url("/shop/1")], tmp_path, **browser)
+    site.change({"/robots.txt": file("User-agent: GoodBot\nDisallow: /\n")})
+    done = replayed(tmp_path / "audit" / "latest", tmp_path, "-s", "USER_AGENT=GoodBot/1")
+    assert done.status == 0, done.out
