@@ -206,8 +206,8 @@ class TestExemptions:
         (told,) = (one for one in done.out.splitlines() if "no robots.txt decided" in one)
         assert told.startswith("note: 7 requests were sent that no robots.txt decided: 7 by ")
         assert told.endswith(
-            f": 5 of 6 would have been disallowed, by line 5 of the robots.txt of {origin}: "
-            "Disallow: /all, and nothing is known of 1."
+            f": 5 of 6 would have been disallowed, for instance by line 5 of the robots.txt of "
+            f"{origin}: Disallow: /all, and nothing is known of 1."
         )
         assert "note: 1 request was judged by robots.txt and allowed." in done.out, "not OK"
         rows = json.loads(rep("report", run.path, "--json").out)["exemptions"]["rows"]

@@ -86,7 +86,8 @@ def afterwards(rows: Sequence[Exemption]) -> str:
     if not known:
         return ": nothing is known of what their robots.txt says"
     by = next((row.by for row in rows if row.by), "")
-    told = f": {disallowed:,} of {known:,} would have been disallowed{by and f', by {by}'}"
+    such = "by" if disallowed == 1 else "for instance by"
+    told = f": {disallowed:,} of {known:,} would have been disallowed{by and f', {such} {by}'}"
     return f"{told}, and nothing is known of {count - known:,}" if count > known else told
 
 
