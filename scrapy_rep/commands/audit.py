@@ -6,6 +6,7 @@ import argparse
 import json
 import re
 import secrets
+import time
 from collections import Counter
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -43,7 +44,7 @@ _LINE_CELLS = 100
 _DIFFERENCES_SHOWN = 20
 _KEY_OCTETS = 1 << 10
 _GOES_WITH = {
-    **dict.fromkeys(("policy", "agent", "now"), "replay"),
+    **dict.fromkeys(("policy", "agent", "now", "from_store"), "replay"),
     "url": "explain",
     "manifest": "verify",
 }
@@ -76,7 +77,10 @@ def run(call: Call) -> int:
 def _check(options: argparse.Namespace) -> None:
     for name, action in _GOES_WITH.items():
         if getattr(options, name) and options.action != action:
-            raise CommandError(f"{'a URL' if name == 'url' else f'--{name}'} goes with {action}")
+            option = "a URL" if name == "url" else f"--{name.replace('_', '-')}"
+            raise CommandError(f"{option} goes with {action}")
+    if options.from_store and not options.now:
+        raise CommandError("--from-store goes with --now")
     if options.action == "explain" and options.url is None:
         raise CommandError("explain needs a run and a URL")
     if options.manifest is not None and not _DIGEST.fullmatch(options.manifest):
@@ -363,8 +367,8 @@ def _replay_now(run: Run, call: Call) -> int:
     keep_no_trail(call)
     if call.options.policy:
         call.set(REP_POLICY=call.options.policy)
-    purge = Purge(run, call)
-    return purge.tell(purge.policies_now())
+    purge = Purge(run, call, time.time())
+    return purge.tell(purge.policies_now(from_store=call.options.from_store))
 
 
 def _tell_difference(record: dict[str, Any], now: Verdict | None, call: Call) -> None:

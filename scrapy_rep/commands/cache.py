@@ -38,7 +38,13 @@ def run(call: Call) -> int:
             )
         return _refresh(named, call)
     with project_store(call.settings) as stored:
-        return _DO[action](stored, _keys(stored, named, call), call)
+        keys = _keys(stored, named, call)
+        found = {key_of(entry.origin).origin for entry in stored.entries(keys)} if named else set()
+        for origin in dict.fromkeys(named):
+            if origin not in found:
+                call.terminal.complain(stored.absence_words(origin))
+                call.end_with(FOUND)
+        return _DO[action](stored, keys, call)
 
 
 def _keys(stored: ProjectStore, named: list[Origin], call: Call) -> list[Key]:
@@ -57,7 +63,8 @@ def _keys(stored: ProjectStore, named: list[Origin], call: Call) -> list[Key]:
 def _list(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     rows = [_row(entry, stored) for entry in stored.entries(keys)]
     if not rows:
-        call.terminal.complain("nothing is stored")
+        if not call.options.origins:  # otherwise it was said
+            call.terminal.complain("nothing is stored")
         return FOUND
     call.table([("origin", "state", "answer", "octets", "fetched", "as"), *rows])
     return OK
@@ -89,19 +96,13 @@ def _key_words(key: Key) -> str:
 def _show(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     if call.options.body:
         keys = [key for key in keys if key.path == ROBOTS_TXT_PATH]
-    entries = list(stored.entries(keys))
-    found = {key_of(entry.origin).origin for entry in entries}
-    named = dict.fromkeys(map(named_origin, call.options.origins))
-    missing = [origin for origin in named if origin not in found]
-    for origin in missing:
-        call.terminal.complain(f"nothing is stored for {origin}")
-    for entry in entries:
+    for entry in stored.entries(keys):
         if call.options.body:
             call.terminal.octets(entry.known.copy.body if entry.known.copy else b"")
         else:
             call.line(call.paint(_place(key_of(entry.origin)), "bold"))
             call.lines(_words(entry, stored), "  ")
-    return FOUND if missing else OK
+    return OK
 
 
 def _words(entry: Entry, stored: ProjectStore) -> Iterator[str]:

@@ -12,7 +12,7 @@ from typing import Any
 
 from scrapy.utils.project import inside_project
 
-from scrapy_rep.analysis.effect.rule_patterns import is_live, pattern_of
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, is_live, pattern_of
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.policy import Policy
@@ -26,7 +26,7 @@ from scrapy_rep.protocol.verdict import Rule
 from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
 from .expected import expected
-from .inputs import STDIN, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
+from .inputs import STDIN, Freshness, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
 from .judging import Judge, JudgedStream, Judgement
 from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
@@ -76,6 +76,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
         call.csv_row((*_CSV_COLUMNS, "expected") if table else _CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
     opinions = _opinions(options.like)
+    ages: dict[Origin, Freshness] = {}
 
     def tell(url: str | None, judge: Judge) -> None:
         nonlocal differing_count
@@ -83,6 +84,8 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
             if url is not None:
                 judgement = replace(judge.judge(url, agent), expected=allowed)
                 call.end_with(judgement.status)
+                if table and judge.freshness:
+                    ages[judge.origin] = judge.freshness
                 if judgement.is_as_expected:
                     continue
                 differing_count += 1
@@ -97,6 +100,8 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
 
     _judge_all(call, tell)
     if table:
+        for origin, freshness in ages.items():  # also if no row differs
+            call.complain(f"{origin.robots_txt_uri}: {freshness.words}")
         rows = count_of(sum(map(len, table.values())), "row")
         call.complain(f"{rows}, {differing_count} not as expected")
 
@@ -364,7 +369,11 @@ def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
         octets = count_of(len(one.pattern), "octet")
         told = f"{octets}; {one.note}" if one.note else octets
         call.line(f"    {number} {rule}  {call.paint(f'({told})', 'dim')}")
-    call.line(f"    {' ' * width} | all other URLs are allowed, and so is /robots.txt itself")
+    rest = "all other URLs are allowed, and so is /robots.txt itself"
+    whole = next((one.rule.line for one in rows if one.pattern in EVERYTHING), None)
+    if whole is not None:
+        rest = f"line {whole} is for all other URLs; /robots.txt itself is always allowed"
+    call.line(f"    {' ' * width} | {rest}")
     for record in group.other_records:
         number = call.paint(f"{record.line:>{width}} |", "blue")
         call.line(f"    {number} {safe(record.key)}: {safe(record.value)}")

@@ -271,6 +271,7 @@ def show_usage(call: Call, agents: Sequence[Agent]) -> None:
         for url in options.usage:
             refuse_odd_path(url)
         source = read(options.robots, call)
+        source.tell_freshness(call)
         file = parse(source.body, source.uri)
         for url in options.usage:
             _tell_of_site(url, file, agents, call)

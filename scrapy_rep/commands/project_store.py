@@ -109,6 +109,13 @@ class ProjectStore:
         self.put(self._requester.key_as_sent(self.key(origin), answer), learnt)
         return learnt
 
+    def absence_words(self, origin: Origin) -> str:
+        """That nothing is stored for an origin, with the other origins of its host, if any are."""
+        keys = self.store.keys() if isinstance(self.store, Browsable) else ()
+        others = {key.origin for key in keys if key.origin.host == origin.host} - {origin}
+        but = f", but for {', '.join(sorted(map(str, others)))}" if others else ""
+        return f"nothing is stored for {origin}{but}"
+
     def versions(self, key: Key) -> list[Copy]:
         """The known versions of a file, the newest first; the one in use is the first."""
         is_kept = isinstance(self.store, Remembering)
@@ -239,11 +246,12 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
     """
     with project_store(settings) as stored:
         versions = stored.versions(stored.key(origin))
+        absence = "" if versions else stored.absence_words(origin)
     found = as_of(versions, instant)
     if found is not None:
         return found
     if not versions:
-        raise CommandError(f"nothing is stored for {origin}", UNREACHABLE)
+        raise CommandError(absence, UNREACHABLE)
     raise CommandError(
         f"no version for {origin} before {moment(versions[-1].fetched_at)} is stored; the store "
         f"keeps REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} versions of a file",

@@ -19,6 +19,7 @@ from scrapy_rep.policies import policies_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import as_product_tokens
@@ -28,13 +29,17 @@ from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.sitemaps.seeding import origin_of
 
 from .engine_work import in_engine
+from .inputs import Freshness
 from .running import FOUND, OK, UNSETTLED, Call, write_rows
 from .terminal import count_of, safe
 
 DISALLOWED, USAGE, UNREACHABLE_NOW = "disallowed", "usage", "unreachable"
 """Why a row is in the list; the last is about a file, and has no URL."""
 
-_COLUMNS = ("change", "url", "robots_txt", "reason", "line", "text", "category", "n", "fetched_at")
+_COLUMNS = (
+    *("change", "url", "robots_txt", "confirmed_at", "reason", "line", "text", "category"),
+    *("n", "fetched_at"),
+)
 _WORDS = {
     DISALLOWED: ("URL is disallowed now", "URLs are disallowed now"),
     USAGE: ("preference is n now", "preferences are n now"),
@@ -57,9 +62,14 @@ class Purge:
         origins: those of the URLs that it fetched.
     """
 
-    def __init__(self, run: Run, call: Call, among: Collection[Origin] | None = None) -> None:
-        """Read the trail once; with `among`, only these origins count."""
-        self._run, self._call = run, call
+    def __init__(
+        self, run: Run, call: Call, began_at: float, among: Collection[Origin] | None = None
+    ) -> None:
+        """Read the trail once; with `among`, only these origins count.
+
+        Files that were confirmed before `began_at` are from the store.
+        """
+        self._run, self._call, self._began_at = run, call, began_at
         self._dropped: Counter[str] = Counter()
         self._usages: Lru[tuple[str, tuple[str, ...]], FileUsage] = Lru(_FILES_OCTETS)
         agent = getattr(call.options, "agent", None)
@@ -74,14 +84,18 @@ class Purge:
                 found[origin] = None
         self.origins = [one for one in found if among is None or one in among]
 
-    def policies_now(self) -> dict[Origin, Policy]:
-        """The policies of all origins, from the store or fetched; a process can call this once."""
+    def policies_now(self, *, from_store: bool = False) -> dict[Origin, Policy]:
+        """The policies of all origins; a process can call this once.
+
+        All files are fetched, or with `from_store` only those without a fresh copy there.
+        """
         if not self.origins:
             return {}
         found: dict[Origin, Policy] = {}
 
         async def work(crawler: Crawler) -> dict[Origin, Policy]:
             policies = policies_of(crawler, "this command")
+            policies.fetching.renewed_from = 0.0 if from_store else self._began_at
             async for policy in as_they_come(map(policies.get, self.origins), _AT_ONCE):
                 found[policy.origin] = policy
             return found
@@ -94,6 +108,7 @@ class Purge:
         """Write the list, and return the exit status."""
         call, options = self._call, self._call.options
         counts: Counter[str] = Counter()
+        self._tell_ages(policies)
         rows = self._counted(self._rows(policies), counts)
         if options.output or options.format:
             write_rows(options, _COLUMNS, rows)
@@ -118,6 +133,18 @@ class Purge:
         is_partial = self._redacted_count or self._run.damaged_count
         return FOUND if counts else UNSETTLED if is_partial else OK
 
+    def _tell_ages(self, policies: Mapping[Origin, Policy]) -> None:
+        """Report the age of the files that judge, the oldest first."""
+        dated = [one for one in policies.values() if one.confirmed_at]
+        for policy in sorted(dated, key=lambda one: one.confirmed_at)[:_SHOWN]:
+            is_stored = policy.confirmed_at < self._began_at
+            words = f"{Freshness(policy.confirmed_at, is_stored=is_stored)}"
+            event = _failure(policy)
+            lead = f"unreachable now ({event}), so its last copy judges, " if event else ""
+            self._call.complain(f"{policy.origin.robots_txt_uri}: {lead}{words}")
+        if more := len(dated[_SHOWN:]):
+            self._call.complain(f"and {count_of(more, 'newer file')}")
+
     @staticmethod
     def _counted(rows: Iterable[Row], counts: Counter[str]) -> Iterator[Row]:
         for row in rows:
@@ -127,10 +154,10 @@ class Purge:
     def _rows(self, policies: Mapping[Origin, Policy]) -> Iterator[Row]:
         for origin in self.origins:
             policy = policies.get(origin)
-            if policy is None or policy.is_unreachable:
-                event = "unknown" if policy is None else policy.event
-                uri = origin.robots_txt_uri
-                yield {"change": UNREACHABLE_NOW, "robots_txt": uri, "reason": event}
+            event = None if policy is None else _failure(policy)
+            if policy is None or event:
+                uri, reason = origin.robots_txt_uri, event or "unknown"
+                yield {"change": UNREACHABLE_NOW, "robots_txt": uri, "reason": reason}
         dropped, told = self._dropped.copy(), set[int]()
         for record, then, body in with_grounds(self._run):
             if not _is_sent(record) or _is_again(record):
@@ -160,6 +187,7 @@ class Purge:
         tokens = tokens_of(record, self._run.head) if agent is None else agent
         verdict = policy.verdict(url, tokens)
         facts = {"url": url, "robots_txt": policy.origin.robots_txt_uri}
+        facts |= {"confirmed_at": policy.confirmed_at or None}
         where = {"n": record["n"], "fetched_at": record["at"]}
         if not verdict.allowed:
             rule = None if verdict.rule is None else str(verdict.rule)
@@ -187,6 +215,13 @@ class Purge:
             found = FileUsage.of(file.octets, file.uri, file.selection(tokens), usage_tokens)
             self._usages.put((digest, tokens), found, len(body) + found.kept_octets)
         return found
+
+
+def _failure(policy: Policy) -> str:
+    """The failure of the last fetch, also if an old copy judges; empty without one."""
+    if policy.is_stale and policy.outage is not None:
+        return name_of(policy.outage.event)
+    return policy.event if policy.is_unreachable else ""
 
 
 def keep_no_trail(call: Call) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from pathlib import Path
 
 from scrapy_rep.cache.entry import is_same_version
@@ -29,6 +30,7 @@ def run(call: Call) -> None:
     with project_store(call.settings, must_exist=False) as stored:
         keys = {origin: watch_key(stored.key(origin)) for origin in origins}
         copies = {origin: stored.known(key).copy for origin, key in keys.items()}
+    began_at = time.time()
     found = list(refreshed(origins, call))
     changed: dict[Origin, Policy] = {}
     with project_store(call.settings, must_exist=False) as stored:
@@ -51,7 +53,7 @@ def run(call: Call) -> None:
                 call.complain(f"{uri}: unchanged, {words}")
             stored.put(keys[origin], Knowledge(now))  # also if unchanged: stores drop old entries
     if run is not None and changed:
-        call.end_with(Purge(run, call, changed).tell(changed))
+        call.end_with(Purge(run, call, began_at, changed).tell(changed))
 
 
 def _run_to_purge(call: Call) -> Run | None:

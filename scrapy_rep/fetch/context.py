@@ -51,6 +51,8 @@ class FetchContext:
         dated: the files for which the log has the age of the stored copy.
         began_at: when the crawl began, in seconds of `time.monotonic`.
         retry_times: how often a fetch is tried again with another proxy.
+        renewed_from: an answer before this time (POSIX seconds) is not used without a request,
+            unless it is a failure whose Retry-After still applies.
     """
 
     def __init__(self, crawl: Crawl) -> None:
@@ -80,6 +82,7 @@ class FetchContext:
         settings = crawl.crawler.settings
         is_retrying = settings.getbool("RETRY_ENABLED")
         self.retry_times = settings.getint("RETRY_TIMES") if is_retrying else 0
+        self.renewed_from = 0.0
         self._up: Lru[Origin, float] = Lru(_UP_OCTETS)
 
     async def close(self) -> None:

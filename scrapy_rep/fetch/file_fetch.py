@@ -360,7 +360,10 @@ class FileFetch(FetchState):
         """Whether the stored entry is usable without fetching; for a refresh, it must be fresh."""
         if known.copy is None and known.outage is None:
             return False
-        is_refresh = self._is_refresh if is_refresh is None else is_refresh
+        is_old = known.changed_at < self._context.renewed_from
+        if is_old and known.outage is None:
+            return False
+        is_refresh = is_old or (self._is_refresh if is_refresh is None else is_refresh)
         act = self._context.weigh(self.origin, known, self._options).act
         return act is Act.USE or (act is Act.REFRESH and not is_refresh)
 

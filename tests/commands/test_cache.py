@@ -88,6 +88,21 @@ def test_list_has_a_row_for_each_entry(settings: dict[str, Any]) -> None:
     assert early.out.count("  in 1 hour  ") == 3, "the clock was set back since"
 
 
+@pytest.mark.parametrize("action", ["show", "list", "log", "purge", "export"])
+def test_missing_origin_is_told_with_those_of_its_host(
+    settings: dict[str, Any], action: str
+) -> None:
+    """A host stands for https, and this one is stored for http."""
+    words = "nothing is stored for https://bin.example, but for http://bin.example\n"
+    done = rep("cache", action, "bin.example", settings=settings)
+    assert (done.status, done.out, words in done.err) == (1, "", True)
+    assert rep("cache", action, "http://bin.example", settings=settings).status == 0
+    other = rep("cache", action, "https://other.example", settings=settings)
+    assert "nothing is stored for https://other.example\n" in other.err
+    both = rep("cache", action, "https://example.com", "bin.example", settings=settings)
+    assert (both.status, both.out != "") == (1, True)
+
+
 def test_list_and_show_do_not_write(settings: dict[str, Any]) -> None:
     path = Path(settings["REP_STORE_PATH"])
     before = path.read_bytes(), path.stat().st_mtime_ns

@@ -245,6 +245,15 @@ class TestExpected:
         done = rep("check", "--expect", "-", "--robots", robots, "--json", stdin=table)
         assert (done.status, [row["url"] for row in done.rows]) == (1, ["/a", "/a/b"])
 
+    def test_age_of_the_judging_file_is_told(self, tmp_path: Path) -> None:
+        """Also if no row differs, so that none is shown."""
+        settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9))
+        table = b"url,agent,allowed\nhttps://example.com/,bar,true\n"
+        call = ["check", "--expect", "-", "--cached"]
+        done = rep(*call, stdin=table, settings=settings, at=4e9 + 600)
+        assert (done.status, done.out) == (0, "")
+        assert "https://example.com/robots.txt: from the store, 10 min old" in done.err
+
     def test_unknown_verdict_is_not_as_expected(self, tmp_path: Path) -> None:
         settings = stored(tmp_path)
         table = b'{"url": "https://h/a", "agent": "bar", "allowed": false}\n'

@@ -58,6 +58,8 @@ def test_list_has_what_was_fetched_and_is_forbidden_now(
     """The command itself leaves no trail, which would become ``latest``."""
     before = run.resolve()
     done = replayed(run, tmp_path, "-s", f"REP_AUDIT_DIR={tmp_path / 'audit'}")
+    now = f"{site.url('/robots.txt')}: fetched now\n"
+    assert done.err.endswith(now)
     assert (done.status, done.out) == (0, f"{before.name}: nothing to purge\n")
     assert run.resolve() == before
     site.change({"/robots.txt": file(AFTER)})
@@ -73,7 +75,7 @@ def test_list_has_what_was_fetched_and_is_forbidden_now(
     assert "3 URLs are disallowed now, 2 preferences are n now" in done.err
     output = tmp_path / "purge.csv"
     done = replayed(run, tmp_path, "--format", "csv", "-o", output)
-    assert (done.status, done.err) == (1, "")
+    assert (done.status, done.err.endswith(now)) == (1, True)
     with output.open(encoding="utf-8", newline="") as lines:
         table = list(csv.DictReader(lines))
     assert {(row["change"], row["url"].removeprefix(site.url(""))) for row in table} == rows
@@ -109,6 +111,7 @@ def test_watch_lists_it_when_a_file_changes(site: Site, run: Path, tmp_path: Pat
     output = tmp_path / "purge.csv"
     done = rep_process(*call, "--format", "csv", "-o", output)
     assert (done.status, "3 URLs are disallowed now" in done.out) == (1, True)
+    assert done.err.endswith(f"{site.url('/robots.txt')}: fetched now\n")
     assert output.read_text().count("\n") == 6
     assert rep_process(*call) == Done(0, "", "")
 
@@ -122,3 +125,33 @@ def test_crawl_without_a_product_token_is_judged_by_the_group_of_all(
     site.change({"/robots.txt": file("User-agent: GoodBot\nDisallow: /\n")})
     done = replayed(tmp_path / "audit" / "latest", tmp_path, "-s", "USER_AGENT=GoodBot/1")
     assert done.status == 0, done.out
+
+
+def test_files_are_fetched_although_the_store_has_fresh_copies(site: Site, tmp_path: Path) -> None:
+    """The crawl stored its file minutes ago; a day is the default lifetime of such a copy."""
+    store = str(tmp_path / "store.sqlite")
+    site.change({"/robots.txt": Answer(body=BEFORE)})
+    crawled([site.url("/shop/1")], tmp_path, REP_STORE="auto", REP_STORE_PATH=store)
+    site.change({"/robots.txt": Answer(body=AFTER)})
+    call = ["rep", "audit", "replay", tmp_path / "audit" / "latest", "--now"]
+    call += ["-s", f"REP_STORE_PATH={store}"]
+    old = rep_process(*call, "--from-store")
+    assert (old.status, "nothing to purge" in old.out) == (0, True)
+    assert f"{site.url('/robots.txt')}: from the store, " in old.err
+    site.change({"/robots.txt": Answer(status=503)})
+    down = rep_process(*call, "-s", "REP_QUICK_RETRY_SECONDS=", "--json")
+    assert [row["change"] for row in down.rows] == ["unreachable"], down
+    assert "unreachable now (503), so its last copy judges, from the store, " in down.err
+    site.change({"/robots.txt": Answer(body=AFTER)})
+    new = rep_process(*call, "--json")
+    (row,) = new.rows
+    assert (new.status, row["change"], row["url"]) == (1, "disallowed", site.url("/shop/1"))
+    assert row["confirmed_at"] > row["fetched_at"]
+    assert f"{site.url('/robots.txt')}: fetched now" in new.err
+    assert rep_process(*call, "--from-store").status == 1  # it is in the store since then
+
+
+@pytest.mark.parametrize("action", ["replay", "verify"])
+def test_from_store_goes_with_now(run: Path, action: str) -> None:
+    done = rep_process("rep", "audit", action, run, "--from-store")
+    assert (done.status, "--from-store goes with" in done.err) == (2, True)

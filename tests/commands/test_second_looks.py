@@ -51,8 +51,23 @@ class TestRules:
             "    3 | Allow: /  (1 octet)\n"
             "    7 | Disallow: x  (1 octet; matches nothing)\n"
             "    5 | Disallow:   (0 octets; forbids nothing)\n"
-            "      | all other URLs are allowed, and so is /robots.txt itself\n"
+            "      | line 3 is for all other URLs; /robots.txt itself is always allowed\n"
         )
+
+    @pytest.mark.parametrize(
+        ("rule", "words"),
+        [
+            (b"Disallow: /", "line 2 is for all other URLs"),
+            (b"Disallow: *", "line 2 is for all other URLs"),
+            (b"Disallow: /*", "line 2 is for all other URLs"),
+            (b"Disallow: /a", "all other URLs are allowed"),
+            (b"Disallow:", "all other URLs are allowed"),
+        ],
+    )
+    def test_last_line_tells_what_is_left(self, rule: bytes, words: str) -> None:
+        file = b"User-agent: *\n" + rule
+        done = rep("check", "--rules", "--robots", "-", "--agent", "bar", stdin=file)
+        assert done.out.splitlines()[-1].startswith(f"      | {words}")
 
     def test_groups_are_merged(self, robots: Path) -> None:
         call = ["check", "/x", "/private/", "--rules", "--robots", robots, "--agent", "foo"]
