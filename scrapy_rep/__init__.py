@@ -6,6 +6,8 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    __version__: str
+
     from . import signals as signals
     from .addon import Addon as Addon
     from .analysis.checks.codes import Code as Code
@@ -109,6 +111,8 @@ if not TYPE_CHECKING:
     def __getattr__(name: str) -> Any:
         if name == "signals":
             return import_module(f"{__name__}.signals")
+        if name == "__version__":
+            return import_module("importlib.metadata").version("scrapy-rep")
         if name in _HOMES:
             return getattr(import_module(f"{__name__}.{_HOMES[name]}"), name)
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -8,6 +8,7 @@ import pickle
 import re
 import typing
 from collections.abc import Callable, Iterator
+from importlib.metadata import version
 from pathlib import Path
 
 import pytest
@@ -24,6 +25,10 @@ PUBLIC: list[str] = vars(scrapy_rep)["__all__"]  # which type checkers do not se
 @pytest.mark.parametrize("name", PUBLIC)
 def test_public_names_exist(name: str) -> None:
     assert getattr(scrapy_rep, name).__name__.rpartition(".")[2] == name
+
+
+def test_version_is_that_of_the_package() -> None:
+    assert scrapy_rep.__version__ == version("scrapy-rep")
 
 
 def test_other_names_do_not_exist() -> None:

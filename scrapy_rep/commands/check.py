@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import math
 import time
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
@@ -26,7 +26,15 @@ from scrapy_rep.protocol.verdict import Rule
 from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
 from .expected import expected
-from .inputs import STDIN, Freshness, origin_of, read, refuse_odd_path, refuse_two_stdins, stdin_lines
+from .inputs import (
+    STDIN,
+    Freshness,
+    origin_of,
+    read,
+    refuse_odd_path,
+    refuse_two_stdins,
+    stdin_lines,
+)
 from .judging import Judge, JudgedStream, Judgement
 from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
@@ -76,7 +84,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
         call.csv_row((*_CSV_COLUMNS, "expected") if table else _CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
     opinions = _opinions(options.like)
-    ages: dict[Origin, Freshness] = {}
+    ages: dict[Origin, Freshness | None] = {}
 
     def tell(url: str | None, judge: Judge) -> None:
         nonlocal differing_count
@@ -84,7 +92,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
             if url is not None:
                 judgement = replace(judge.judge(url, agent), expected=allowed)
                 call.end_with(judgement.status)
-                if table and judge.freshness:
+                if table:
                     ages[judge.origin] = judge.freshness
                 if judgement.is_as_expected:
                     continue
@@ -93,17 +101,20 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
                 show(judgement, said, call)
             if options.rules and (id(judge), agent.name) not in shown:
                 shown.add((id(judge), agent.name))
-                if call.is_json:
-                    call.row(group_dict(judge.policy, agent))
-                else:
-                    write_group(judge.policy, agent, call)
+                write_group(judge.policy, agent, call)
 
     _judge_all(call, tell)
     if table:
-        for origin, freshness in ages.items():  # also if no row differs
-            call.complain(f"{origin.robots_txt_uri}: {freshness.words}")
+        _tell_ages(ages, call)
         rows = count_of(sum(map(len, table.values())), "row")
         call.complain(f"{rows}, {differing_count} not as expected")
+
+
+def _tell_ages(ages: Mapping[Origin, Freshness | None], call: Call) -> None:
+    """Report the age of each file that judged: no row has it if none differs."""
+    for origin, freshness in ages.items():
+        if freshness is not None:
+            call.complain(f"{origin.robots_txt_uri}: {freshness.words}")
 
 
 def _judge_all(call: Call, tell: Callable[[str | None, Judge], None]) -> None:
@@ -353,6 +364,9 @@ def _place(reading: tuple[str, Rule, str]) -> tuple[int, bool, int]:
 
 def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
     """Write the group of an agent."""
+    if call.is_json:
+        call.row(group_dict(policy, agent))
+        return
     group, reason = _group(policy, agent)
     if policy is None or group is None:
         call.line(f"  rules for {agent.name}: none, {reason}")

@@ -234,7 +234,9 @@ def _refuse_uri(output: str | None) -> None:
 
 
 def _failure(error: Exception) -> CommandError | None:
-    """An error of this package in words for the user; None if it is a bug."""
+    """An error of this package or its installation in words for the user; None if it is a bug."""
+    if isinstance(error, ModuleNotFoundError) and (words := missing_words(error)):
+        return CommandError(words)
     from scrapy_rep.cache.base import StoreError
     from scrapy_rep.cache.link import LinkDownError, advice_on
     from scrapy_rep.protocol.errors import RepError
@@ -242,6 +244,21 @@ def _failure(error: Exception) -> CommandError | None:
     if isinstance(error, LinkDownError):
         return CommandError(f"{str(error).rstrip('.')}; {advice_on(error)}", UNREACHABLE)
     return CommandError(str(error)) if isinstance(error, (RepError, StoreError)) else None
+
+
+def missing_words(error: ModuleNotFoundError) -> str:
+    """Which package an installed one lacks, and what installs it; empty if the project lacks it."""
+    from importlib.metadata import packages_distributions
+
+    *_, (frame, _) = traceback.walk_tb(error.__traceback__)
+    importer = frame.f_globals["__name__"].partition(".")[0]
+    missing = (error.name or "").partition(".")[0]
+    owners = packages_distributions().get(importer, [])
+    owner = "scrapy-rep" if importer == "scrapy_rep" else next(iter(owners), "")
+    if not owner or missing == importer:
+        return ""
+    python = Path(sys.executable).stem
+    return f"{owner} needs the package {missing}: {python} -m pip install {owner} installs it"
 
 
 def _drop_output() -> None:

@@ -6,6 +6,7 @@ import sys
 import textwrap
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -75,10 +76,12 @@ class _Version(Action):
     """Shows the versions that a report of an error should name."""
 
     def __call__(self, parser: ArgumentParser, *_: Any) -> None:
-        from importlib.metadata import version
+        from importlib.metadata import PackageNotFoundError, version
         from platform import python_version
 
-        named = {name: version(name) for name in ("scrapy-rep", "Scrapy")}
+        named = {"scrapy-rep": version("scrapy-rep"), "Scrapy": "(not installed)"}
+        with suppress(PackageNotFoundError):
+            named["Scrapy"] = version("Scrapy")
         named["Python"] = python_version()
         parser.exit(message=", ".join(map(" ".join, named.items())) + "\n")
 
@@ -141,7 +144,18 @@ def refuse_no_subcommand(options: Namespace) -> None:
 
 def main() -> None:
     """``scrapy-rep``: the same as ``scrapy rep``, but files are read without loading Scrapy."""
-    arguments = sys.argv[1:]
+    try:
+        _main(sys.argv[1:])
+    except ModuleNotFoundError as error:
+        from .running import missing_words
+
+        if not (words := missing_words(error)):
+            raise
+        print(f"scrapy-rep: {words}", file=sys.stderr)  # noqa: T201 - no call runs
+        sys.exit(2)
+
+
+def _main(arguments: list[str]) -> None:
     first = arguments[0] if arguments else ""
     if first in OF_FILES or first not in SUBCOMMANDS:
         parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))

@@ -8,6 +8,8 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Iterable
+from importlib import metadata
+from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
@@ -108,6 +110,53 @@ class TestStart:
         assert b"Traceback" not in done.stderr
         assert b'pip install "scrapy-rep[redis]"' in done.stderr
 
+    @pytest.mark.parametrize("call", ["check http://a/b", "lint http://a/b", "audit list ."])
+    @pytest.mark.parametrize(
+        ("missing", "owner"),
+        [("scrapy", "scrapy-rep"), ("twisted", "Scrapy"), ("zope", "Twisted")],
+    )
+    def test_missing_dependency_is_one_line(
+        self, here: Path, missing: str, owner: str, call: str
+    ) -> None:
+        """After ``pip install --no-deps``, for example."""
+        done, _ = _script([call, "lint none.txt"], here, missing=missing)
+        assert done.stdout == b"2\n2\n"
+        first, second = done.stderr.decode().splitlines()
+        words, advice = (
+            f"{owner} needs the package {missing}: ",
+            f" -m pip install {owner} installs it",
+        )
+        name = call.partition(" ")[0]
+        assert first.startswith(("scrapy-rep: ", f"scrapy-rep {name}: "))
+        assert words.lower() in first.lower()
+        assert first.lower().endswith(advice.lower())
+        assert "none.txt" in second, "files are read without it"
+
+    def test_missing_filelock(self, here: Path) -> None:
+        done, _ = _script(["watch http://a/"], here, missing="filelock")
+        assert b"scrapy-rep needs the package filelock: " in done.stderr
+        assert (done.stdout, b"Traceback" in done.stderr) == (b"2\n", False)
+
+    def test_package_that_the_project_lacks_is_not_ours(self, here: Path) -> None:
+        (here / "scrapy.cfg").write_text("[settings]\ndefault = shop_settings\n")
+        (here / "shop_settings.py").write_text("import no_such_package\n")
+        done, _ = _script(["check http://a/b"], here)
+        assert (done.stdout, done.stderr) == (b"No module named 'no_such_package'\n", b"")
+
+    def test_version_without_scrapy(
+        self, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+    ) -> None:
+        def version(name: str) -> str:
+            if name == "Scrapy":
+                raise PackageNotFoundError(name)
+            return "1.2"
+
+        monkeypatch.setattr(metadata, "version", version)
+        monkeypatch.setattr(sys, "argv", ["scrapy-rep", "--version"])
+        with pytest.raises(SystemExit, match="0"):
+            main()
+        assert "scrapy-rep 1.2, Scrapy (not installed), Python 3" in capsys.readouterr().err
+
 
 def _script(
     calls: Iterable[str], folder: Path, missing: str = "nothing"
@@ -124,6 +173,7 @@ def _script(
         "    sys.argv = ['scrapy-rep', *call.split()]\n"
         "    try: main()\n"
         "    except SystemExit as leaving: print(leaving.code or 0)\n"
+        "    except ImportError as error: print(error)\n"
         "Path('loaded').write_text(chr(10).join(sys.modules))"
     )
     environment = {**without_proxies(), "PYTHONPATH": str(REPOSITORY)}
