@@ -9,9 +9,10 @@ from __future__ import annotations
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from contextlib import aclosing
+from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
+from hashlib import blake2b
 from itertools import chain
 from typing import Any
 
@@ -19,6 +20,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.project import inside_project
+from w3lib.url import canonicalize_url
 
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.pace.pacing import waits_in_queue
@@ -64,6 +66,7 @@ _FAILURES: dict[str, Event] = {
 _OF_SPIDERS = {"user_agent": "USER_AGENT", "download_delay": "DOWNLOAD_DELAY"}
 _URL_NAMES = ("start_urls", "sites", "sitemap_urls")
 _LABEL_CELLS = 14
+_LEADS = {True: "at least", False: "about"}
 
 
 def run(call: Call) -> None:
@@ -89,8 +92,11 @@ def run(call: Call) -> None:
             call.row({**site.facts, "all_sites_seconds": seconds})
         else:
             _write(site.facts, call)
-    if len(sites) > 1 and not call.is_json:
-        call.line(f"all {len(sites):,} sites side by side, in one process: {lasting(seconds)}")
+    open_sites = [site for site in sites if site.is_open]
+    if len(sites) > 1 and open_sites and not call.is_json:
+        lead = _LEADS[any(site.is_least for site in open_sites)]
+        words = f"{lead} {lasting(seconds)}"
+        call.line(f"all {len(sites):,} sites side by side, in one process: {words}")
 
 
 async def _look(sites: Sequence[_Site], crawler: Crawler) -> float:
@@ -142,6 +148,7 @@ class _Site:
     call: Call
     facts: dict[str, Any] = field(default_factory=dict)
     urls: int = 0
+    repeated: int = 0
     allowed: int = 0
     undated: int = 0
     page_count: float = 0.0
@@ -192,6 +199,7 @@ class _Site:
                 **asdict(self.speed),
                 "pages": round(self.page_count),
                 "is_listed": bool(self.allowed),
+                "is_least": self.is_least,
                 "seconds": self.speed.seconds(self.page_count) if self.is_open else None,
             },
             "uses": self._use_facts(),
@@ -200,25 +208,40 @@ class _Site:
 
     async def _read(self) -> None:
         """Judge the URLs in the sitemaps, and count them."""
-        base, now = f"{self.origin}/", time.time()
+        now, seen = time.time(), set[int]()
         since = [(place, now - days * DAY_SECONDS) for place, days in enumerate(_DAYS)]
         async with aclosing(self.walk.pages()) as pages:  # type: ignore[type-var]
             async for _, url, entry in pages:
-                self.urls += 1
-                if url.startswith(base) or (other := origin_or_none(url)) == self.origin:
-                    self._count(url, entry, since)
+                seen.add(_digest(url))
+                if len(seen) == self.urls:  # a crawl fetches each page once
+                    self.repeated += 1
                 else:
-                    self.elsewhere += 1
-                    host = str(other or "no web site")
-                    # A list may name any number of hosts.
-                    self.hosts[host if len(self.hosts) < _HOSTS_KEPT else "others"] += 1
-                self.walk.is_enough = self.urls >= self.call.options.sample
-                if self.urls >= _MOST_URLS:
+                    self.urls += 1
+                    self._count(url, entry, since)
+                self.walk.is_enough = self.entries >= self.call.options.sample
+                if self.entries >= _MOST_URLS:
                     return
-                if not self.urls % _URLS_A_TURN:
+                if not self.entries % _URLS_A_TURN:
                     await sleep(0)
 
+    @property
+    def entries(self) -> int:
+        """The number of URLs in the sitemaps so far, repeated ones included."""
+        return self.urls + self.repeated
+
+    @property
+    def is_least(self) -> bool:
+        """Whether the time is a lower bound: no delay sets the pace, or not all URLs were read."""
+        return not self.speed.delay_seconds or self.entries >= _MOST_URLS
+
     def _count(self, url: str, entry: SitemapEntry, since: list[tuple[int, float]]) -> None:
+        is_own = url.startswith(f"{self.origin}/")
+        if not is_own and (other := origin_or_none(url)) != self.origin:
+            self.elsewhere += 1
+            host = str(other or "no web site")
+            # A list may name any number of hosts.
+            self.hosts[host if len(self.hosts) < _HOSTS_KEPT else "others"] += 1
+            return
         verdict = self.policy.verdict(url)
         if not verdict.allowed:
             key = verdict.line, verdict.reason
@@ -241,6 +264,7 @@ class _Site:
             "files": walk.read.total(),
             "files_left": walk.left_count,
             "urls": self.urls,
+            "repeated": self.repeated,
             "about_urls": round(self.urls * scale),
             "allowed": self.allowed,
             "disallowed": self.refused.total(),
@@ -368,9 +392,10 @@ def _access_lines(facts: dict[str, Any]) -> Iterator[Line]:
 
 def _sitemap_lines(found: dict[str, Any]) -> Iterator[Line]:
     counts = f"{found['allowed']:,} allowed, {found['disallowed']:,} disallowed"
-    urls = f"{count_of(found['files'], 'file')}, {count_of(found['urls'], 'URL')}: {counts}"
+    again = f"; {found['repeated']:,} listed again" if found["repeated"] else ""
+    urls = f"{count_of(found['files'], 'file')}, {count_of(found['urls'], 'URL')}: {counts}{again}"
     yield "sitemaps", urls if found["files"] else "none was read, so their pages are unknown", ""
-    if found["files_left"] or found["urls"] >= _MOST_URLS:
+    if found["files_left"] or found["urls"] + found["repeated"] >= _MOST_URLS:
         left = count_of(found["files_left"], "sitemap")
         yield "", f"{left} not read; about {found['about_urls']:,} URLs, or more", "yellow"
     if found["opens_in_seconds"]:
@@ -397,7 +422,7 @@ def _pace_lines(pace: dict[str, Any]) -> Iterator[Line]:
         return
     delay = f"{pace['delay_seconds']:g} s" if pace["delay_seconds"] else "none"
     yield "delay", f"{delay}; limited by {pace['by']}", ""
-    lead = "about" if pace["delay_seconds"] else "at least"
+    lead = _LEADS[pace["is_least"]]
     as_long = "as long as these files" if pace["is_measured"] else "by assumption"
     page = f"if a page takes {as_long} ({pace['page_seconds']:.2g} s)"
     words = f"{lead} {lasting(pace['seconds'])} for {count_of(pace['pages'], 'page')}, {page}"
@@ -420,3 +445,10 @@ def _use_lines(uses: dict[str, Any]) -> Iterator[Line]:
         yield "licence", uri, ""
     if uses["tdm_policy"]:
         yield "", f"policy of the reservation: {uses['tdm_policy']}", ""
+
+
+def _digest(url: str) -> int:
+    """A digest of a URL as Scrapy's duplicate filter sees it: no fragment, and a sorted query."""
+    with suppress(ValueError):  # no URL, which no request can have
+        url = canonicalize_url(url)
+    return int.from_bytes(blake2b(url.encode("utf-8", "replace"), digest_size=8).digest(), "big")

@@ -85,7 +85,7 @@ class Speed:
 
     def seconds(self, page_count: float) -> float:
         """The time that some pages take, closed hours of the site included."""
-        busy = page_count * self.seconds_a_page
+        busy = max(page_count * self.seconds_a_page, self.page_seconds)
         if self.window is None:
             return busy
         now = time.time()
@@ -117,9 +117,11 @@ def visit_words(window: VisitTime) -> str:
 
 def lasting(seconds: float) -> str:
     """A length of time in its two largest units."""
+    if seconds < 1:
+        return f"{seconds:.1g} s"
     left, words = round(seconds), list[str]()
     for unit, word in _UNITS:
         count, left = divmod(left, int(unit))
         if count or words:
             words.append(f"{count} {word}")
-    return " ".join(one for one in words[:2] if not one.startswith("0 ")) or "less than 1 s"
+    return " ".join(one for one in words[:2] if not one.startswith("0 "))

@@ -20,7 +20,7 @@ from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import Done, rep_process, stored
 from tests.commands.terminals import on_terminal
 from tests.crawling import crawl
-from tests.crawls.test_sitemaps import index, urlset, xml
+from tests.crawls.test_sitemaps import SITES, index, urlset, xml
 from tests.processes import REPOSITORY, without_proxies
 from tests.servers.handle import Answer, Site, free_port, redirect
 
@@ -123,6 +123,32 @@ class TestSite:
         )
         assert [one for one in words if one not in done.out] == []
 
+    def test_each_page_counts_once(self) -> None:
+        """As in a crawl, with Scrapy's duplicate filter: no fragment, and a sorted query."""
+        with Site() as site:
+            pages = [site.url(f"/{number}?a=1&b=2") for number in range(15)]
+            again = [site.url(f"/{number}?b=2&a=1") for number in range(3)]
+            listed = [*pages, f"{pages[0]}#top", *again]
+            rules = f"Sitemap: {site.url('/1.xml')}\nUser-agent: *\nDisallow: /x"
+            site.change({"/robots.txt": Answer(body=rules), "/1.xml": xml(urlset(*listed))})
+            found = facts(site.url())
+            done = plan(site.url())
+            stats = crawl(SITES, settings=_CRAWL, sites=site.url("")).stats
+        counts = [found["sitemaps"][name] for name in ("urls", "repeated", "allowed")]
+        assert (counts, found["pace"]["pages"]) == ([15, 4, 15], 15)
+        assert [stats[f"rep/coverage/{name}"] for name in ("listed", "fetched")] == [15, 15]
+        assert "1 file, 15 URLs: 15 allowed, 0 disallowed; 4 listed again" in done.out
+
+    def test_short_times_are_bounds_in_plain_words(self, site: Site) -> None:
+        """The total of a bound and an estimate is a bound."""
+        with Site() as fast:
+            done = plan(site.url(), fast.url("/a"))
+            alone = plan(fast.url("/a"), CONCURRENT_REQUESTS_PER_DOMAIN=500)
+        times = [line for line in done.out.splitlines() if line.startswith("  time ")]
+        assert [line.split()[1] for line in times] == ["about", "at"]
+        assert "all 2 sites side by side, in one process: at least " in done.out
+        assert "less than" not in done.out + alone.out
+
     def test_sample_estimates_the_rest(self, site: Site) -> None:
         """No sitemap is fetched after the sample, and the rest counts as being alike."""
         listed = facts(site.url(), "--sample", "2")["sitemaps"]
@@ -136,7 +162,7 @@ class TestSite:
                 {
                     "/robots.txt": Answer(body=f"Sitemap: {site.url('/i.xml')}"),
                     "/i.xml": xml(index(*pages)),
-                    **{f"/{n}.txt": Answer(body=site.url("/p")) for n in range(60)},
+                    **{f"/{n}.txt": Answer(body=site.url(f"/p/{n}")) for n in range(60)},
                 }
             )
             listed = facts(site.url())["sitemaps"]
