@@ -28,6 +28,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.usage.preference import Preference
 
 from .format import put_out, refuse_to_write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
@@ -278,7 +279,9 @@ def _write_url(
         rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
         call.line(f"and {left} that the file does not name (--all): {rest}")
     call.line()
-    alike = frozenset((one.crawler.name, one.access, bool(one.doubts)) for one in in_use)
+    alike = frozenset(
+        (one.crawler.name, one.access, bool(one.doubts), _objection(one)) for one in in_use
+    )
     first = said.setdefault(alike, found[0].url)
     if first == found[0].url:
         _write_summary(in_use, call)
@@ -343,16 +346,27 @@ def _write_summary(found: Sequence[Binding], call: Call) -> None:
 
 
 def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
-    """List the operators with and without access; a fact is certain if it is for one crawler."""
+    """List the operators with and without access; a fact is certain if it is for one crawler.
+
+    Those that may fetch, but not for their purpose, come apart.
+    """
     lines = []
-    for access in Access:
-        own = [one for one in found if one.access is access]
+    words = [f"{one.access.value}{_objection(one)}" for one in found]
+    order = [access.value for access in Access]
+    for word in sorted(dict.fromkeys(words), key=lambda word: order.index(word.split(",")[0])):
+        own = [one for one, its in zip(found, words, strict=True) if its == word]
         certain = {_who(one.crawler) for one in own if not one.doubts}
         names = dict.fromkeys(_who(one.crawler) for one in own)
         said = ", ".join(name if name in certain else f"{name}?" for name in names)
-        if names:
-            lines.append(f"{access.value}: {said}")
+        lines.append(f"{word}: {said}")
     _write_section(title, lines, call)
+
+
+def _objection(binding: Binding) -> str:
+    """What the file says against the use that a crawler with access is for; empty if nothing."""
+    by, is_open = binding.use_by, binding.access is Access.ALLOWED
+    is_against = binding.use is Preference.DISALLOWED and is_open
+    return f", but {by.category}=n (line {by.source.line})" if by and is_against else ""
 
 
 def _who(crawler: Crawler) -> str:
@@ -433,6 +447,8 @@ def _rows(found: Sequence[Binding], accidents: Sequence[Accident]) -> Iterator[d
             "group_is": _group_is(binding),
             "line": verdict.line or None,
             "rule": None if verdict.rule is None else str(verdict.rule),
+            "use": binding.use.value,
+            "use_by": None if binding.use_by is None else str(binding.use_by),
             "obeys": crawler.obeys,
             "is_certain": not binding.doubts,
             "doubts": list(binding.doubts),

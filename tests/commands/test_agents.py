@@ -74,6 +74,41 @@ def test_json_has_a_row_for_each_crawler_and_url(robots: Path) -> None:
     assert told["KimiBot", "/"]["doubts"] == ["whether it obeys is unknown"]
 
 
+@pytest.mark.parametrize(
+    ("record", "question", "words"),
+    [
+        ("Content-Signal: ai-train=no", "train on it", "train-ai=n (line 2)"),
+        ("Content-Signal: ai-input=no, ai-train=yes", "answer from it", "ai-input=n (line 2)"),
+        ("Content-Usage: search=n", "search it", "search=n (line 2)"),
+    ],
+)
+def test_access_is_not_use(robots: Path, record: str, question: str, words: str) -> None:
+    """A crawler that may fetch a page may not use it for what the file forbids."""
+    robots.write_text(f"User-agent: *\n{record}\nAllow: /\n\nUser-agent: Foo\nDisallow: /\n")
+    summary = rep("agents", robots).out.partition("who can train on it\n")[2]
+    for part in f"who can train on it\n{summary}".split("who can ")[1:]:
+        title, _, text = part.partition("\n")
+        start = "  allowed, but " + words if title == question else "  allowed: "
+        assert text.startswith(start), title
+    assert "as for /\n" not in rep("agents", robots, "/", "/a").out.partition("who can")[0]
+
+
+def test_use_of_a_path_and_of_a_group(robots: Path) -> None:
+    robots.write_bytes(
+        b"User-agent: *\nContent-Signal: /a ai-train=no\nDisallow: /x\n\n"
+        b"User-agent: GPTBot\nContent-Signal: ai-train=yes\n"
+    )
+    out = rep("agents", robots, "/", "/a").out
+    assert "all verdicts are the same" not in out
+    assert "allowed, but train-ai=n (line 2): " in out.partition("/a\n")[2]
+    assert "  allowed: OpenAI\n" in out.partition("/a\n")[2]
+    found = {row["crawler"]: row for row in rep("agents", robots, "/a", "--json").rows}
+    uses = [found[name]["use"] for name in ("GPTBot", "CCBot", "AhrefsBot")]
+    assert uses == ["y", "n", "unknown"]
+    assert found["CCBot"]["access"] == "allowed"
+    assert "Content-Signal, line 2" in found["CCBot"]["use_by"]
+
+
 def test_csv_equals_json(robots: Path) -> None:
     told = rep("agents", robots, "--json").rows
     done = rep("agents", robots, "--csv")

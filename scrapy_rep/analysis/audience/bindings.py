@@ -4,7 +4,11 @@ A crawler takes its own group. Otherwise it takes the group of its fallback, as 
 documents (Applebot takes that of Googlebot), and otherwise the group for ``*``, unless it ignores
 this group.
 
-Cost for each crawler: one reading of the file, linear in its octets, and a verdict for each URL.
+Access is not use: a file may let a crawler fetch a page, and say that the page may not be used for
+the crawler's purpose (Content-Signal, Content-Usage).
+
+Cost for each crawler: one reading of the file, linear in its octets, and a verdict for each URL;
+for each group, another reading.
 """
 
 from __future__ import annotations
@@ -24,8 +28,18 @@ from scrapy_rep.analysis.agents.crawlers import (
 )
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, token_of
+from scrapy_rep.protocol.usage.categories import AI_INPUT, NO_TOKENS, SEARCH, TRAIN_AI
+from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePreferences
+from scrapy_rep.protocol.usage.robots import FileUsage
 from scrapy_rep.protocol.verdict import Verdict
 
+_CATEGORIES = {
+    "ai-training": TRAIN_AI,
+    "ai-search": AI_INPUT,
+    "ai-user-fetch": AI_INPUT,
+    "search": SEARCH,
+}
+"""The use of content that crawlers are for, by their purpose."""
 _FOLLOWS_OTHERS = frozenset({"amzn-searchbot"})  # unnamed, it obeys other search bots' rules
 _WORDS_OF_DOUBT = {PARTLY: "it obeys only in part", UNKNOWN: "whether it obeys is unknown"}
 
@@ -50,6 +64,8 @@ class Binding:
         group: the name of the group that it takes, in lower case: its own, its fallback's, ``*``;
             empty if the file has no group for it.
         doubts: why this is uncertain, in words; may be empty.
+        use: the preference for the use that the crawler is for; unknown without such a use.
+        use_by: the statement that decides about this use; None without one.
     """
 
     crawler: Crawler
@@ -58,6 +74,8 @@ class Binding:
     access: Access
     group: str
     doubts: tuple[str, ...]
+    use: Preference
+    use_by: Statement | None
 
     @property
     def is_own_group(self) -> bool:
@@ -82,14 +100,20 @@ def bindings(
 ) -> Iterator[Binding]:
     """The access of each crawler to each URL; all URLs of one crawler follow each other."""
     wanted = list(urls)
+    usages: dict[str, FileUsage] = {}
     for crawler in crawlers:
         names = names_of_groups(crawler)
-        group = robots_txt.selection(names).product_token
+        selection = robots_txt.selection(names)
+        group = selection.product_token
+        if group not in usages:
+            file = robots_txt.octets, robots_txt.uri
+            usages[group] = FileUsage.of(*file, selection, NO_TOKENS)
         for url in wanted:
             verdict = robots_txt.verdict(url, names)
             access = _access(crawler, group, verdict)
             doubts = tuple(_doubts(crawler, group, verdict, access))
-            yield Binding(crawler, url, verdict, access, group, doubts)
+            use, use_by = _use(usages[group].preferences(url), crawler)
+            yield Binding(crawler, url, verdict, access, group, doubts, use, use_by)
 
 
 def name_in_file(crawler: Crawler) -> str:
@@ -109,6 +133,13 @@ def names_of_groups(crawler: Crawler) -> tuple[str, ...]:
     """The names of the groups that a crawler takes, in order; a fallback has no fallback itself."""
     names = (name_in_file(crawler), crawler.fallback.lower())
     return tuple(filter(None, names))
+
+
+def _use(said: UsagePreferences, crawler: Crawler) -> tuple[Preference, Statement | None]:
+    category = _CATEGORIES.get(crawler.purpose)
+    if category is None:
+        return Preference.UNKNOWN, None
+    return said.preference(category), next(iter(said.decided_by(category)), None)
 
 
 def _access(crawler: Crawler, group: str, verdict: Verdict) -> Access:
