@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import socket
 import time
@@ -39,6 +40,8 @@ _SCHEMES = {"https": ("https",), "http": ("http",), "both": ("https", "http")}
 _SHOWN_EVENTS = 15
 _WWW = "www."
 _LINE_CHARACTERS = 10_000
+_REMEMBERED = 1_000_000  # origins of a list, with up to 100 octets each
+_LOCAL = re.compile(r"localhost(:\d+)?/?", re.IGNORECASE)
 
 
 def run(call: Call) -> int:
@@ -129,11 +132,20 @@ class ListForm:
 
 
 def origins_of(lines: Iterable[bytes], wanted: ListForm) -> Iterator[Origin | None]:
-    """Yield the origins of a list, in order; None for a line without a site, such as a CSV head."""
+    """Yield the origins of a list, in order, and each of the first million once.
+
+    None stands for a line without a site, such as a CSV head.
+    """
+    seen: set[int] = set()
     for line in lines:
         text = line.decode("utf-8", "replace").strip("\ufeff \t\r\n")
-        if text and text[0] != "#":
-            yield from _origins(_site(text[:_LINE_CHARACTERS], wanted.column), wanted)
+        if not text or text[0] == "#":
+            continue
+        for origin in _origins(_site(text[:_LINE_CHARACTERS], wanted.column), wanted):
+            if origin is None or (key := hash(origin)) not in seen:
+                yield origin
+            if origin is not None and len(seen) < _REMEMBERED:
+                seen.add(key)
 
 
 def _site(text: str, column: int) -> str:
@@ -160,7 +172,8 @@ def _origins(site: str, wanted: ListForm) -> Iterator[Origin | None]:
 
 def _may_be_host(site: str) -> bool:
     """Whether it may be a host: the word ``domain`` of a CSV head has no dot."""
-    return ("." in site or site.startswith(("[", "localhost"))) and "/" not in site.rstrip("/")
+    is_named = "." in site or site.startswith("[") or _LOCAL.fullmatch(site) is not None
+    return is_named and "/" not in site.rstrip("/")
 
 
 def _origin(uri: str) -> Origin | None:

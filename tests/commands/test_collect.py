@@ -50,6 +50,9 @@ class TestLists:
             ("127.0.0.1", ListForm(), ["https://127.0.0.1"]),
             ("[::1]:80", ListForm(), ["https://[::1]:80"]),
             ("localhost:80", ListForm(("http",)), ["http://localhost"]),
+            ("LOCALHOST:8000", ListForm(("http",)), ["http://localhost:8000"]),
+            ("1,LocalHost", ListForm(), ["https://localhost"]),
+            ("localhosts", ListForm(), [None]),
             ("rank,domain", ListForm(), [None]),
             ("mailto://a.example", ListForm(), [None]),
             ("a b.example", ListForm(), [None]),
@@ -63,6 +66,20 @@ class TestLists:
     ) -> None:
         found = origins_of([line.encode()], wanted)
         assert [None if one is None else str(one) for one in found] == origins
+
+
+def test_origin_that_is_listed_again_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "list.txt"
+    with Site({"/robots.txt": Answer(body="User-agent: *")}) as site:
+        port = site.port
+        names = [f"127.0.0.1:{port}", f"LOCALHOST:{port}", "head", f"http://127.0.0.1:{port}/x"]
+        path.write_text("\n".join([*names, f"localhost:{port}", "HEAD"]))
+        done = rep_process("rep", "collect", path, "--scheme", "http", *_store(tmp_path))
+        assert sorted(site.paths()) == ["/robots.txt"] * 2
+    assert done.status == 0, done.err
+    rows = [line.split() for line in done.out.splitlines()]
+    assert rows[:4] == [["answers", "origins"], *rows[1:3], ["200", "2"]]
+    assert sorted(rows[1:3]) == [["no", "site", "2"], ["successful", "2"]]
 
 
 class TestProgress:
