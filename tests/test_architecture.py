@@ -57,7 +57,8 @@ _MAY_IMPORT = {
     | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
 _MAY_IMPORT["proof"] = sys.stdlib_module_names | {
-    *("jinja2", "warcio", "scrapy_rep.proof", "scrapy_rep.protocol.secrecy")
+    *("jinja2", "warcio", "scrapy_rep.proof"),
+    *("scrapy_rep.protocol.secrecy", "scrapy_rep.protocol.units"),
 }
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -33,3 +34,20 @@ def test_words_of_the_glossary_name_one_class_or_function() -> None:
     counts = Counter(_defined(ast.ClassDef, ast.FunctionDef, ast.AsyncFunctionDef))
     assert len(named) > 30
     assert {name: counts[name] for name in named if counts[name] != 1} == {}
+
+
+# A count before a plural, in a text or a template of the log: `{count:,} hosts`, `%d requests`.
+_COUNTED = re.compile(r"(?:\{[^{}]*:,\}|%d) (?:[a-z-]+ )?[a-zA-Z]{2,}s\b(?!\.txt)")
+
+
+def test_counts_get_their_plural_from_one_function() -> None:
+    """`counted`: otherwise there is "1 hosts". Constants, in capitals, are greater."""
+    found = [
+        f"{module.relative_to(_PACKAGE)}: {match[0]}"
+        for module in sorted(_PACKAGE.rglob("*.py"))
+        for match in _COUNTED.finditer(
+            re.sub(r'"\s*\n\s*f?"', "", module.read_text(encoding="utf-8"))  # texts on many lines
+        )
+        if not re.match(r"\{_?[A-Z_]+:", match[0])
+    ]
+    assert found == []

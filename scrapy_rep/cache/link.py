@@ -287,7 +287,7 @@ async def _patiently(work: Awaitable[Value], seconds: float, what: str = "reply"
                 return task.result()
             if loop.time() <= due_at + _HELD_UP_SECONDS:
                 break
-        raise TimeoutError(f"no {what} in {seconds:g} seconds ({_TIMEOUT})")
+        raise TimeoutError(f"no {what} in {seconds:g} s ({_TIMEOUT})")
     finally:
         if not task.done():
             task.cancel()

@@ -28,12 +28,13 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.preference import Preference
 
 from .format import put_out, refuse_to_write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
 from .running import FOUND, OK, UNSETTLED, Call, CommandError
-from .terminal import count_of, cut, safe
+from .terminal import cut, safe
 
 _PURPOSES = (
     *("ai-training", "ai-search", "ai-user-fetch", "search", "preview", "ads", "seo"),
@@ -228,8 +229,8 @@ def _write_differing(found: Sequence[Binding], asserted: Mapping[Crawler, bool],
         for url in dict.fromkeys(one.url for one in differing):
             call.line(call.paint(safe(url), "bold"))
             _write_table([one for one in differing if one.url == url], call)
-    crawlers = count_of(len(asserted), "crawler")
-    call.complain(f"{crawlers}, {count_of(len(differing), 'verdict')} not as asserted")
+    crawlers = counted(len(asserted), "crawler")
+    call.complain(f"{crawlers}, {counted(len(differing), 'verdict')} not as asserted")
     return FOUND if differing else OK
 
 
@@ -274,7 +275,7 @@ def _write_url(
         call.line(call.paint("names out of use", "bold"))
         _write_table([one for one in shown if one.crawler.is_obsolete], call)
     if len(rows) < len(in_use):
-        left = count_of(len(in_use) - len(rows), "crawler")
+        left = counted(len(in_use) - len(rows), "crawler")
         counts = Counter(one.access.value for one in in_use if not _is_named(one))
         rest = ", ".join(f"{count} {word}" for word, count in counts.most_common())
         call.line(f"and {left} that the file does not name (--all): {rest}")

@@ -33,10 +33,11 @@ from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable, write_rows
-from .terminal import count_of, cut, moment, safe, span
+from .terminal import cut, moment, safe, span
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2
@@ -117,7 +118,7 @@ def _row(run: Run) -> dict[str, Any]:
         "allowed": end.get("allowed"),
         "disallowed": end.get("disallowed"),
         "exempt": end.get("exempt"),
-        "state": state + (f", {count_of(gaps, 'gap')}" if gaps else ""),
+        "state": state + (f", {counted(gaps, 'gap')}" if gaps else ""),
     }
 
 
@@ -143,7 +144,7 @@ def _verify(path: Path, call: Call) -> int:
         "lost": {kind: found.lost[kind] for kind in records.OUTCOMES},
         "manifest_sha256": run.manifest_sha256,
     }
-    lines = count_of(found.unmarked, "line")
+    lines = counted(found.unmarked, "line")
     note = f"note: {lines} at the end of a segment are not covered by a mark"
     counts = {_DONE.get(kind, kind): found.counts[kind] for kind in records.OUTCOMES}
     return _tell_check(row, run.path, counts, note if found.unmarked else "", call)
@@ -183,7 +184,7 @@ def _tell_check(
         call.line(note)
     words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is complete"}
     held = ", ".join(f"{count:,} {safe(kind)}" for kind, count in counts.items())
-    call.line(f"{safe(row['run'])} {words[status]}: {row['records']:,} records; {held}")
+    call.line(f"{safe(row['run'])} {words[status]}: {counted(row['records'], 'record')}; {held}")
     if row["manifest_sha256"]:
         call.line(f"SHA-256 of {path / 'manifest.json'}: {row['manifest_sha256']}")
     return status
@@ -347,7 +348,7 @@ def _replay(run: Run, call: Call) -> int:
         call.row({"run": run.name, "counts": counts})
     else:
         if differing > _DIFFERENCES_SHOWN:
-            call.line(f"... of {count_of(differing, 'difference')}; --json writes all")
+            call.line(f"... of {counted(differing, 'difference')}; --json writes all")
         held = "; ".join(f"{count:,} {word}" for word, count in counts.most_common())
         call.line(f"{safe(run.name)}: {held or 'no decisions'}")
     if differing:
@@ -414,7 +415,7 @@ def _redact(run: Run, call: Call) -> int:
         _write_manifest(run, target, segments)
     except OSError as error:
         raise unreadable(target, error) from error
-    call.line(f"{target}: {found.record_count:,} records, without the queries of URLs")
+    call.line(f"{target}: {counted(found.record_count, 'record')}, without the queries of URLs")
     return OK
 
 
@@ -470,7 +471,7 @@ def _export(run: Run, call: Call) -> int:
     output = call.options.output
     count = write_rows(call.options, _COLUMNS, _rows(run))
     if output is not None:
-        call.line(f"{output}: {count:,} decisions")
+        call.line(f"{output}: {counted(count, 'decision')}")
     return _told_of_damage(run, call, OK if count else FOUND)
 
 
@@ -478,7 +479,7 @@ def _told_of_damage(run: Run, call: Call, status: int) -> int:
     """The exit status of a command that has read all records; damage is reported, and not OK."""
     if not run.damaged_count:
         return status
-    places = count_of(run.damaged_count, "damaged place")
+    places = counted(run.damaged_count, "damaged place")
     call.terminal.complain(f"{safe(run.name)} has {places}: scrapy rep audit verify tells where")
     return UNSETTLED if status == OK else status
 

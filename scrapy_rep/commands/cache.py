@@ -15,12 +15,13 @@ from scrapy_rep.protocol.access.events import AccessResult, access_result, name_
 from scrapy_rep.protocol.access.knowledge import Copy, Outage
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 from .inputs import named_origin
 from .project_store import ProjectStore, answer_words, is_watched, project_store, refreshed
 from .running import FOUND, OK, UNREACHABLE, Call, CommandError
-from .terminal import count_of, date, distance, safe, step_dict, way_words, when
+from .terminal import date, distance, safe, step_dict, way_words, when
 
 
 def run(call: Call) -> int:
@@ -126,17 +127,17 @@ def _copy_words(copy: Copy, key: Key) -> Iterator[str]:
     yield f"confirmed: {when(copy.confirmed_at)}"
     yield from map("  {}".format, way_words(copy.confirmed_by, ()))
     yield f"fresh until: {when(copy.fresh_until)}"
-    yield f"file: {count_of(len(copy.body), 'octet')}, {_content_words(copy.body, key)}"
+    yield f"file: {counted(len(copy.body), 'octet')}, {_content_words(copy.body, key)}"
     for name, value in copy.headers:
         yield f"header: {safe(name)}: {safe(value)}"
 
 
 def _content_words(body: bytes, key: Key) -> str:
     if key.path != ROBOTS_TXT_PATH:
-        return count_of(len(TdmFile.of(body, key.uri).rules), "rule")
+        return counted(len(TdmFile.of(body, key.uri).rules), "rule")
     file = parse(body, key.uri)
-    sitemaps, found = count_of(len(file.sitemaps), "sitemap"), findings(file)
-    return f"{sitemaps}, {count_of(len(found), 'finding')}"
+    sitemaps, found = counted(len(file.sitemaps), "sitemap"), findings(file)
+    return f"{sitemaps}, {counted(len(found), 'finding')}"
 
 
 def _outage_words(outage: Outage) -> Iterator[str]:
@@ -190,7 +191,7 @@ def _history_note(stored: ProjectStore, call: Call) -> str:
 
 def _purge(stored: ProjectStore, keys: list[Key], call: Call) -> int:
     if call.options.all and keys and not call.options.yes:
-        entries = count_of(len(keys), "entry", "entries")
+        entries = counted(len(keys), "entry", "entries")
         call.confirm(f"Delete {entries} from this project's store?")
     browsable = stored.browsable("purge")
     purged = [key for key in keys if browsable.forget(key).result()]

@@ -22,6 +22,7 @@ from scrapy_rep.protocol.document import Group, RobotsTxt
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Rule
 from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
@@ -42,7 +43,7 @@ from .page_check import show_pages, show_usage
 from .project_store import fresh_copies, project_store, refreshed
 from .running import Call, CommandError
 from .sitemap_check import show_sitemaps
-from .terminal import count_of, safe
+from .terminal import safe
 
 
 def run(call: Call) -> None:
@@ -106,7 +107,7 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
     _judge_all(call, tell)
     if table:
         _tell_ages(ages, call)
-        rows = count_of(sum(map(len, table.values())), "row")
+        rows = counted(sum(map(len, table.values())), "row")
         call.complain(f"{rows}, {differing_count} not as expected")
 
 
@@ -296,7 +297,7 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
     if judgement.line:
         call.line(f"  {paint(f'{judgement.line} |', 'blue')} {judgement.text}")
     for rule in judgement.lost:
-        octets = count_of(rule.octets, "octet")
+        octets = counted(rule.octets, "octet")
         call.line(paint(f"  lost: {rule.line} | {rule} ({octets})", "dim"))
     if judgement.bare:
         call.line(f"  note: judged as written, and as {safe(judgement.bare)}")
@@ -380,7 +381,7 @@ def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
     for one in rows:
         number = call.paint(f"{one.rule.line:>{width}} |", "blue")
         rule = call.paint(str(one.rule), "green" if one.rule.allow else "red")
-        octets = count_of(len(one.pattern), "octet")
+        octets = counted(len(one.pattern), "octet")
         told = f"{octets}; {one.note}" if one.note else octets
         call.line(f"    {number} {rule}  {call.paint(f'({told})', 'dim')}")
     rest = "all other URLs are allowed, and so is /robots.txt itself"

@@ -30,6 +30,7 @@ from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.units import counted
 
 from .engine_work import in_engine
 from .inputs import STDIN, lines_of, put
@@ -80,7 +81,7 @@ def run(call: Call) -> int:
     if collection.is_complete:
         progress.drop()
         return OK
-    call.complain(f"stopped after {progress.count:,} sites; the next call continues")
+    call.complain(f"stopped after {counted(progress.count, 'site')}; the next call continues")
     return INTERRUPTED
 
 

@@ -10,12 +10,13 @@ from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare,
 from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.other_readers import OURS
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Verdict
 
 from .inputs import Input, is_url, origin_of, read_all
 from .named_agents import agents_of, verdict_word
 from .running import FOUND, OK, UNSETTLED, Call, CommandError
-from .terminal import count_of, safe
+from .terminal import safe
 
 _SHOWN = 3  # probe URLs of each change
 _COLOURS = {"y": "green", "n": "red"}
@@ -130,7 +131,7 @@ def _show_usage(change: _Change[UsageDifference], call: Call) -> None:
 def _show_change(change: _Change[Any], words: str, because: Sequence[str], call: Call) -> None:
     more = len(change.paths) - _SHOWN
     also = f"  and {more:,} more" if more > 0 else ""
-    probes = count_of(len(change.paths), "probe URL")
+    probes = counted(len(change.paths), "probe URL")
     call.line(call.paint(", ".join(change.agents), "bold"))
     call.line(f"  {words}  {probes}: {'  '.join(sorted(change.paths, key=len)[:_SHOWN])}{also}")
     for (sign, colour), text in zip((("-", "red"), ("+", "green")), because, strict=True):

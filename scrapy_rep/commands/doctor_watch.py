@@ -24,6 +24,7 @@ from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.engine.transfer import MARK, is_own
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.protocol.page_source import text_in_page
+from scrapy_rep.protocol.units import counted
 
 _SPARE = f"let {{}} return {{}} at once if {MARK!r} is in request.meta"
 
@@ -178,7 +179,7 @@ class Watch:
             self._note("repeats", own)
         elif isinstance(found, Response) and found is not came:
             kind = f"{type(found).__name__}{' from a cache' * ('cached' in found.flags)}"
-            facts = f"{found.status}, {len(found.body):,} octets and a {kind}"
+            facts = f"{found.status}, {counted(len(found.body), 'octet')} and a {kind}"
             is_same = came is not None and (came.status, came.body) == (found.status, found.body)
             name = "replaces" if is_of_answer else "answers"
             if is_same and type(found) is type(came):

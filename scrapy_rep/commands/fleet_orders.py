@@ -7,13 +7,14 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.queue.fleet import control, looking
 from scrapy_rep.queue.fleet.looking import Totals
 
 from .fleet_crawls import FleetCrawl, nothing_of
 from .inputs import named_origin
 from .running import FOUND, OK, Call, CommandError
-from .terminal import count_of, safe
+from .terminal import safe
 
 _Act = Callable[[Call, FleetCrawl, Totals, str], Awaitable[tuple[dict[str, Any], str]]]
 NO_REASON = "no reason was given"
@@ -41,11 +42,13 @@ async def _steer(
     """Pause, resume or stop."""
     name = call.options.origins[0]
     count = await control.order(crawl.link, crawl.prefix, name)
-    workers, waiting = count_of(count, "worker"), f"{totals.counts['queued']:,} queued requests"
+    workers, waiting = counted(count, "worker"), totals.counts["queued"]
+    wait = counted(waiting, "queued request waits", "queued requests wait")
+    stay = counted(waiting, "queued request stays", "queued requests stay")
     words = {
-        "pause": f"{workers} will pause within a second; {waiting} wait",
-        "resume": f"{workers} will go on within a second; {waiting} wait",
-        "stop": f"{workers} will end within a second; {waiting} stay for the next run",
+        "pause": f"{workers} will pause within a second; {wait}",
+        "resume": f"{workers} will go on within a second; {wait}",
+        "stop": f"{workers} will end within a second; {stay} for the next run",
     }
     return {"workers": count, "queued": totals.counts["queued"]}, words[name]
 
@@ -54,13 +57,13 @@ async def _clear(_: Call, crawl: FleetCrawl, totals: Totals, __: str) -> tuple[d
     counts = totals.counts
     if counts["workers"]:
         raise CommandError(
-            f"{count_of(counts['workers'], 'worker')} of {safe(crawl.name)} would write the crawl "
+            f"{counted(counts['workers'], 'worker')} of {safe(crawl.name)} would write the crawl "
             "again: use stop first. A killed worker counts until its lease ends"
         )
     await control.clear(crawl.link, crawl.prefix, "operator")
     numbers = {"deleted": counts["queued"], "dead_letters": counts["dead_letters"]}
-    letters = count_of(counts["dead_letters"], "dead letter")
-    return numbers, f"{counts['queued']:,} queued requests and {letters} deleted"
+    letters = counted(counts["dead_letters"], "dead letter")
+    return numbers, f"{counted(counts['queued'], 'queued request')} and {letters} deleted"
 
 
 async def _requeue(
@@ -72,9 +75,10 @@ async def _requeue(
             f"--only-letters: {safe(crawl.name)} has workers or waiting requests; leave it out"
         )
     back = await control.requeue(crawl.link, crawl.prefix, count, only_letters=only)
-    stay = f"; {count - back:,} are no whole requests and stay" if count > back else ""
+    one, more = "is no whole request and stays", "are no whole requests and stay"
+    stay = f"; {counted(count - back, one, more)}" if count > back else ""
     numbers = {"requeued": back, "kept": count - back}
-    return numbers, f"{count_of(back, 'dead letter')} put back{stay}"
+    return numbers, f"{counted(back, 'dead letter')} put back{stay}"
 
 
 async def _drop(
@@ -82,7 +86,7 @@ async def _drop(
 ) -> tuple[dict[str, Any], str]:
     why = call.options.why or NO_REASON
     count = await control.order(crawl.link, crawl.prefix, "drop", lane=origin, why=why)
-    words = f"{origin} is dropped; {count_of(count, 'queued request')} deleted"
+    words = f"{origin} is dropped; {counted(count, 'queued request')} deleted"
     return {"origin": origin, "deleted": count}, words
 
 
@@ -158,7 +162,7 @@ async def _confirm(
     question = order.question.format(
         origins=", ".join(origins),
         names=safe(", ".join(crawl.name for crawl in crawls)),
-        count=count_of(count, "queued request"),
-        letters=count_of(letters, "dead letter"),
+        count=counted(count, "queued request"),
+        letters=counted(letters, "dead letter"),
     )
     call.confirm(question)

@@ -6,13 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.queue.fleet import looking
 from scrapy_rep.queue.fleet.looking import LaneState, Letter, Totals, Worker
 from scrapy_rep.queue.fleet.request_codec import PRIORITY
 
 from .fleet_crawls import FleetCrawl
 from .running import Call
-from .terminal import count_of, cut, in_columns, safe, span
+from .terminal import cut, in_columns, safe, span
 
 _COLUMNS = 80
 _WORKERS_SHOWN = 20
@@ -162,7 +163,7 @@ class View:
             state = f"nothing has been left to do for {_for(totals.at - totals.idle_since)}"
         late, next_at = numbers["workers_late"], totals.next_due_at
         running = "" if numbers["workers"] else "no worker is running; queued requests are kept"
-        dropped = count_of(numbers["dropped"], "request")
+        dropped = counted(numbers["dropped"], "request")
         return {
             "queued": state,
             "dead_letters": "--dead shows them" if numbers["dead_letters"] else "",
@@ -171,7 +172,7 @@ class View:
             "due_later": "" if next_at is None else f"the first in {_for(next_at - totals.at)}",
             "waiting": "read by a worker now, held, or resting" if numbers["waiting"] else "",
             "origins_dropped": f"by an operator, with {dropped}",
-            "workers": f"{count_of(late, 'other')} not heard from: to be taken over"
+            "workers": f"{counted(late, 'other')} not heard from: to be taken over"
             if late
             else running,
         }

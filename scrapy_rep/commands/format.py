@@ -18,6 +18,7 @@ from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite import normal
 from scrapy_rep.analysis.rewrite.spelling import is_shortened
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.units import counted
 
 from .inputs import Input, put, read_all
 from .running import FOUND, INTERNAL, OK, UNSETTLED, Call, CommandError
@@ -208,7 +209,7 @@ def write(file: Input, new: bytes) -> str:
     target = path.resolve()
     _refuse_to_replace(path, target)
     put(target, new)
-    return f"{path}: rewritten, {len(file.body):,} octets before and {len(new):,} now"
+    return f"{path}: rewritten, {counted(len(file.body), 'octet')} before and {len(new):,} now"
 
 
 def _refuse_to_replace(path: Path, target: Path) -> None:

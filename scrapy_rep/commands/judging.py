@@ -28,6 +28,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import pace
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 
@@ -407,7 +408,7 @@ class JudgedStream:
         if not self._count and len(under_way) < 2:  # noqa: PLR2004
             return f"fetching {self._first}"
         left = f"{len(under_way):,} robots.txt under way" if under_way else "waiting for more"
-        return f"{self._count:,} URLs judged, {left}"
+        return f"{counted(self._count, 'URL')} judged, {left}"
 
     def _read_all(self, urls: Iterator[str]) -> None:
         try:

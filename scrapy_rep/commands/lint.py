@@ -16,6 +16,7 @@ from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import Suppressions
 from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.protocol.access.events import AccessResult
+from scrapy_rep.protocol.units import counted
 
 from .diff import show_differences
 from .format import is_refused, proof, refuse_unread, show_diff, write
@@ -23,7 +24,7 @@ from .inputs import Input, read_all
 from .lint_choice import Choice
 from .lint_formats import FORMATS, NOUNS, FileReport, advice, line_of
 from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
-from .terminal import count_of, cut, safe, width_of
+from .terminal import cut, safe, width_of
 
 _TOLD = 5
 
@@ -106,7 +107,7 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
         left = sum(one.is_unsafe for one in choice.kept(new, lint(new, file.uri))[0])
         if left:
             call.complain(
-                f"note: {file.name}: --unsafe-fixes also fixes {count_of(left, 'finding')}"
+                f"note: {file.name}: --unsafe-fixes also fixes {counted(left, 'finding')}"
             )
     if status == OK and options.diff:
         status = show_diff(file, new, call)
@@ -120,7 +121,7 @@ def _fix(file: Input, choice: Choice, form: str, call: Call) -> Input | None:
     # In other formats, standard output is only for the report.
     tell = call.line if form == "text" else call.terminal.complain
     tell(write(file, new))
-    tell(f"{file.name}: {count_of(len(done), 'finding')} fixed")
+    tell(f"{file.name}: {counted(len(done), 'finding')} fixed")
     return replace(file, body=new)
 
 
@@ -254,14 +255,14 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     findings = [finding for report in reports for finding in report.findings]
     counts = Counter(finding.severity for finding in findings)
     parts = [
-        call.paint(count_of(counts[severity], noun), _COLOURS[severity])
+        call.paint(counted(counts[severity], noun), _COLOURS[severity])
         for severity, noun in NOUNS.items()
     ]
     suppressed = sum(report.suppressed for report in reports)
     if suppressed:
         parts.append(f"{suppressed:,} suppressed by comments")
     words = ", ".join(parts) if findings or suppressed else "nothing found"
-    call.line(f"{count_of(len(reports), 'file')}: {words}")
+    call.line(f"{counted(len(reports), 'file')}: {words}")
     mended = Counter(map(_mended_by, findings))
     unsafe = mended[_UNSAFE]
     # --fix can only write local files.

@@ -27,6 +27,7 @@ from scrapy_rep.protocol.fields.remarks import excerpt
 from scrapy_rep.protocol.page.page_elements import NOFOLLOW
 from scrapy_rep.protocol.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
 from scrapy_rep.protocol.page.rules import PageRule, PageRules
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference, UsagePreferences
 from scrapy_rep.signals import QUEUE
@@ -37,7 +38,7 @@ from .judging import Judges
 from .named_agents import Agent, verdict_word
 from .project_store import project_store
 from .running import FOUND, UNREACHABLE, Call, CommandError
-from .terminal import count_of, moment, safe, when
+from .terminal import moment, safe, when
 
 MEANINGS = {
     "noindex": "keep it out of search results",
@@ -113,7 +114,7 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
     opens_at = middleware.pacing.opens_at(await policy_for(crawler, url))
     if opens_at > time.time():
         minutes = (opens_at - time.time()) / 60
-        words = f"{safe(url)} is not fetched: its Visit-time begins in {minutes:.0f} minutes"
+        words = f"{safe(url)} is not fetched: its Visit-time begins in {minutes:.0f} min"
         raise CommandError(words, UNREACHABLE)
 
 
@@ -239,7 +240,7 @@ async def _show_resources(
             call.line(f"        {word} for {judgement.agent.name}: {judgement.why}")
     left = judges.left_count - before
     if left:
-        what = count_of(left, "resource")
+        what = counted(left, "resource")
         notes.append(f"{what} of other sites, beyond the first {judges.limit}, are not judged")
     kinds = Counter(resource.kind for resource in found)
     if call.is_json:

@@ -31,7 +31,7 @@ from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import opens_at
 from scrapy_rep.protocol.tokens import EVERYONE
-from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.units import DAY_SECONDS, counted
 from scrapy_rep.protocol.usage.categories import CATEGORIES, TDM
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason
@@ -46,7 +46,7 @@ from .named_agents import Agent
 from .plan_speed import Speed, lasting, pace_words, together_seconds, visit_words
 from .running import FOUND, OK, Call, CommandError
 from .sitemap_check import SitemapWalk
-from .terminal import count_of, safe
+from .terminal import safe
 
 _SITES_AT_ONCE = 8  # each may hold a sitemap of 50 MiB
 _MOST_SITEMAPS, _MOST_URLS = 50, 500_000  # of a site
@@ -96,7 +96,7 @@ def run(call: Call) -> None:
     if len(sites) > 1 and open_sites and not call.is_json:
         lead = _LEADS[any(site.is_least for site in open_sites)]
         words = f"{lead} {lasting(seconds)}"
-        call.line(f"all {len(sites):,} sites side by side, in one process: {words}")
+        call.line(f"all {counted(len(sites), 'site')} side by side, in one process: {words}")
 
 
 async def _look(sites: Sequence[_Site], crawler: Crawler) -> float:
@@ -110,7 +110,7 @@ async def _look(sites: Sequence[_Site], crawler: Crawler) -> float:
 
 def _progress_words(sites: Sequence[_Site]) -> str:
     done, urls = sum(bool(site.facts) for site in sites), sum(site.urls for site in sites)
-    return f"{done:,} of {count_of(len(sites), 'site')}, {urls:,} URLs of sitemaps"
+    return f"{done:,} of {counted(len(sites), 'site')}, {counted(urls, 'URL')} of sitemaps"
 
 
 def _urls(call: Call) -> Iterator[str]:
@@ -329,7 +329,7 @@ def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
     needs = {"CLOSESPIDER_PAGECOUNT": pages, "CLOSESPIDER_TIMEOUT": speed.seconds(pages)}
     for name, need in needs.items() if site.allowed else ():
         if 0 < settings.getfloat(name) < need:
-            yield f"{name} = 0", f"{settings[name]} ends the crawl before {pages:,} pages"
+            yield f"{name} = 0", f"{settings[name]} ends the crawl before {counted(pages, 'page')}"
     if said.visit_time is not None and not ours.visit_time_obey:
         yield "REP_VISIT_TIME_OBEY = True", f"{visit_words(said.visit_time)} is not kept"
     if TDM in ours.uses and not ours.tdmrep:
@@ -366,7 +366,7 @@ def _lines(facts: dict[str, Any]) -> Iterator[Line]:
 
 def _access_lines(facts: dict[str, Any]) -> Iterator[Line]:
     access, meaning, group = facts["access"], facts["meaning"], facts["group"]
-    rules = count_of(facts["rules"], "rule")
+    rules = counted(facts["rules"], "rule")
     of = f"group {group} with {rules}" if group else "no group, so all is allowed"
     if meaning != Meaning.RULES.value:
         of = f"everything is {meaning}ed"
@@ -393,11 +393,11 @@ def _access_lines(facts: dict[str, Any]) -> Iterator[Line]:
 def _sitemap_lines(found: dict[str, Any]) -> Iterator[Line]:
     counts = f"{found['allowed']:,} allowed, {found['disallowed']:,} disallowed"
     again = f"; {found['repeated']:,} listed again" if found["repeated"] else ""
-    urls = f"{count_of(found['files'], 'file')}, {count_of(found['urls'], 'URL')}: {counts}{again}"
+    urls = f"{counted(found['files'], 'file')}, {counted(found['urls'], 'URL')}: {counts}{again}"
     yield "sitemaps", urls if found["files"] else "none was read, so their pages are unknown", ""
     if found["files_left"] or found["urls"] + found["repeated"] >= _MOST_URLS:
-        left = count_of(found["files_left"], "sitemap")
-        yield "", f"{left} not read; about {found['about_urls']:,} URLs, or more", "yellow"
+        left = counted(found["files_left"], "sitemap")
+        yield "", f"{left} not read; about {counted(found['about_urls'], 'URL')}, or more", "yellow"
     if found["opens_in_seconds"]:
         wait = lasting(found["opens_in_seconds"])
         yield "", f"not fetched: the Visit-time begins in {wait}", "yellow"
@@ -409,11 +409,11 @@ def _sitemap_lines(found: dict[str, Any]) -> Iterator[Line]:
         yield "changed", f"{words}; {found['undated']:,} without a date", ""
     if found["elsewhere"]:
         hosts = ", ".join(f"{host} {count:,}" for host, count in found["hosts"].items())
-        yield "elsewhere", f"{count_of(found['elsewhere'], 'URL')} not judged: {hosts}", "yellow"
+        yield "elsewhere", f"{counted(found['elsewhere'], 'URL')} not judged: {hosts}", "yellow"
     for words in found["problems"][:_PROBLEMS]:
         yield "", words, "yellow"
     if (more := found["problem_count"] - _PROBLEMS) > 0:
-        yield "", f"and {more:,} more problems", "yellow"
+        yield "", f"and {counted(more, 'more problem')}", "yellow"
 
 
 def _pace_lines(pace: dict[str, Any]) -> Iterator[Line]:
@@ -425,7 +425,7 @@ def _pace_lines(pace: dict[str, Any]) -> Iterator[Line]:
     lead = _LEADS[pace["is_least"]]
     as_long = "as long as these files" if pace["is_measured"] else "by assumption"
     page = f"if a page takes {as_long} ({pace['page_seconds']:.2g} s)"
-    words = f"{lead} {lasting(pace['seconds'])} for {count_of(pace['pages'], 'page')}, {page}"
+    words = f"{lead} {lasting(pace['seconds'])} for {counted(pace['pages'], 'page')}, {page}"
     yield "time", words if pace["is_listed"] else f"{words}; their number is unknown", "bold"
 
 

@@ -254,7 +254,7 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
         raise CommandError(absence, UNREACHABLE)
     raise CommandError(
         f"no version for {origin} before {moment(versions[-1].fetched_at)} is stored; the store "
-        f"keeps REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} versions of a file",
+        f"keeps the last REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} of a file",
         UNREACHABLE,
     )
 

@@ -23,6 +23,7 @@ from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import as_product_tokens
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.categories import CATEGORIES
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.usage.robots import FileUsage
@@ -31,7 +32,7 @@ from scrapy_rep.sitemaps.seeding import origin_of
 from .engine_work import in_engine
 from .inputs import Freshness
 from .running import FOUND, OK, UNSETTLED, Call, write_rows
-from .terminal import count_of, safe
+from .terminal import safe
 
 DISALLOWED, USAGE, UNREACHABLE_NOW = "disallowed", "usage", "unreachable"
 """Why a row is in the list; the last is about a file, and has no URL."""
@@ -118,17 +119,17 @@ class Purge:
                     call.row(row)
                 elif counts[row["change"]] <= _SHOWN:
                     call.line(_line(row))
-        words = [count_of(counts[change], *_WORDS[change]) for change in _WORDS if counts[change]]
+        words = [counted(counts[change], *_WORDS[change]) for change in _WORDS if counts[change]]
         summary = f"{safe(self._run.name)}: {', '.join(words) or 'nothing to purge'}"
         is_data = call.is_json or (options.format and not options.output)
         (call.complain if is_data else call.line)(summary)
         if not is_data and not options.output and max(counts.values(), default=0) > _SHOWN:
             call.line(f"only the first {_SHOWN} of each kind are shown; --format csv writes all")
         if self._redacted_count:
-            urls = count_of(self._redacted_count, "URL")
+            urls = counted(self._redacted_count, "URL")
             call.complain(f"{urls} without queries in the trail, judged as they are there")
         if self._run.damaged_count:
-            places = count_of(self._run.damaged_count, "damaged place")
+            places = counted(self._run.damaged_count, "damaged place")
             call.complain(f"the trail has {places}, so URLs may be missing")
         is_partial = self._redacted_count or self._run.damaged_count
         return FOUND if counts else UNSETTLED if is_partial else OK
@@ -143,7 +144,7 @@ class Purge:
             lead = f"unreachable now ({event}), so its last copy judges, " if event else ""
             self._call.complain(f"{policy.origin.robots_txt_uri}: {lead}{words}")
         if more := len(dated[_SHOWN:]):
-            self._call.complain(f"and {count_of(more, 'newer file')}")
+            self._call.complain(f"and {counted(more, 'newer file')}")
 
     @staticmethod
     def _counted(rows: Iterable[Row], counts: Counter[str]) -> Iterator[Row]:

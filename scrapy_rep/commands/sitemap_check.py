@@ -20,6 +20,7 @@ from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import QUEUE
 from scrapy_rep.sitemaps.reader import SITEMAP_OCTETS, Sitemap, SitemapEntry, SitemapKind
 from scrapy_rep.sitemaps.seeding import (
@@ -37,7 +38,7 @@ from .inputs import origin_of as site_of
 from .judging import Judgement, Judges
 from .named_agents import Agent, verdict_word
 from .running import UNREACHABLE, Call, CommandError
-from .terminal import count_of, safe
+from .terminal import safe
 
 _ORIGINS = 8  # of the pages in a site's sitemaps; fetched one after the other
 _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
@@ -115,24 +116,24 @@ class _SitemapResults:
             call.line()
         index_count = walk.read[SitemapKind.INDEX]
         of_index = f" ({index_count} of them index files)" if index_count else ""
-        sitemaps, urls = count_of(walk.read.total(), "sitemap"), count_of(self._page_count, "URL")
+        sitemaps, urls = counted(walk.read.total(), "sitemap"), counted(self._page_count, "URL")
         call.line(f"{call.paint(safe(walk.name), 'bold')}: {sitemaps}{of_index}, {urls}")
         origins = {origin for counter in self._by_agent.values() for origin, _ in counter}
         for agent, counter in self._by_agent.items():
             total = counter.total()
-            word = count_of(total, "URL") if total else "none"
+            word = counted(total, "URL") if total else "none"
             call.line(f"  disallowed for {agent}: {word}")
             for (origin, why), count in counter.most_common(_SHOWN_LINES):
                 of = f" ({origin})" if len(origins) > 1 else ""
                 call.line(f"    {count:>9,}  {why}{of}")
             if len(counter) > _SHOWN_LINES:
-                call.line(f"    and by {len(counter) - _SHOWN_LINES:,} other lines")
+                call.line(f"    and by {counted(len(counter) - _SHOWN_LINES, 'other line')}")
         if self._other_count > left:
-            entries = count_of(self._other_count - left, "entry", "entries")
+            entries = counted(self._other_count - left, "entry", "entries")
             call.line(f"  not judged: {entries} without an http or https URL")
         if left:
             most = f"beyond the first {self._judges.limit}"
-            call.line(f"  not judged: {count_of(left, 'URL')} of other sites, {most}")
+            call.line(f"  not judged: {counted(left, 'URL')} of other sites, {most}")
         for url, words in walk.problems:
             call.remark(f"{safe(url)}: {safe(words)}", "  ")
         more = walk.problem_count - len(walk.problems)

@@ -6,14 +6,16 @@ import argparse
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from concurrent.futures import BrokenExecutor
 from contextlib import contextmanager, nullcontext
 from importlib.util import find_spec
 from pathlib import Path
+from typing import Any
 
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.tokens import is_name
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.survey import jobs
 from scrapy_rep.survey.aggregate import SurveyPart, SurveyReader
 from scrapy_rep.survey.changes import ShareChange, changes_between
@@ -126,8 +128,8 @@ def _made(call: Call) -> tuple[Survey, int]:
             raise CommandError(str(error)) from error
     for one in whole.damage:
         call.complain(
-            f"warning: {one.file} is damaged: about {one.read_octets:,} of {one.of_octets:,} "
-            "octets were read; shares are of what was read"
+            f"warning: {one.file} is damaged: about {one.read_octets:,} of "
+            f"{counted(one.of_octets, 'octet')} read; shares are of what was read"
         )
     if status == INTERRUPTED:
         call.complain("interrupted: the result covers only a part of the inputs")
@@ -139,7 +141,7 @@ def _made(call: Call) -> tuple[Survey, int]:
 def _progress_words(whole: SurveyPart) -> str:
     counts = Counter(whole.aggregate.counts)  # a copy, which this thread has alone
     bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
-    return f"{counts['captures']:,} captures, {bad:,} bad"
+    return f"{counted(counts['captures'], 'capture')}, {bad:,} bad"
 
 
 @contextmanager
@@ -190,8 +192,9 @@ def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
         return
     clear = [change for change in found if change.is_clear]
     call.line(
-        f"{len(clear):,} shares changed by more than chance from {names[0]} to {names[1]}; "
-        f"{len(found) - len(clear):,} others changed a little"
+        f"{counted(len(clear), 'share')} changed by more than chance from {names[0]} to "
+        f"{names[1]}; "
+        f"{counted(len(found) - len(clear), 'other')} changed a little"
     )
     if clear:
         call.table([("", "before", "after", "points"), *map(_change_row, clear[:_CHANGES_SHOWN])])
@@ -223,8 +226,8 @@ def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> N
     files, captures = said["files"]["files_with"], said["captures"]["sum"]
     partial = " (a part of the inputs)" if survey.is_partial else ""
     call.line(
-        f"{captures:,} captures of {_about(said['host'])} hosts; {files:,} robots.txt files, "
-        f"{_about(said['sha256'])} different ones{partial}"
+        f"{counted(captures, 'capture')} of {_about(said['host'], 'host')}; "
+        f"{counted(files, 'robots.txt file')}, {_about(said['sha256'], 'different one')}{partial}"
     )
     if said["date"]["first"]:
         call.line(f"captured from {said['date']['first']} to {said['date']['last']}")
@@ -241,9 +244,9 @@ def _write_survey(survey: Survey, agents: Sequence[str] | None, call: Call) -> N
         call.line(f"There were too many names: counts may be too low by up to {error:,}.")
 
 
-def _about(distinct: dict[str, object]) -> str:
+def _about(distinct: Mapping[str, Any], noun: str) -> str:
     about = "" if distinct["is_exact"] else "about "
-    return f"{about}{distinct['distinct']:,}"
+    return f"{about}{counted(distinct['distinct'], noun)}"
 
 
 def _put_page(

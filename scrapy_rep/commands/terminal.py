@@ -25,7 +25,7 @@ from typing import Any, TextIO, TypeVar
 
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
-from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.units import DAY_SECONDS, counted
 from scrapy_rep.protocol.verdict import shown
 
 Item = TypeVar("Item")
@@ -298,11 +298,6 @@ def safe(value: object) -> str:
     return shown(octets)
 
 
-def count_of(number: int, noun: str, plural: str = "") -> str:
-    """A number with its noun: ``1 error``, ``2 errors``."""
-    return f"{number:,} {noun if number == 1 else plural or noun + 's'}"
-
-
 def date(instant: float) -> str:
     """An instant as a date in UTC; as a number if it is not a date."""
     try:
@@ -333,7 +328,7 @@ def span(seconds: float) -> str:
     """A length of time in its largest unit."""
     for unit, noun in _UNITS:
         if abs(seconds) >= unit:
-            return count_of(int(seconds // unit), noun)
+            return counted(int(seconds // unit), noun)
     return "0 seconds"
 
 
@@ -348,7 +343,7 @@ def way_words(steps: Sequence[Step], hops: Sequence[str]) -> Iterator[str]:
     for step in steps:
         facts = [
             "no answer is known" if step.event is None else name_of(step.event),
-            *([] if step.octets is None else [count_of(step.octets, "octet")]),
+            *([] if step.octets is None else [counted(step.octets, "octet")]),
             *([f"from {step.address}"] if step.address else []),
             *([] if step.seconds is None else [f"in {step.seconds:.3f} s"]),
             *([] if step.sent_at is None else [f"at {moment(step.sent_at)}"]),

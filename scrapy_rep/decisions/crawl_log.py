@@ -19,7 +19,7 @@ from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.secrecy import bare, masked
-from scrapy_rep.protocol.units import age_words
+from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.stats import Journal
 
@@ -149,8 +149,8 @@ class CrawlLog:
             if now - self._outages_told_at < _OUTAGES_EVERY_SECONDS:
                 return
             self._journal.warning(
-                "%d more fetches of robots.txt files failed. Unreachable so far: %s",
-                self._outages - self._outages_told,
+                "%s of robots.txt files failed. Unreachable so far: %s",
+                counted(self._outages - self._outages_told, "more fetch", "more fetches"),
                 _origins(len(self._unreachable)),
             )
         self._outages_told, self._outages_told_at = self._outages, now
@@ -235,8 +235,9 @@ class CrawlLog:
         judged = self._stat(stats.VERDICT_ALLOWED) + self._stat(stats.VERDICT_DISALLOWED)
         # Requests that were put back were judged again.
         judged -= self._stat(stats.BACKOFF_PUT_BACK) + self._stat(stats.PUT_BACK)
-        verb = "would be dropped without REP_DRY_RUN" if self._settings.dry_run else "were dropped"
-        yield f"{count:,} of {max(count, judged):,} requests {verb}:"
+        were = "was dropped" if count == 1 else "were dropped"
+        verb = "would be dropped without REP_DRY_RUN" if self._settings.dry_run else were
+        yield f"{count:,} of {counted(max(count, judged), 'request')} {verb}:"
         ordered = sorted(self._drops.items(), key=lambda one: -one[1].count)
         for reason, drops in ordered[:_MOST_REASONS]:
             where = _origins(len(drops.files))
@@ -263,7 +264,8 @@ class CrawlLog:
     def _challenges(self) -> Iterator[str]:
         wanted = self._stat(stats.SIGNATURE_WANTED)
         if wanted and not self._settings.sign_key:
-            yield f"{wanted:,} answers want signed requests: see REP_SIGN_KEY"
+            answers = counted(wanted, "answer wants", "answers want")
+            yield f"{answers} signed requests: see REP_SIGN_KEY"
         if not self._challenged:
             return
         count, services = len(self._challenged), sorted(set(self._challenged.values()))
@@ -318,4 +320,4 @@ def _source(policy: Policy) -> str:
 def _origins(count: int) -> str:
     """A number of origins in words."""
     least = "at least " if count >= _MOST_ORIGINS else ""
-    return f"{least}{count:,} origin{'' if count == 1 else 's'}"
+    return f"{least}{counted(count, 'origin')}"

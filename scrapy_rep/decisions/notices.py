@@ -62,7 +62,7 @@ class Notices:
             await within(seconds, handling)
         except TimeoutError:
             logger.warning(
-                "Handlers of scrapy-rep signals did not finish in %g seconds and are cancelled",
+                "Handlers of scrapy-rep signals did not finish in %g s and are cancelled",
                 seconds,
                 extra={"spider": self._crawler.spider},
             )

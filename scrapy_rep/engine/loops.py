@@ -172,7 +172,7 @@ async def within(seconds: float, work: Coroutine[Any, Any, Value]) -> Value:
         TimeoutError: it took longer.
     """
     running = Running(work)
-    error = TimeoutError(f"it took more than {seconds:g} seconds")
+    error = TimeoutError(f"it took more than {seconds:g} s")
     alarm = call_later(seconds, running.end, error)
     try:
         return await running.result()
@@ -368,7 +368,7 @@ async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> V
     future.add_done_callback(wake)
     alarm = None
     if limit_seconds < math.inf:
-        late = TimeoutError(f"it took more than {limit_seconds:g} seconds")
+        late = TimeoutError(f"it took more than {limit_seconds:g} s")
         alarm = call_later(limit_seconds, waiter.fail, late)
     try:
         await waiter

@@ -56,7 +56,7 @@ from scrapy_rep.protocol.access.states import (
     learn,
     standing,
 )
-from scrapy_rep.protocol.units import age_words
+from scrapy_rep.protocol.units import age_words, counted
 
 from .faults import PROXY, Fault, FaultKind, failure_by
 from .fetch_state import Carried, FetchPart, FetchState, Way
@@ -207,7 +207,7 @@ class FileFetch(FetchState):
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
         self._count_outcome(answer)
         self._journal.warning(
-            "The %s of %s did not come in the %g seconds of REP_UNREACHABLE_WAIT_SECONDS; it was "
+            "The %s of %s did not come in the %g s of REP_UNREACHABLE_WAIT_SECONDS; it was "
             "waiting for %s",
             self._key.file_name,
             self.origin,
@@ -508,7 +508,9 @@ class FileFetch(FetchState):
                 break
             found = extent(body, ending) if first is None else extent_beside(first, body, ending)
             if found is Extent.PART:
-                raise ResponseDataLossError(f"{uri}: {ending.value} after {len(body)} octets")
+                raise ResponseDataLossError(
+                    f"{uri}: {ending.value} after {counted(len(body), 'octet')}"
+                )
             if found is Extent.WHOLE:
                 break
             self._count(stats.CONFIRMED)
@@ -566,8 +568,8 @@ class FileFetch(FetchState):
             if waiting := waiting_for_threads():
                 self._journal.once(
                     "threads",
-                    "%d look-ups of names wait for a thread: raise REACTOR_THREADPOOL_MAXSIZE",
-                    waiting,
+                    "%s for a thread: raise REACTOR_THREADPOOL_MAXSIZE",
+                    counted(waiting, "look-up of a name waits", "look-ups of names wait"),
                     level=logging.WARNING,
                 )
 

@@ -31,6 +31,7 @@ from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.access.knowledge import Knowledge
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 
 from .chosen_store import opener_of
@@ -256,9 +257,8 @@ class Keeper:
             self._store, self._back_at = self._own, time.monotonic()
             self._journal.count(stats.STORE_BACK)
             self._journal.warning(
-                "The store of robots.txt answers is in use again; %d answers from memory were "
-                "copied to it",
-                count,
+                "The store of robots.txt answers is in use again; %s copied to it",
+                counted(count, "answer from memory was", "answers from memory were"),
             )
 
     async def _tried(self, key: Key) -> int:

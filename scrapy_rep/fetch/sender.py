@@ -329,7 +329,7 @@ class Sender:
         if transfer.sent is not None:
             delay_seconds = max(delay_seconds, self._downloader.delay_seconds(transfer.sent))
         if fetch.queued.seconds > self._settings.line_seconds + delay_seconds:
-            why = f"it was queued for {fetch.queued.seconds:.0f} seconds"
+            why = f"it was queued for {fetch.queued.seconds:.0f} s"
         elif is_new and self._queued_count() > _LINE_LIMIT:
             why = f"{_LINE_LIMIT} others are queued"
         else:

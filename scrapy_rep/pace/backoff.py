@@ -41,6 +41,7 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
 from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
@@ -301,8 +302,8 @@ class Backoff:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._log(
                 origin,
-                "%s answered %d requests in a row with a challenge (%s): its requests %s for %g s",
-                *(origin, rest.challenges, rest.service, self._drop_words()),
+                "%s answered %s in a row with a challenge (%s): its requests %s for %g s",
+                *(origin, counted(rest.challenges, "request"), rest.service, self._drop_words()),
                 self._limits.give_up_seconds,
             )
             return

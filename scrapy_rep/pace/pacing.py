@@ -317,13 +317,13 @@ class Pacing:
             self._journal.count(stats.DELAYED_ORIGINS)
         if found.excess is None:
             self._journal.debug(
-                "%s requires %g seconds between requests", policy.origin, found.site_seconds
+                "%s requires %g s between requests", policy.origin, found.site_seconds
             )
             return
         if is_new and found.excess in _COUNTS:
             self._journal.count(_COUNTS[found.excess])
         self._journal.warning(
-            "%s requires %g seconds between requests, which is more than the %g of "
+            "%s requires %g s between requests, which is more than the %g of "
             "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
             policy.origin,
             found.site_seconds,

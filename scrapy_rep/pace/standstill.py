@@ -16,6 +16,7 @@ from scrapy_rep.engine.state import queues_of
 from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 
 from .pacing import Pacing
@@ -67,10 +68,10 @@ class Standstill:
             for (where, wait), count in groups.most_common(_NAMED)
         ]
         if len(groups) > _NAMED:
-            told.append(f"others to {len(groups) - _NAMED:,} more origins")
+            told.append(f"others to {counted(len(groups) - _NAMED, 'more origin')}")
         self._journal.info(
-            "Nothing was fetched for %.0f s, while %d requests wait: %s",
-            *(seconds, sum(groups.values()), "; ".join(told)),
+            "Nothing was fetched for %.0f s, while %s: %s",
+            *(seconds, counted(groups.total(), "request waits", "requests wait"), "; ".join(told)),
         )
 
     def _in_queues(self) -> Iterator[tuple[Origin | str, Wait, int]]:

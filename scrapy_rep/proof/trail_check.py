@@ -8,6 +8,8 @@ from dataclasses import dataclass, field
 from hashlib import sha256
 from typing import Any
 
+from scrapy_rep.protocol.units import counted
+
 from . import trail_records as records
 from .manifests import CheckOutcome, files_in
 from .trail_reading import LinePlace, Run, SegmentFile, TrailLine
@@ -124,7 +126,9 @@ class Checking:
     def _read_mark(self, found: TrailLine, record: dict[str, Any]) -> None:
         first = self._marked_line + 1
         if record["lines"] != found.place.line - 1:
-            self._check.wrong(f"{found.place}: the mark counts {record['lines']} lines before it")
+            self._check.wrong(
+                f"{found.place}: the mark counts {counted(record['lines'], 'line')} before it"
+            )
         if record["sha256"] != found.before:
             self._check.wrong(
                 f"{found.place.segment}, lines {first} to {found.place.line}: changed: "
@@ -172,7 +176,7 @@ class Checking:
         self._follow(found.place, first, last)
         self._check.lost += lost
         self._check.missing.append(
-            f"{found.place}: {lost.total():,} decisions could not be written, from "
+            f"{found.place}: {counted(lost.total(), 'decision')} could not be written, from "
             f"{first} to {last} ({record['error']})"
         )
 
@@ -196,8 +200,8 @@ class Checking:
         for kind in OUTCOMES:
             if end.get(kind, 0) != check.counts[kind]:
                 check.wrong(
-                    f"the end counts {end.get(kind, 0)} records of {kind}, but "
-                    f"{check.counts[kind]} were found"
+                    f"the end counts {end.get(kind, 0)} of kind {kind}, but the trail has "
+                    f"{check.counts[kind]}"
                 )
 
     def _manifest(self) -> None:

@@ -15,6 +15,8 @@ from hashlib import sha1, sha256
 from pathlib import Path
 from typing import IO, Any
 
+from scrapy_rep.protocol.units import counted
+
 from .manifests import CheckOutcome, files_in, manifest_in, opened
 from .warc_writer import FORMAT, OPEN
 
@@ -93,10 +95,10 @@ def _check_file(
                 records += bool(kind)
                 found.counts[kind] += bool(kind)
     except (DamagedFileError, OSError) as error:
-        damage = f"{path.name}: after {records} whole records: {error}"
+        damage = f"{path.name}: after {counted(records, 'whole record')}: {error}"
     if told is None:
         if may_be_unnamed:
-            lack = damage or f"{path.name}: not finished; it has {records} whole records"
+            lack = damage or f"{path.name}: not finished; it has {counted(records, 'whole record')}"
             found.missing.append(lack)
         else:
             found.wrong(f"{path.name}: not in the manifest")
@@ -117,7 +119,7 @@ def _check_manifest(run: ArchiveRun, found: CheckOutcome) -> None:
         found.missing.append("the archive has no end: the crawl was killed, or is still running")
     failed = manifest.get("failed")
     if failed:
-        found.missing.append(f"{failed} exchanges could not be archived")
+        found.missing.append(f"exchanges that could not be archived: {failed}")
     if _has_end(manifest) and not found.problems:
         total = found.counts.total()
         if manifest.get("records") != total:

@@ -15,6 +15,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
+from scrapy_rep.protocol.units import counted
+
 from .compressed import GZIP_MAGIC, LAYERS, PIECE_OCTETS, Pieces, begins_with, gunzipped, inflated
 
 _REGISTERED = frozenset(  # by IANA: "HTTP Content Coding Registry"
@@ -91,7 +93,7 @@ def decoded(body: bytes, content_encoding: str, limit_octets: int) -> Decoded:
         if not is_named:
             remark = "gzip without Content-Encoding"
         elif rest:
-            remark = f"{len(rest)} octets after the end of the {coding} file"
+            remark = f"{counted(len(rest), 'octet')} after the end of the {coding} file"
     if codings != named:
         remark = f"Content-Encoding: {', '.join(named)}"
         if not is_text(body):

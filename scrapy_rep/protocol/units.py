@@ -1,4 +1,4 @@
-"""Time spans: the length of a day, and time spans in words."""
+"""Amounts in words: time spans, and numbers of things."""
 
 from __future__ import annotations
 
@@ -13,3 +13,8 @@ def age_words(seconds: float) -> str:
         if seconds >= unit:
             return f"{seconds / unit:.0f} {word}"
     return f"{seconds:.0f} s"
+
+
+def counted(count: int, noun: str, plural: str = "") -> str:
+    """A number of things: ``1 host``, ``2,000 hosts``."""
+    return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

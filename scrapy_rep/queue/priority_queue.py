@@ -39,6 +39,7 @@ from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 
 from .lane_order import FetchLanes, Lane, Lanes, Later, SlotLanes, Turns
@@ -412,10 +413,10 @@ class RepPriorityQueue:
         tell = self._journal.debug if self._has_stalled else self._journal.error
         self._has_stalled = True
         tell(
-            "The queue stalled: %d requests wait for no known reason, to %s. They go on now; "
+            "The queue stalled: %s for no known reason, to %s. They go on now; "
             "please report this as a bug of scrapy-rep. If it happens again, only rep/stalled "
             "counts it",
-            sum(lane.count for lane in lost),
+            counted(sum(lane.count for lane in lost), "request waits", "requests wait"),
             ", ".join(str(lane.origin or lane.host) for lane in lost[:_NAMED]),
         )
         self._forget_places()

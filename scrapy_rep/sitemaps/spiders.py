@@ -34,6 +34,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
 
@@ -306,7 +307,9 @@ class RobotsSitemapMixin(Starts):
             self._last_runs.note(response.url)
         if sitemap.is_cut:
             self._count(stats.SITEMAP_CUT)
-            self._tell("Read only the beginning of %s (%d octets)", response, sitemap.octets)
+            self._tell(
+                "Read only the beginning of %s (%s)", response, counted(sitemap.octets, "octet")
+            )
         if sitemap.damage:
             self._count(stats.SITEMAP_DAMAGED)
             told = "%s is damaged (%s); read as much of it as possible"

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from scrapy_rep.proof.html_page import Table, environment
+from scrapy_rep.protocol.units import counted
 
 from .changes import ShareChange, changes_between
 from .saved import Survey
@@ -34,7 +35,7 @@ def page(survey: Survey, agents: Sequence[str] | None = None, before: Survey | N
     made = environment()
     files = said["files"]["files_with"]
     page: str = made.get_template("survey.html").render(
-        title=f"Survey of {files:,} robots.txt files",
+        title=f"Survey of {counted(files, 'robots.txt file')}",
         lead=_lead(said),
         is_partial=survey.is_partial,
         dates=" to ".join(filter(None, (said["date"]["first"], said["date"]["last"]))),
@@ -51,9 +52,9 @@ def _lead(said: Mapping[str, Any]) -> str:
     classes = said["star_class"]
     full = percent(classes["full"]["share"]) if "full" in classes else "None"
     return (
-        f"{captures:,} captures of {hosts['distinct']:,} hosts hold "
-        f"{said['files']['files_with']:,} robots.txt files, {distinct['distinct']:,} of them "
-        f"different. {full} of the files shut out all crawlers without a group of their own."
+        f"{counted(captures, 'capture')} of {counted(hosts['distinct'], 'host')} held "
+        f"{counted(said['files']['files_with'], 'robots.txt file')}, {distinct['distinct']:,} of "
+        f"them different. {full} of the files shut out all crawlers without a group of their own."
     )
 
 
@@ -87,9 +88,9 @@ def _changes(found: Sequence[ShareChange]) -> Table:
         for change in clear[:_CHANGES]
     )
     sentence = (
-        f"{len(clear):,} shares changed by more than chance explains (one in a thousand is "
-        f"reported wrongly); {len(found) - len(clear):,} others changed a little. The bar is the "
-        "share now."
+        f"{counted(len(clear), 'share')} changed by more than chance explains (one in a thousand "
+        f"is reported wrongly); {counted(len(found) - len(clear), 'other')} changed a little. The "
+        "bar is the share now."
     )
     bars = tuple(_share(change.after) for change in clear[:_CHANGES])
     table = Table("Changes", sentence, ("", "before", "after", "points"), rows, bars)

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from scrapy_rep.proof.html_page import Table
+from scrapy_rep.protocol.units import counted
 
 from .definitions import DEFINITIONS, LABELS
 from .effect import CLASSES
@@ -127,9 +128,8 @@ def _agents(said: Mapping[str, Any], shown: int) -> Table:
     effective = tuple(f"effective {c}" for c in CLASSES)
     stacks = tuple(tuple(one["named"][c] for c in CLASSES) for _, one in agents)
     rarer, unnamed = len(named) - len(agents), len(said) - len(named)
-    rest = (
-        f"Not shown: {rarer:,} crawlers that fewer files name, and {unnamed:,} that no file names."
-    )
+    fewer = counted(rarer, "crawler")
+    rest = f"Not shown: {fewer} that fewer files name, and {unnamed:,} that no file names."
     return Table(
         "Crawlers",
         DEFINITIONS["agents"],

@@ -209,7 +209,7 @@ def test_wrong_total_in_the_end_is_found(told: int, tmp_path: Path) -> None:
     held = {"n": 1, "at": 1.0, "url": "https://a.example/", "why": "scheme"}
     exempt: dict[str, object] = {"t": "exempt", **held}
     found = _written(tmp_path, [exempt, {"t": "end", "exempt": told}])
-    assert f"the end counts {told} records of exempt, but 1 were found" in found.problems
+    assert f"the end counts {told} of kind exempt, but the trail has 1" in found.problems
 
 
 def test_removed_last_segment_is_found(tmp_path: Path) -> None:

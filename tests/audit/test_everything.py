@@ -54,7 +54,7 @@ def test_answers_stay_the_same_on_a_full_disk(loop: Loop, small_disk: Path) -> N
     assert archive is not None
     found_in_it, failed = warc_check.check(archive), done.stats["rep/warc/failed"]
     assert found_in_it.problems == []
-    assert found_in_it.missing == [f"{failed} exchanges could not be archived"]
+    assert found_in_it.missing == [f"exchanges that could not be archived: {failed}"]
     assert found_in_it.counts["response"] + failed == 35
     assert done.log.count("The archive in ") == 1, "one warning"
 

@@ -264,7 +264,7 @@ class TestReasons:
             (("secret", "guessed"), "invalid username-password pair", "correct the user name and"),
             ((":secret@", ""), "Authentication required", "correct the user name and the password"),
             (("/0", "/99"), "DB index is out of range", "the number of a database that the server"),
-            (("redis:", "rediss:"), "no TLS connection in 0.6 seconds (REP_", "use redis:// for a"),
+            (("redis:", "rediss:"), "no TLS connection in 0.6 s (REP_", "use redis:// for a"),
         ],
     )
     def test_refusal_of_the_server_has_advice(

@@ -65,7 +65,7 @@ def test_a_start_request_that_is_let_through(
         settings = {**INFO, **settings}
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")], meta=meta)
     assert said(result, "WARNING") == []
-    would = "[urls] 1 of 1 requests would be dropped without REP_DRY_RUN:"
+    would = "[urls] 1 of 1 request would be dropped without REP_DRY_RUN:"
     assert (would in said(result)) is ("REP_DRY_RUN" in settings)
 
 
@@ -96,7 +96,7 @@ def test_secrets_and_odd_stats() -> None:
         settings = {**INFO, "STATS_CLASS": "scrapy.statscollectors.DummyStatsCollector"}
         result = crawl(URLS_SPIDER, settings=settings, urls=[url])
     assert "hunter" not in "".join(said(result) + said(result, "WARNING"))
-    assert "[urls] 1 of 1 requests were dropped:" in said(result)
+    assert "[urls] 1 of 1 request was dropped:" in said(result)
     assert "?api_key=…" in said(result, "WARNING")[0]
 
 

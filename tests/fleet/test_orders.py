@@ -239,7 +239,7 @@ class TestKeys:
         done = shown("--spider", "x", "--every", "0", settings=settings)
         assert "by an operator, with 3 requests" in done.out
         assert shown("pause", "--spider", "x", settings=settings).out == (
-            "x: 1 worker will pause within a second; 1 queued requests wait\n"
+            "x: 1 worker will pause within a second; 1 queued request waits\n"
         )
         done = shown("--spider", "x", "--every", "0", settings=settings)
         assert "paused by an operator: 'scrapy rep fleet resume' goes on" in done.out

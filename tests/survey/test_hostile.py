@@ -64,7 +64,7 @@ class TestNumbersOutOfRange:
         lines = [{"host": "a", "body": RULES, name: number} for name, number in rows]
         greatest = {"host": "a", "body": RULES, "hops": 2**63 - 1, "port": 2**63 - 1}
         path = _lines(tmp_path, *lines, greatest)
-        assert _everything(path, tmp_path).out.startswith("21 captures of 1 hosts; 21 robots.txt")
+        assert _everything(path, tmp_path).out.startswith("21 captures of 1 host; 21 robots.txt")
         *found, last = _found(path)
         assert [getattr(one, name) for one, (name, _) in zip(found, rows, strict=True)] == [
             None

@@ -48,7 +48,7 @@ def test_error_in_the_archive_changes_no_verdict(tmp_path: Path) -> None:
             assert "LookupError: odd" in result.log
             run = archive_at(tmp_path / "warc" / "latest")
             assert run is not None
-            assert "4 exchanges could not be archived" in check(run).missing
+            assert "exchanges that could not be archived: 4" in check(run).missing
 
 
 @pytest.mark.parametrize("kills", [1, pytest.param(3, marks=pytest.mark.slow)])

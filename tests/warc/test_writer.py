@@ -100,7 +100,7 @@ def test_archive_goes_on_after_its_folder_vanished(step_seconds: float, tmp_path
     writer.close().result(timeout=60)
     assert [one["main"].uri for one in exchanges_in(tmp_path / "run")] == [exchange(3).uri]
     found = checked(tmp_path / "run")
-    assert (found.problems, found.missing) == ([], ["3 exchanges could not be archived"])
+    assert (found.problems, found.missing) == ([], ["exchanges that could not be archived: 3"])
     assert len(told) == 1
     assert "vanished" in told[0]
 

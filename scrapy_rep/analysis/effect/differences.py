@@ -32,6 +32,7 @@ from scrapy_rep.protocol.other_readers import GOOGLE, OURS, READERS, Judge, Read
 from scrapy_rep.protocol.packed import window_of
 from scrapy_rep.protocol.ruleset import PACKED_FROM
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, names_of, token_of
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Rule, Verdict
 
 from .probes import probes
@@ -87,8 +88,9 @@ class TooMuchToCompare(RepError):  # noqa: N818
         agents = len(compared) + len(left)
         super().__init__(
             "the files are too much to compare as a whole: "
-            f"{len(compared):,} of {agents:,} {'agent' if agents == 1 else 'agents'} compared, on "
-            f"{probe_count:,} probe URLs; not, or only partly, compared: {_shortened(left)}"
+            f"{len(compared):,} of {counted(agents, 'agent')} compared, on "
+            f"{counted(probe_count, 'probe URL')}; not, or only partly, compared: "
+            f"{_shortened(left)}"
         )
 
 

@@ -29,6 +29,7 @@ from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import normal_path, path_of
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.written import matches_as_written
 
 from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only
@@ -259,7 +260,7 @@ def _blocked_sitemaps(
     for code, pairs in found.items():
         line, other = pairs[0]
         more = len({one.number for one, _ in pairs}) - 1
-        words = f", and {more:,} more of these lines" if more else ""
+        words = f", and {counted(more, 'more such line')}" if more else ""
         yield value_finding(code, line, f"see line {other.number}{words}")
 
 
@@ -278,7 +279,7 @@ def _resources(outlined: Outline) -> Iterator[Finding]:
         if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern)
     ]
     if found:
-        more = f"and {len(found) - 1:,} more of these rules" if len(found) > 1 else ""
+        more = f"and {counted(len(found) - 1, 'more such rule')}" if len(found) > 1 else ""
         yield value_finding(Code.BLOCKS_RESOURCES, found[0], more)
 
 
@@ -297,7 +298,7 @@ def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
     if found:
         names = list(found)
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
-        detail = f"{count:,} rules; {', '.join(names[:_MOST_NAMED])}{more}"
+        detail = f"{counted(count, 'rule')}; {', '.join(names[:_MOST_NAMED])}{more}"
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 
 

@@ -19,6 +19,7 @@ from scrapy_rep.protocol.lines import (
     line_number,
     records,
 )
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import is_one_slip
@@ -167,7 +168,7 @@ def _parse_limit(body: bytes, outlined: Outline) -> Finding:
         rules_count += kind in RULES
         if kind in (Kind.USER_AGENT, Kind.SITEMAP):
             behind[f"{KEYS[kind].decode()}: {shown(value[:200])}"] = None
-    lost = [f"{rules_count:,} rule{'s' * (rules_count > 1)}"] if rules_count else []
+    lost = [counted(rules_count, "rule")] if rules_count else []
     named = [*lost, *list(behind)[:_MOST_NAMED]]
     more = [f"{len(behind) - _MOST_NAMED:,} more"] if len(behind) > _MOST_NAMED else []
     detail = ", ".join((*named, *more)) or "no rule, no group and no Sitemap line"

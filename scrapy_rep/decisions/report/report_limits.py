@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 
+from scrapy_rep.protocol.units import counted
+
 from .report_values import CHANGED, WHOLE, CrawlTotals, RunFacts
 from .verdict_words import span, when
 
@@ -65,8 +67,8 @@ def limits_of(
             )
     if totals.lost:
         yield (
-            f"{totals.lost:,} records could not be written. Only their numbers are known; see the "
-            "table of gaps."
+            f"{counted(totals.lost, 'record')} could not be written. Only numbers are known; see "
+            "the table of gaps."
         )
     if len(runs) > 1:
         yield (

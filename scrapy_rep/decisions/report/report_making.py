@@ -11,6 +11,7 @@ from scrapy_rep.decisions.replay import DIFFERS, Replayer, difference_words
 from scrapy_rep.proof.trail_check import Checking, TrailCheck
 from scrapy_rep.proof.trail_reading import Run as Trail
 from scrapy_rep.proof.trail_reading import TrailError, run_at, runs_in
+from scrapy_rep.protocol.units import counted
 
 from .counting import Counting, Record, RunCounts
 from .report_limits import limits_of
@@ -161,7 +162,8 @@ def _replayed(trail: Trail) -> dict[str, int]:
 def _uncounted(run: RunCounts) -> Iterator[str]:
     """Describe records that are in no number of the report, so that its sums are not misread."""
     for kind, count in sorted(run.uncounted.items()):
-        yield f"{count:,} records of kind {kind} cannot be read, and are not counted here"
+        are = counted(count, f"record of kind {kind} is", f"records of kind {kind} are")
+        yield f"{are} unreadable, and not counted here"
 
 
 def _agents(runs: Sequence[RunCounts]) -> dict[str, int]:

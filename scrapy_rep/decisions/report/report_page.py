@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from scrapy_rep.proof.html_page import Table, environment, write
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import SETTINGS
 
@@ -21,7 +22,7 @@ from .permissions import (
 )
 from .report_making import report_of, trails_at
 from .report_values import WHOLE, CrawlReport, FileRead, Rows
-from .verdict_words import afterwards, counted, span, verdict, when
+from .verdict_words import afterwards, span, verdict, when
 
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
@@ -178,10 +179,11 @@ class _Grids:
         runs = self.report.runs
         names = " ".join(run.run for run in runs[:_NAMED]) + (" ..." if len(runs) > _NAMED else "")
         if not rows.missing:
-            return f"{shown:,} of {rows.of:,} rows. To see all: scrapy rep report {names} --json"
+            whole = counted(rows.of, "row")
+            return f"{shown:,} of {whole}. To see all: scrapy rep report {names} --json"
         return (
-            f"{shown:,} of at least {rows.of:,} rows. To bound memory, the rarest rows, with "
-            f"{rows.missing:,} records, were dropped. To see each decision: "
+            f"{shown:,} of at least {counted(rows.of, 'row')}. To bound memory, the rarest rows, "
+            f"with {counted(rows.missing, 'record')}, were dropped. To see each decision: "
             f"scrapy rep audit export {names}"
         )
 
@@ -226,7 +228,9 @@ def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[str], str
     for one in report.origins.rows[:most]:
         files = [_file_words(file) for file in one.files]
         if one.file_count > len(files):
-            files.insert(0, f"{one.file_count - len(files):,} versions before these are not shown")
+            more = one.file_count - len(files)
+            are = counted(more, "version before these is", "versions before these are")
+            files.insert(0, f"{are} not shown")
         judged = f"{counted(one.judged, 'request')}; {one.held_back:,} dropped"
         yield one.origin, files or ["none"], judged, rows.get(one.origin) or ["no request"]
 

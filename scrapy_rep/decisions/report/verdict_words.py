@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime, timezone
 
 from scrapy_rep.decisions.replay import CONFIRMED, DIFFERS
+from scrapy_rep.protocol.units import counted
 
 from .counting import JUDGED_AFTERWARDS
 from .permissions import (
@@ -245,11 +246,17 @@ def _standing_words(report: CrawlReport) -> tuple[str, str]:
             return BAD, f"The trail was changed or damaged, so it proves nothing: {_first(run)}"
         return NOTE, f"The trail is not complete: {_first(run)}"
     changed, incomplete = states.count(CHANGED), states.count(INCOMPLETE)
+    trails = counted(len(states), "trail")
     if not changed and not incomplete:
-        return GOOD, f"Each of the {len(states):,} trails is complete: every digest in it is right."
-    parts = [f"{changed:,} were changed or damaged and prove nothing"] if changed else []
-    parts += [f"{incomplete:,} are not complete"] if incomplete else []
-    return BAD if changed else NOTE, f"Of {len(states):,} trails, {' and '.join(parts)}."
+        return GOOD, f"Each of the {trails} is complete: every digest in it is right."
+    broken = "changed or damaged and"
+    parts = (
+        [counted(changed, f"was {broken} proves nothing", f"were {broken} prove nothing")]
+        if changed
+        else []
+    )
+    parts += [counted(incomplete, "is not complete", "are not complete")] if incomplete else []
+    return BAD if changed else NOTE, f"Of {trails}, {' and '.join(parts)}."
 
 
 def _replayed(report: CrawlReport) -> Iterator[tuple[str, str]]:
@@ -274,11 +281,6 @@ def _first(run: RunFacts) -> str:
     told = run.problems or run.missing
     more = f" (and {len(told) - 1:,} more)" if len(told) > 1 else ""
     return f"{told[0]}{more}." if told else ""
-
-
-def counted(count: int, name: str) -> str:
-    """A number of things, in words."""
-    return f"{count:,} {name}{'' if count == 1 else 's'}"
 
 
 def _were(count: int) -> str:

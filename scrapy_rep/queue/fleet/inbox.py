@@ -12,6 +12,7 @@ from scrapy import Request, Spider
 from scrapy_redis.spiders import RedisMixin
 
 from scrapy_rep import stats
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 
 from .batch import HeldRequest
@@ -84,8 +85,9 @@ class Inbox:
         self.seeds.count(reply.seeds_left)
         if reply.dead:
             self.journal.count(stats.FLEET_DEAD, reply.dead)
-            words = "%d requests are dead letters now: three workers in a row were lost with them"
-            self.journal.once("dead", words, reply.dead)
+            words = "%s: three workers in a row were lost with each"
+            dead = counted(reply.dead, "request is a dead letter", "requests are dead letters")
+            self.journal.once("dead", words, f"{dead} now")
         now = time.monotonic()
         for held in reply.popped:
             self._receive(held, now)

@@ -38,6 +38,7 @@ from scrapy_rep.engine.state import is_closing, is_command, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import STARTED
 from scrapy_rep.stats import Journal
 
@@ -238,7 +239,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 raise self._no_redis()
             await sleep(0.1)
         if reply.queued:
-            self._journal.info("Resuming crawl (%d requests queued)", reply.queued)
+            self._journal.info("Resuming crawl (%s queued)", counted(reply.queued, "request"))
         self._memory_policy = await self._link.memory_policy()
         if self._deletes_keys:
             self._journal.warning(
@@ -267,10 +268,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._is_over = True
         if self._ledger.kept:
             self._journal.warning(
-                "%d requests could not be written to Redis and were not fetched before this worker "
+                "%s not written to Redis and not fetched before this worker "
                 "stopped (rep/fleet/in_memory). The pages that led to them go back to the queue; "
                 "start requests among them come again when the spider starts",
-                len(self._ledger.kept),
+                counted(len(self._ledger.kept), "request was", "requests were"),
             )
         if self._was_emptied:
             self._journal.error(
@@ -307,9 +308,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                         self._rest = reply
                     return
             self._journal.warning(
-                "Redis does not answer: %d requests of this worker could not be queued. Other "
-                "workers will fetch its pages again and find these requests there",
-                self._ledger.unsent_count,
+                "Redis does not answer: %s of this worker could not be queued. Other "
+                "workers will fetch its pages again and find such requests there",
+                counted(self._ledger.unsent_count, "request"),
             )
         except StoreError as error:
             self._journal.warning("The crawl could not be cleared: %s", error)
@@ -330,12 +331,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if waiting or rest.seeds_left or not rest.letters:
             advice.insert(0, "To go on, run the spider again")
         self._journal.warning(
-            "The crawl stays in Redis: %d requests wait (%d of them with workers that do not "
-            "answer), %d start URLs and %d dead letters. %s",
-            waiting,
+            "The crawl stays in Redis: %s (%d of them with workers that do not "
+            "answer), %s and %s. %s",
+            counted(waiting, "request waits", "requests wait"),
             rest.flying,
-            rest.seeds_left,
-            rest.letters,
+            counted(rest.seeds_left, "start URL"),
+            counted(rest.letters, "dead letter"),
             ". ".join(advice),
         )
 
@@ -495,7 +496,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             self._counts, self._changed_at = counts, now
         elif now > self._changed_at + _STALL_SECONDS and self._is_time("stall", _STALL_SECONDS):
             self._journal.warning(
-                "No request began or ended in %d minutes (queued: %d, in workers: %d). 'scrapy rep "
+                "No request began or ended in %d min (queued: %d, in workers: %d). 'scrapy rep "
                 "fleet' shows where they wait",
                 (now - self._changed_at) // 60,
                 reply.queued,
@@ -515,10 +516,14 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._journal.count(stats.FLEET_FULL)
         if self._is_time("full", _ALARM_SECONDS):
             self._journal.error(
-                "Redis at %s has no memory left: %d requests of this worker wait to be queued, and "
+                "Redis at %s has no memory left: %s to be queued, and "
                 "the crawl slows down. Raise maxmemory, or delete other keys",
                 self._link.address,
-                self._ledger.unsent_count,
+                counted(
+                    self._ledger.unsent_count,
+                    "request of this worker waits",
+                    "requests of this worker wait",
+                ),
             )
 
     def was_succeeded(self) -> None:
