@@ -27,6 +27,7 @@ except ImportError:
 from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.protocol.access.endings import Ending
 from scrapy_rep.protocol.codings import UndecodableError
+from scrapy_rep.protocol.units import counted
 
 LIMIT = 512_000
 BODY = b"User-agent: *\nDisallow: /private\n" * 50
@@ -252,7 +253,7 @@ class TestCompressed:
     @pytest.mark.parametrize("kind", [kind for kind in ENCODERS if kind != "br"])
     def test_octets_after_the_file_are_a_remark(self, kind: str, rest: bytes) -> None:
         name, encode = ENCODERS[kind]
-        remark = f"{len(rest)} octets after the end of the {name} file"
+        remark = f"{counted(len(rest), 'octet')} after the end of the {name} file"
         assert read(encode(BODY) + rest, name) == (BODY, remark)
 
     def test_octets_after_brotli_are_an_error(self) -> None:

@@ -364,7 +364,7 @@ def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
 
 
 def _objection(binding: Binding) -> str:
-    """What the file says against the use that a crawler with access is for; empty if nothing."""
+    """The words of the file against the purpose of a crawler with access; empty without them."""
     by, is_open = binding.use_by, binding.access is Access.ALLOWED
     is_against = binding.use is Preference.DISALLOWED and is_open
     return f", but {by.category}=n (line {by.source.line})" if by and is_against else ""

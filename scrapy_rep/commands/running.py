@@ -247,7 +247,7 @@ def _failure(error: Exception) -> CommandError | None:
 
 
 def missing_words(error: ModuleNotFoundError) -> str:
-    """Which package an installed one lacks, and what installs it; empty if the project lacks it."""
+    """The package that an installed one lacks, and how to install it; empty for the project."""
     from importlib.metadata import packages_distributions
 
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)

@@ -52,7 +52,7 @@ class FetchContext:
         began_at: when the crawl began, in seconds of `time.monotonic`.
         retry_times: how often a fetch is tried again with another proxy.
         renewed_from: an answer before this time (POSIX seconds) is not used without a request,
-            unless it is a failure whose Retry-After still applies.
+            unless it is a failure with a Retry-After that still applies.
     """
 
     def __init__(self, crawl: Crawl) -> None:
