@@ -33,6 +33,7 @@ from scrapy_rep.engine.transfer import MARK
 from scrapy_rep.pace.pacing import keeps_pace_over_fleet
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.secrecy import bare, masked
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import request_disallowed
 
 if TYPE_CHECKING:
@@ -207,9 +208,10 @@ class Coverage:
         # A scheduler that is not Scrapy's may share its queue with other processes.
         is_alone = issubclass(load_object(settings["SCHEDULER"]), Scheduler)
         is_alone = is_alone and not keeps_pace_over_fleet(settings)
-        listed, requested = f"{counts['listed']:,} URLs", f"{counts['requested']:,} of these"
+        listed, requested = counted(counts["listed"], "URL"), f"{counts['requested']:,} of these"
         if is_alone:
-            yield f"Sitemaps list {listed}; {requested} were requested:"
+            were = "was" if counts["requested"] == 1 else "were"
+            yield f"Sitemaps list {listed}; {requested} {were} requested:"
         else:
             yield f"Sitemaps that this worker read list {listed}; it requested {requested}:"
         for name, (_, words) in _ROWS.items():
@@ -220,7 +222,8 @@ class Coverage:
             such = f". For example {masked(bare(example))}" if example else ""
             yield f"  {counts[name]:,} {told}{such}"
         if self._beyond_count:
-            yield f"  {self._beyond_count:,} more entries were not followed, to bound memory"
+            more = counted(self._beyond_count, "more entry was", "more entries were")
+            yield f"  {more} not followed, to bound memory"
 
     def _left_to_others(self) -> str:
         folder = self._settings.audit_dir

@@ -120,7 +120,7 @@ def _agents(report: CrawlReport) -> Iterator[tuple[str, str]]:
 def _as(counts: Mapping[str, int]) -> str:
     parts = [f"{count:,} as {name}" for name, count in [*counts.items()][:_NAMES]]
     if others := sum(counts.values()) - sum([*counts.values()][:_NAMES]):
-        parts.append(f"{others:,} as others")
+        parts.append(f"{others:,} under other names")
     return ", ".join(parts)
 
 
@@ -233,7 +233,7 @@ def _differences(report: CrawlReport) -> Iterator[tuple[str, str]]:
         where = f"{run.run}: " if len(report.runs) > 1 else ""
         yield BAD, f"{where}{run.difference}. To see them: scrapy rep audit replay"
     if len(runs) > _NAMES:
-        yield BAD, f"In {len(runs) - _NAMES:,} more trails, decisions differ."
+        yield BAD, f"In {counted(len(runs) - _NAMES, 'more trail')}, decisions differ."
 
 
 def _standing_words(report: CrawlReport) -> tuple[str, str]:
