@@ -51,14 +51,14 @@ _OF_PAGES = (
 
 
 class FetchPart(Enum):
-    """The part that a fetch is in; the log shows the value after "it waited for"."""
+    """The part that a fetch is in; the log shows the value after "it was waiting for"."""
 
     STORE = "the store"
     LEASE = "another process, which fetches it"
     PLACE = "a place of REP_CONCURRENT_FETCHES"
     MIDDLEWARES = "the downloader middlewares, or a look-up of a redirect's target"
     SLOT = "its turn in the slot of the host"
-    HANDLER = "the download handler"
+    HANDLER = "the answer of the site, in the download handler"
     JUDGE = "the robots.txt of the redirect's target"
     ANSWER = "the downloader middlewares, which process its answer"
     PAUSE = "the pause before a retry"

@@ -87,7 +87,7 @@ class NotAwaitedError(NotNeededError):
 
 
 class _LateError(Exception):
-    """A fetch took too long."""
+    """A fetch took too long; it was waiting for what `str` names."""
 
 
 class FileFetch(FetchState):
@@ -163,7 +163,7 @@ class FileFetch(FetchState):
                 raise
             if not isinstance(self._ended_by, _LateError):
                 raise self._ended_by from None
-            return self._learn_that_it_is_late()
+            return self._learn_that_it_is_late(str(self._ended_by))
         else:
             if self._archive is not None:
                 path = self.resource.path
@@ -180,7 +180,8 @@ class FileFetch(FetchState):
         """End the fetch if it is late or not needed any more."""
         crawler, settings = self._context.crawler, self._context.settings
         if self.busy.seconds > settings.unreachable_wait_seconds:
-            self._end(_LateError())
+            # Noted now: on its way out, the fetch enters other parts.
+            self._end(_LateError(self.part.value if self.part else "nothing"))
         elif is_closing(crawler):
             self._closing.start()
             patience = settings.fetch_timeout_seconds + _GRACE_SECONDS
@@ -201,7 +202,7 @@ class FileFetch(FetchState):
         is_useless = self.part is FetchPart.SLOT and not self.is_awaited()
         return is_useless and would_end_but_for(self._context.crawler, is_own)
 
-    def _learn_that_it_is_late(self) -> Knowledge:
+    def _learn_that_it_is_late(self, awaited: str) -> Knowledge:
         self.is_late = True
         self._count(stats.LATE)
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
@@ -212,7 +213,7 @@ class FileFetch(FetchState):
             self._key.file_name,
             self.origin,
             self._context.settings.unreachable_wait_seconds,
-            self.part.value if self.part else "nothing",
+            awaited,
         )
         return self._learnt(self._context.keeper.peek(self._key), answer)
 

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from scrapy import signals
 
-from tests.crawling import Crawl, Loop, crawl
+from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.servers.handle import Answer, Site
 
@@ -72,6 +72,28 @@ def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop)
         assert "for a reason on our side (local, failures in a row: 1)" in result.log
         assert result.stats["rep/late"] == 1
         assert "did not come in the 2 s of REP_UNREACHABLE_WAIT_SECONDS" in result.log
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("answer", "settings", "words"),
+    [
+        (Answer(fault="hang"), {}, "the answer of the site"),
+        (Answer(status=503), {"REP_QUICK_RETRY_SECONDS": [30]}, "the pause before a retry"),
+        (Answer(), _PARTS["on the way there"], "the downloader middlewares, or a look-up"),
+        (Answer(), _PARTS["on the way back"], "the downloader middlewares, which process"),
+    ],
+    ids=["the site", "a pause", "on the way there", "on the way back"],
+)
+def test_late_fetch_names_what_it_was_waiting_for(
+    answer: Answer, settings: dict[str, Any], words: str, loop: Loop
+) -> None:
+    with Site({"/robots.txt": answer}) as site:
+        limits = {"REP_FETCH_TIMEOUT_SECONDS": 30, "REP_UNREACHABLE_WAIT_SECONDS": 1}
+        settings = {**ADDON, **limits, **settings}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=[site.url()])
+    assert f"REP_UNREACHABLE_WAIT_SECONDS; it was waiting for {words}" in result.log
 
 
 def test_hanging_fetch_gives_its_place_back() -> None:
