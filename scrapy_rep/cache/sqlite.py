@@ -428,14 +428,18 @@ class SqliteStore:
             raise failure from error
 
     def _reopen(self) -> None:
-        opened = self._open()
+        former = self._opened
+        opened = self._open(former)
         with self._calling:
-            former, self._opened = self._opened, opened
+            self._opened = opened
             former.close()
         self._is_broken = False
 
-    def _open(self) -> _Opened:
-        """Connect to the file; rename it first if it is damaged."""
+    def _open(self, former: _Opened | None = None) -> _Opened:
+        """Connect to the file; rename it first if it is damaged.
+
+        Windows renames no file that is open, so the former connections are closed before.
+        """
         with self._lock():
             if self._identity() is None:  # it was deleted, or a process died while it renamed it
                 self._rename("-wal", "-shm")
@@ -444,6 +448,9 @@ class SqliteStore:
             except sqlite3.DatabaseError as error:
                 if not _is_damage(error):
                     raise
+                if former is not None:
+                    with self._calling:
+                        former.close()
                 self._rename_damaged(error)
             return self._connected()
 
@@ -471,7 +478,12 @@ class SqliteStore:
                 self._rename_damaged(error)
 
     def _rename_damaged(self, error: Exception) -> None:
-        kept = self._rename("", "-wal", "-shm")
+        try:
+            kept = self._rename("", "-wal", "-shm")
+        except OSError as refusal:
+            words = "%s is damaged (%s), and cannot be renamed (%s). Remove it when no crawl runs"
+            logger.warning(words, self._path, error, refusal)
+            raise
         logger.warning("%s is damaged (%s); it is kept as %s", self._path, error, kept)
 
     def _rename(self, *suffixes: str) -> str:

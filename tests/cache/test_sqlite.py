@@ -236,6 +236,60 @@ class TestDamage:
             assert damaged.read_bytes()[: 1 << 16] == octets[: 1 << 16]
         assert len(caplog.records) == 1
 
+    @pytest.mark.usefixtures("_brief_locks")
+    def test_damage_is_found_while_the_file_is_open(
+        self, path: Path, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    ) -> None:
+        """Windows renames no file that this process has open."""
+        rename = Path.rename
+
+        def rename_closed(one: Path, target: Path) -> Path:
+            fds = Path("/proc/self/fd")
+            if one.exists() and any(link.exists() and link.samefile(one) for link in fds.iterdir()):
+                raise PermissionError(f"{one} is in use")
+            return rename(one, target)
+
+        monkeypatch.setattr(Path, "rename", rename_closed)
+        with opened(path) as store:
+            with locked(path), pytest.raises(StoreError, match="locked"):
+                store.commit(file_entry(), None).result()
+            path.write_bytes(b"this is no database at all" * 99)
+            path.with_name(path.name + "-wal").unlink()
+            assert store.commit(file_entry(), None).result(20)
+            assert store.peek(ORIGIN) == file_entry()
+        assert len(aside(path)) == 1
+        assert [record.levelno for record in caplog.records] == [logging.WARNING]
+
+    @pytest.mark.parametrize("is_open", [False, True])
+    def test_damaged_file_that_cannot_be_renamed_is_told(
+        self,
+        is_open: bool,
+        path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        caplog: pytest.LogCaptureFixture,
+    ) -> None:
+        def in_use(one: Path, target: Path) -> Path:
+            raise PermissionError(f"{one} is in use, not moved to {target}")
+
+        with opened(path) as store:
+            fill(store, 500, octets=2000)
+        if is_open:
+            with opened(path) as store:
+                spoilt(path)
+                monkeypatch.setattr(Path, "rename", in_use)
+                with pytest.raises(StoreError, match="malformed"):
+                    kept(store, 500)
+        else:
+            path.write_bytes(b"this is no database at all" * 99)
+            monkeypatch.setattr(Path, "rename", in_use)
+            with pytest.raises(StoreError, match="in use"):
+                SqliteStore(path, LARGE)
+        assert aside(path) == []
+        (line,) = [record.getMessage() for record in caplog.records]
+        assert line.startswith(f"{path} is damaged (")
+        assert "cannot be renamed" in line
+        assert "is in use" in line
+
     def test_new_file_of_another_process_is_not_renamed(self, path: Path) -> None:
         with opened(path) as store:
             fill(store, 500, octets=2000)
