@@ -35,6 +35,8 @@ _SHOWN_CHARACTERS = 500
 _USERINFO = re.compile(r"(\w+://)?[^\s'\"]\S{0,1000}@")  # also of a URL without its scheme
 _GOOGLE = "google"
 _GOOGLE_SECONDS = 30 * DAY_SECONDS  # Google's documentation sets no limit for max-age
+_SIMILARITY = 0.8  # less similar names are no misspellings
+_MOST_MEANT = 4
 _LINE_FACTOR = 3  # requests may be queued longer in a slot, because the user set its delay
 
 
@@ -420,9 +422,9 @@ class RepSettings:
         """Read and check a crawl's settings.
 
         Raises:
-            ConfigurationError: a value is wrong, or a name is nearly that of a setting.
+            ConfigurationError: a value is wrong, or there is no setting of a name.
         """
-        _refuse_misspelt_names(settings)
+        _refuse_unknown_names(settings)
         values = {one.name: _checked(_name_of(one.name), settings) for one in _TABLED}
         return cls(**values)
 
@@ -460,16 +462,28 @@ SETTINGS: dict[str, Setting] = {_name_of(one.name): one.metadata["setting"] for 
 """The table, by the names of the settings."""
 
 
-def _refuse_misspelt_names(settings: BaseSettings) -> None:
-    for name in settings:
-        if str(name).startswith("REP_") and name not in SETTINGS:
-            from difflib import get_close_matches  # hardly ever needed
+def _refuse_unknown_names(settings: BaseSettings) -> None:
+    for name in map(str, settings):
+        is_ours = name.startswith("REP_") or name.upper() in SETTINGS
+        if is_ours and name not in SETTINGS:
+            meant = " or ".join(_meant_by(name.upper()))
+            proposal = f"did you mean {meant}?" if meant else "the documentation lists all names"
+            raise ConfigurationError(f"{name}: there is no such setting; {proposal}")
 
-            meant = get_close_matches(str(name), SETTINGS, n=1, cutoff=0.8)
-            if meant:
-                raise ConfigurationError(
-                    f"{name}: there is no such setting; did you mean {meant[0]}?"
-                )
+
+def _meant_by(name: str) -> list[str]:
+    """The settings that a user may have meant: those that begin with a name, or the most similar.
+
+    A cut name is not similar to the name that it begins.
+    """
+    if name in SETTINGS:  # in another letter case
+        return [name]
+    from difflib import get_close_matches  # hardly ever needed
+
+    longer = [one for one in SETTINGS if one.startswith(name)]
+    if 0 < len(longer) <= _MOST_MEANT:
+        return longer
+    return get_close_matches(name, SETTINGS, n=_MOST_MEANT, cutoff=_SIMILARITY)
 
 
 def _checked(name: str, settings: BaseSettings) -> Any:

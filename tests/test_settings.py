@@ -117,7 +117,24 @@ def test_values_may_come_as_text(name: str, text: str, value: Any) -> None:
         ("REP_AUDIT_DIR", "a\0b", "holds a NUL character"),
         ("REP_REPORT", "a\0b", "holds a NUL character"),
         ("REP_STORE_PATH", "~nobody-of-this-name/a.sqlite", "the home folder is not known"),
-        ("REP_POLICY_OVERIDES", {}, "did you mean REP_POLICY_OVERRIDES"),
+        ("REP_POLICY_OVERIDES", {}, "did you mean REP_POLICY_OVERRIDES?"),
+        ("REP_CACHE_MAX", 60, "did you mean REP_CACHE_MAX_SECONDS?"),
+        ("REP_CACHE", 60, "did you mean REP_CACHE_MIN_SECONDS or REP_CACHE_MAX_SECONDS?"),
+        ("REP_MEMORY", 60, "did you mean REP_MEMORY_OCTETS?"),
+        ("REP_FETCH_TIMEOUT", 60, "did you mean REP_FETCH_TIMEOUT_SECONDS?"),
+        ("REP_CRAWL_DELAY_MAX", 60, "did you mean REP_CRAWL_DELAY_MAX_SECONDS?"),
+        ("REP_BACKOFF_MAX", 60, "did you mean REP_BACKOFF_MAX_SECONDS?"),
+        ("REP_BACKOFF_GIVE_UP", 60, "did you mean REP_BACKOFF_GIVE_UP_SECONDS?"),
+        ("REP_USAGE", {}, "did you mean REP_USAGE_TOKENS?"),
+        ("REP_POLICIES", "strict", "did you mean REP_POLICY?"),
+        ("REP_USE", "tdm", "did you mean REP_USES or REP_USE_LEVEL or REP_USES_UNKNOWN?"),
+        ("REP_CACHE_SECONDS", 60, "REP_CACHE_MIN_SECONDS or REP_CACHE_MAX_SECONDS?"),
+        ("REP_USER_AGENT", "Bot", "there is no such setting; the documentation lists all names"),
+        ("REP_SALES_REGION", "north", "there is no such setting"),
+        ("REP_", 1, "there is no such setting"),
+        ("rep_policy", "strict", "did you mean REP_POLICY?"),
+        ("Rep_Dry_Run", True, "did you mean REP_DRY_RUN?"),
+        ("REP_policy", "strict", "did you mean REP_POLICY?"),
     ],
 )
 def test_wrong_values_are_refused_by_name(name: str, value: Any, words: str) -> None:
@@ -195,8 +212,21 @@ def test_passwords_are_not_shown() -> None:
         assert "***@localhost" in str(raised.value)
 
 
-def test_settings_of_others_with_our_prefix_are_left_alone() -> None:
-    RepSettings.of(Settings({"REP_SALES_REGION": "north"}))
+@pytest.mark.parametrize("name", ["REPORT_DIR", "rep_sales_region", "MY_REP_POLICY"])
+def test_settings_of_others_are_left_alone(name: str) -> None:
+    RepSettings.of(Settings({name: "north"}))
+
+
+@pytest.mark.parametrize("name", sorted(SETTINGS))
+def test_every_beginning_of_a_name_is_refused_with_that_name(name: str) -> None:
+    words = name.split("_")
+    for count in range(2, len(words)):
+        start = "_".join(words[:count])
+        if start in SETTINGS:
+            continue
+        with pytest.raises(ConfigurationError, match="did you mean") as raised:
+            RepSettings.of(Settings({start: 1}))
+        assert f"{name} or " in f"{raised.value}".replace("?", " or ").replace(",", " or")
 
 
 def test_settings_have_a_sentence_each() -> None:
