@@ -9,10 +9,11 @@ from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
 from scrapy.utils.misc import load_object
 
 from scrapy_rep.engine.components import middleware_orders
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pages.page_middleware import RepPageMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.settings import log_refusals_in_one_line
+from scrapy_rep.settings import checked_values
 
 if TYPE_CHECKING:
     from scrapy.settings import BaseSettings
@@ -33,13 +34,15 @@ class Addon:
     nothing else: `ROBOTSTXT_OBEY` still decides whether robots.txt is obeyed.
     """
 
+    @refusals_in_one_line()
     def update_settings(self, settings: BaseSettings) -> None:
         """Change the settings of a crawl, at the add-on's priority.
 
         Raises:
-            ConfigurationError: the user disabled `RepMiddleware`.
+            ConfigurationError: the user disabled `RepMiddleware`, or a setting is wrong.
         """
-        log_refusals_in_one_line()
+        if settings.getbool("ROBOTSTXT_OBEY"):
+            checked_values(settings)  # before Scrapy builds parts that it would not close again
         for component, order in (settings[_MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(

@@ -29,6 +29,7 @@ from scrapy_rep.engine.downloader import SLOT, Downloader, leave_inherited_slot,
 from scrapy_rep.engine.handlers import SentUrls
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.open_files import IdleConnections, raise_limit
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_by_hand, is_closing, is_queued_for
 from scrapy_rep.engine.transfer import MARK, Transfer, is_own
 from scrapy_rep.fetch.requesters import signer_of
@@ -44,7 +45,6 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
-from scrapy_rep.settings import log_refusals_in_one_line
 from scrapy_rep.signals import (
     EXEMPT,
     PUT_BACK,
@@ -90,6 +90,7 @@ class RepMiddleware:
     # The queue reads `policies` (of this crawl, by origin), `settings` (checked),
     # `pacing` (the paces of origins) and `waits` (what requests wait for). They are not public.
 
+    @refusals_in_one_line()
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
 
@@ -98,7 +99,6 @@ class RepMiddleware:
                 no other mistake may raise this exception.
             ConfigurationError: a setting is wrong.
         """
-        log_refusals_in_one_line()
         if not crawler.settings.getbool("ROBOTSTXT_OBEY"):
             _pages_of(crawler, None)
             signs = ", so nothing is signed" if crawler.settings.get("REP_SIGN_KEY") else ""

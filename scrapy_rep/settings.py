@@ -6,7 +6,6 @@ better not to crawl than to ignore a part of the settings for polite crawling.
 
 from __future__ import annotations
 
-import logging
 import re
 from collections.abc import Callable
 from dataclasses import dataclass, field, fields, replace
@@ -424,9 +423,7 @@ class RepSettings:
         Raises:
             ConfigurationError: a value is wrong, or there is no setting of a name.
         """
-        _refuse_unknown_names(settings)
-        values = {one.name: _checked(_name_of(one.name), settings) for one in _TABLED}
-        return cls(**values)
+        return cls(**checked_values(settings))
 
     def options_under(self, preset: str) -> PolicyOptions:
         """The options for hosts with their own preset, which ignore `REP_POLICY_OVERRIDES`."""
@@ -460,6 +457,16 @@ def _name_of(name: str) -> str:
 _TABLED = [one for one in fields(RepSettings) if one.metadata]
 SETTINGS: dict[str, Setting] = {_name_of(one.name): one.metadata["setting"] for one in _TABLED}
 """The table, by the names of the settings."""
+
+
+def checked_values(settings: BaseSettings) -> dict[str, Any]:
+    """The values of all settings, each checked by itself.
+
+    Raises:
+        ConfigurationError: a value is wrong, or there is no setting of a name.
+    """
+    _refuse_unknown_names(settings)
+    return {one.name: _checked(_name_of(one.name), settings) for one in _TABLED}
 
 
 def _refuse_unknown_names(settings: BaseSettings) -> None:
@@ -503,21 +510,3 @@ def _shown(value: Any) -> str:
         return f"{type(value).__name__} that cannot be shown ({type(error).__name__})"
     text = _USERINFO.sub(r"\1***@", text)
     return text if len(text) <= _SHOWN_CHARACTERS else f"{text[:_SHOWN_CHARACTERS]}..."
-
-
-def log_refusals_in_one_line() -> None:
-    """Log a wrong setting, which stops the crawl, in one line.
-
-    Scrapy does not catch the error, so asyncio or Twisted would log it with a long traceback.
-    """
-    for name in ("asyncio", "twisted"):
-        logging.getLogger(name).addFilter(_in_one_line)  # once: a filter is not added again
-
-
-def _in_one_line(record: logging.LogRecord) -> bool:
-    error = record.exc_info[1] if record.exc_info else None
-    if isinstance(error, ConfigurationError):
-        record.msg, record.args = str(error), ()
-        cause = error.__cause__  # raised by foreign code, such as a class that the user names
-        record.exc_info = None if cause is None else (type(cause), cause, cause.__traceback__)
-    return True

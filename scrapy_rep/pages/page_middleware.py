@@ -13,6 +13,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.signals import MARKS, VERDICT
 from scrapy_rep.stats import Journal
 
@@ -30,6 +31,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
     It works whether `ROBOTSTXT_OBEY` is on or off.
     """
 
+    @refusals_in_one_line()
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
 

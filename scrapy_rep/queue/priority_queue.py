@@ -34,6 +34,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import stats
 from scrapy_rep.engine.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
@@ -82,6 +83,7 @@ class RepPriorityQueue:
         """Build from a crawler, as Scrapy's scheduler does."""
         return cls(crawler, *arguments, **named)
 
+    @refusals_in_one_line()
     def __init__(
         self,
         crawler: Crawler,

@@ -28,6 +28,7 @@ from w3lib.url import canonicalize_url, safe_url_string
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.starts import Starts, is_function
 from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin
@@ -100,6 +101,7 @@ class RobotsSitemapMixin(Starts):
     sitemap_probe = False
 
     @classmethod
+    @refusals_in_one_line()
     def from_crawler(cls, crawler: Crawler, *args: Any, **kwargs: Any) -> Self:
         """Create the spider from a crawler.
 

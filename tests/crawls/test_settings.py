@@ -69,16 +69,27 @@ class One(scrapy.Spider):
 """
 
 
-def _run(folder: Path, **settings: Any) -> tuple[str, bytes]:
+_SITEMAP_SPIDER = """
+from scrapy_rep import RobotsSitemapSpider
+
+class One(RobotsSitemapSpider):
+    name = "one"
+    custom_settings = {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True}
+"""
+
+
+def _run(
+    folder: Path, *arguments: str, spider: str = _SPIDER, **settings: Any
+) -> tuple[str, bytes]:
     """The log of a crawl that ends at once, and what it writes to its error stream.
 
     In a new interpreter: Twisted tells of some errors only when one ends.
     """
-    (folder / "one.py").write_text(_SPIDER, encoding="utf-8")
+    (folder / "one.py").write_text(spider, encoding="utf-8")
     settings |= {"LOG_FILE": "log", "LOG_LEVEL": "ERROR"}
     options = [text for name, one in settings.items() for text in ("-s", f"{name}={one}")]
     done = subprocess.run(
-        [sys.executable, "-m", "scrapy", "runspider", "one.py", *options],
+        [sys.executable, "-m", "scrapy", "runspider", "one.py", *options, *arguments],
         cwd=folder,
         env=without_proxies(),
         capture_output=True,
@@ -93,14 +104,48 @@ def _run(folder: Path, **settings: Any) -> tuple[str, bytes]:
 @pytest.mark.parametrize("loop", LOOPS)
 def test_wrong_setting_is_one_line_of_the_log(loop: Loop, tmp_path: Path) -> None:
     log, errors = _run(tmp_path, REP_POLICY="nice", **_OPTIONS[loop])
-    assert "Traceback" not in log
-    assert "never retrieved" not in log
-    (line,) = [line for line in log.splitlines() if "REP_POLICY" in line]
-    assert "REP_POLICY = 'nice': must be one of" in line
-    if loop == "asyncio":  # the others have more to say, before or after it
-        assert log.splitlines() == [line]
-    if loop != "select":  # Twisted shows the traceback on a stream of its own, too
-        assert errors == b""
+    (line,) = log.splitlines()
+    assert "[scrapy_rep.engine.refusals] ERROR: REP_POLICY = 'nice': must be one of" in line
+    assert errors == b""
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize(
+    ("argument", "words"),
+    [
+        ("sites=example.com", "sites: 'example.com' is not a site"),
+        ("since=tomorrow", "since: 'tomorrow' is not a date"),
+        ("since=last run", "since = 'last run' needs a JOBDIR"),
+    ],
+)
+def test_wrong_argument_is_one_line_of_the_log(
+    loop: Loop, argument: str, words: str, tmp_path: Path
+) -> None:
+    log, errors = _run(tmp_path, "-a", argument, spider=_SITEMAP_SPIDER, **_OPTIONS[loop])
+    (line,) = log.splitlines()
+    assert f"[scrapy_rep.engine.refusals] ERROR: {words}" in line
+    assert errors == b""
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+def test_sitemap_spider_without_the_middleware_is_one_line_of_the_log(loop: Loop) -> None:
+    """It begins to crawl, and then there is no policy to read."""
+    settings = {**ADDON, "ROBOTSTXT_OBEY": False, "LOG_LEVEL": "ERROR"}
+    spider = "tests.crawls.sitemap_spider:SitesSpider"
+    result = crawl(spider, loop=loop, settings=settings, sites="http://127.0.0.1:9/")
+    (line,) = result.log.splitlines()
+    assert "[scrapy_rep.engine.refusals] ERROR: SitesSpider needs RepMiddleware" in line
+
+
+def test_other_errors_keep_their_tracebacks(tmp_path: Path) -> None:
+    spider = f"{_SPIDER}\n    def __init__(self, *_, **__):\n        raise ValueError('theirs')\n"
+    spider = spider.replace("import scrapy", "import scrapy, scrapy_rep.addon")
+    log, errors = _run(tmp_path, spider=spider, **_OPTIONS["select"])
+    assert "Unhandled error in Deferred" in log
+    assert log.count("ValueError: theirs") == 1
+    assert b"ValueError: theirs" in errors
 
 
 def test_error_of_a_users_class_is_shown(tmp_path: Path) -> None:

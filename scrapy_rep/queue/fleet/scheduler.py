@@ -34,6 +34,7 @@ from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
+from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, is_command, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
@@ -136,6 +137,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     spider_middleware = FleetLinks
 
     @classmethod
+    @refusals_in_one_line()
     def from_crawler(cls, crawler: Crawler) -> Self | OwnScheduler:
         """Build from a crawler; Scrapy's own scheduler for a command that does not crawl.
 
@@ -148,12 +150,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             words = "A command that does not crawl uses Scrapy's own scheduler and duplicate filter"
             Journal(crawler, __name__).info("%s, not those of the fleet", words)
             return OwnScheduler.from_crawler(crawler)
-        try:
-            return cls(crawler)
-        except ConfigurationError as error:
-            # Otherwise some releases of Scrapy only report that the engine has no scheduler.
-            Journal(crawler, __name__).error("%s", error)
-            raise
+        return cls(crawler)
 
     def __init__(self, crawler: Crawler) -> None:
         _check(crawler)
@@ -223,21 +220,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return deferred_from_coro(self._join())
 
     async def _join(self) -> None:
-        patience = time.monotonic() + _OPEN_SECONDS
-        while True:
-            reply = None
-            with suppress(StoreError):
-                reply = await self._talk.send_batch(self._wants(requests=0))
-            if isinstance(self._talk.problem, VersionError):
-                raise ConfigurationError(str(self._talk.problem))
-            if reply is not None and reply.word == "ok":
-                break
-            if reply is not None:  # an earlier crawl is being cleared, or was
-                patience = time.monotonic() + _OPEN_SECONDS
-                self.flush_on_start &= reply.word != "flush"
-            elif time.monotonic() > patience:
-                raise self._no_redis()
-            await sleep(0.1)
+        with refusals_in_one_line():
+            reply = await self._first_reply()
         if reply.queued:
             self._journal.info("Resuming crawl (%s queued)", counted(reply.queued, "request"))
         self._memory_policy = await self._link.memory_policy()
@@ -250,6 +234,23 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             )
         self._is_joined = True
         self._talk.begin()
+
+    async def _first_reply(self) -> Reply:
+        patience = time.monotonic() + _OPEN_SECONDS
+        while True:
+            reply = None
+            with suppress(StoreError):
+                reply = await self._talk.send_batch(self._wants(requests=0))
+            if isinstance(self._talk.problem, VersionError):
+                raise ConfigurationError(str(self._talk.problem))
+            if reply is not None and reply.word == "ok":
+                return reply
+            if reply is not None:  # an earlier crawl is being cleared, or was
+                patience = time.monotonic() + _OPEN_SECONDS
+                self.flush_on_start &= reply.word != "flush"
+            elif time.monotonic() > patience:
+                raise self._no_redis()
+            await sleep(0.1)
 
     @property
     def _deletes_keys(self) -> bool:

@@ -1,0 +1,71 @@
+"""Logs a wrong setting or argument, which stops a crawl at its start, in one line.
+
+Scrapy does not catch such an error, and documents no way for a component to stop a crawl with an
+error. asyncio, Twisted or the engine would log it, each with a long traceback.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from twisted.logger import globalLogBeginner, globalLogPublisher
+from twisted.python.log import PythonLoggingObserver, theLogPublisher
+
+from scrapy_rep.protocol.errors import ConfigurationError
+
+logger = logging.getLogger(__name__)
+
+_REPORTERS = ("asyncio", "twisted", "scrapy.core.engine")
+_HEADING = "Unhandled error in Deferred:"  # of Twisted, as a record before that of the error
+
+
+@contextmanager
+def refusals_in_one_line() -> Iterator[None]:
+    """Log a `ConfigurationError` that the block raises, and nothing catches, in one line."""
+    for name in _REPORTERS:
+        logging.getLogger(name).addFilter(_FILTER)  # once: a filter is not added again
+    try:
+        yield
+    except ConfigurationError:
+        _log_once()
+        raise
+
+
+def _log_once() -> None:
+    """Keep Twisted from writing errors also to the error stream, if they go to the log.
+
+    It does so until something begins its logging, and Scrapy never does.
+    """
+    observers = [getattr(one, "__self__", None) for one in theLogPublisher.observers]
+    to_stream = getattr(globalLogBeginner, "_temporaryObserver", None)
+    if to_stream and any(isinstance(one, PythonLoggingObserver) for one in observers):
+        globalLogPublisher.removeObserver(to_stream)
+
+
+class _InOneLine(logging.Filter):
+    """Replaces a record of our error by one of our logger."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._heading: logging.LogRecord | None = None  # held back until the record of its error
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        heading, self._heading = self._heading, None
+        error = record.exc_info[1] if record.exc_info else None
+        while not isinstance(error, ConfigurationError | None):
+            error = error.__context__  # some releases of Scrapy fail again when they clean up
+        if error is not None:
+            # The cause was raised by foreign code, such as a class that the user names.
+            logger.error("%s", error, exc_info=error.__cause__)
+            return False
+        if heading is not None:
+            logging.getLogger(heading.name).callHandlers(heading)
+        if record.exc_info or record.getMessage() != _HEADING:
+            return True
+        self._heading = record
+        return False
+
+
+_FILTER = _InOneLine()
