@@ -190,7 +190,7 @@ class RepMiddleware:
         if self._reservations is not None:
             await self._reservations.close()
         await self.policies.close()
-        self._decisions.log.finish()
+        self._decisions.log.finish(reason)
         await self._decisions.leave(reason)
 
     # The way of one request
@@ -495,6 +495,7 @@ class RepMiddleware:
             return None
         _, seconds = self.policies.fetching.shortage.of(error) or ("", 0.0)
         if not seconds:
+            self._decisions.log.no_page.failed(request, error)
             return None
         now = time.time()
         self._journal.count(stats.PUT_BACK)

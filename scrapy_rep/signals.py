@@ -75,6 +75,9 @@ REFUSED_UNTIL = "rep_refused_until"
 STARTED = "rep_started"
 """Written: a fleet's queue has handed out this start request; its retry is not a start request."""
 
+SITEMAP_ORIGIN = "rep_sitemap_origin"
+"""Written: the origin that a sitemap belongs to, on the request for the sitemap."""
+
 MARKS = frozenset({PUT_BACK, JUDGED_IN, REFUSALS, REFUSED_AT, REFUSED_UNTIL})
 """The keys about the earlier tries of a request, which are removed before callbacks see meta."""
 

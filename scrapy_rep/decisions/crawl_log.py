@@ -21,7 +21,10 @@ from scrapy_rep.protocol.extensions.rest import Rest
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.signals import Challenged, RateLimited
 from scrapy_rep.stats import Journal
+
+from .no_page import NoPage
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
@@ -39,20 +42,7 @@ _MEANINGS = {
     Meaning.DISALLOW: "every URL of this origin is disallowed",
 }
 _NO_GROUP = "no group of it is for this crawler, so every URL of this origin is allowed"
-_DECIDE = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
-_FIXES = {
-    Reason.UNREACHABLE: f"{_DECIDE} what an unreachable robots.txt means",
-    Reason.UNAVAILABLE: f"{_DECIDE} what such an answer means",
-    Reason.HTML: f"{_DECIDE} what an HTML page in place of a robots.txt means",
-    Reason.CRAWL_DELAY: (
-        "REP_CRAWL_DELAY_EXCESS decides on delays above REP_CRAWL_DELAY_MAX_SECONDS"
-    ),
-    Reason.VISIT_TIME: "REP_VISIT_TIME_OBEY decides whether Visit-time is obeyed",
-    Reason.OVERRIDDEN: "REP_OVERRIDES or REP_POLICY_OVERRIDES says so",
-    Reason.DROPPED: "'scrapy rep fleet allow' takes back what an operator dropped",
-}
 _OF_ANSWERS = (Reason.UNREACHABLE, Reason.UNAVAILABLE, Reason.HTML)
-_FIX = "If you may crawl these pages all the same, set REP_OVERRIDES for their host"
 
 
 @dataclass(slots=True)
@@ -68,13 +58,12 @@ class CrawlLog:
     """Writes the lines of one crawl.
 
     Attributes:
-        has_passed: whether a request passed.
+        no_page: says why the crawl got no page.
         more_lines: functions that yield more lines for its end.
     """
 
     def __init__(self, crawl: Crawl) -> None:
-        self.has_passed = False
-        self.rate_limited_count = self.challenged_count = 0
+        self.no_page = NoPage(crawl)
         self.more_lines: list[Callable[[], Iterator[str]]] = []
         self._run = crawl.run
         self._crawler = crawl.crawler
@@ -82,7 +71,7 @@ class CrawlLog:
         self._journal = Journal(crawl.crawler, __name__)
         self._told: dict[bool, set[Origin]] = {False: set(), True: set()}  # by a Crawl-delay
         self._drops: dict[Reason, _DropGroup] = {}
-        self._dropped_starts = 0
+        self._limited_count = self._challenged_count = 0
         self._unreachable: set[Origin] = set()
         # The failures in a row and the first of them; a store may know less, since a middleware
         # may send another User-Agent each time.
@@ -130,6 +119,7 @@ class CrawlLog:
         if policy.fault is not None and policy.fault.retry_seconds:
             return
         _add(self._unreachable, policy.origin)
+        self.no_page.outage(policy)
         self._outages += 1
         count, first_at = self._failures.get(policy.origin, (0, time.time()))
         if count or len(self._failures) < _MOST_ORIGINS:
@@ -185,6 +175,7 @@ class CrawlLog:
         cause = "a challenge" if rest.service else str(status)
         origins = self._given_up if rest.given_up_until else self._rested
         _add(origins.setdefault(cause, set()), origin)
+        self.no_page.rested(origin)
 
     def challenged(self, origin: Origin, service: str) -> None:
         """Note that an edge answers for an origin with challenges; log the first origins."""
@@ -196,39 +187,40 @@ class CrawlLog:
 
     def dropped(self, request: Request, verdict: Verdict, policy: Policy | None) -> None:
         """Note a request that is dropped by a policy, or would be without REP_DRY_RUN."""
-        self._dropped_starts += bool(request.meta.get("is_start_request"))
+        if not self._settings.dry_run:
+            self.no_page.dropped(request, verdict, policy, lambda: _because(verdict, policy))
         found = self._drops.get(verdict.reason)
         if found is None:
-            note = "" if policy is None else policy.note_on(verdict)
-            because = "; ".join(filter(None, (_because(verdict, policy), note)))
-            found = self._drops[verdict.reason] = _DropGroup(
-                f"{masked(bare(request.url))} ({because})"
-            )
+            example = f"{masked(bare(request.url))} ({_because(verdict, policy)})"
+            found = self._drops[verdict.reason] = _DropGroup(example)
         found.count += 1
         _add(found.files, verdict.robots_txt)
 
+    def limited(self, request: Request, error: RateLimited | Challenged) -> None:
+        """Note a request that is dropped because of the answers of its origin."""
+        is_challenge = isinstance(error, Challenged)
+        self._challenged_count += is_challenge
+        self._limited_count += not is_challenge
+        self.no_page.limited(request, error)
+
     # At its end
 
-    def finish(self) -> None:
-        """Log the dropped requests and the origins that caused waits, if there are any."""
+    def finish(self, reason: str) -> None:
+        """Log the dropped requests and the origins that caused waits, if there are any.
+
+        `reason` is that for which the crawl ends. Without a page, the log ends with a warning.
+        """
         name = getattr(self._crawler.spider, "name", None)  # a process may have several crawls
         lines = [*self._dropped(), *self._origins(), *self._challenges()]
         lines += [line for more in self.more_lines for line in more()]
         if lines:
             told = "\n".join([*lines, self._where_to_look()])
             self._journal.info("[%s] %s", name, told)
-        if self._dropped_starts and not self.has_passed and not self._settings.dry_run:
-            reason = max(self._drops, key=lambda one: self._drops[one].count)
-            self._journal.warning(
-                "[%s] No page was crawled, because every start request was dropped. For example: "
-                "%s. %s",
-                name,
-                self._drops[reason].example,
-                _FIXES.get(reason, _FIX),
-            )
+        if warning := self.no_page.warning(reason):
+            self._journal.warning("[%s] %s", name, warning)
 
     def _dropped(self) -> Iterator[str]:
-        limited, challenged = self.rate_limited_count, self.challenged_count
+        limited, challenged = self._limited_count, self._challenged_count
         count = limited + challenged + sum(drops.count for drops in self._drops.values())
         if not count:
             return
@@ -296,10 +288,14 @@ def _add(found: set[Named], one: Named) -> None:
 
 def _because(verdict: Verdict, policy: Policy | None) -> str:
     if verdict.reason in _OF_ANSWERS and policy is not None:
-        return f"{verdict.robots_txt}: {policy.event}"
-    if verdict.rule is None:
-        return verdict.why or verdict.robots_txt or verdict.reason.value
-    return f"line {verdict.line} of {verdict.robots_txt}: {verdict.rule}"
+        why = f", {verdict.why}" if verdict.why else ""
+        words = f"{verdict.robots_txt}: {policy.event}{why}"
+    elif verdict.rule is None:
+        words = verdict.why or verdict.robots_txt or verdict.reason.value
+    else:
+        words = f"line {verdict.line} of {verdict.robots_txt}: {verdict.rule}"
+    note = "" if policy is None else policy.note_on(verdict)
+    return f"{words}; {note}" if note else words
 
 
 def _meaning_words(policy: Policy) -> str:

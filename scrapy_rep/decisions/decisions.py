@@ -160,7 +160,6 @@ class Decisions:
             self.trail.exempted(request.url, DONT_OBEY, self._occasion(request), request)
             request.meta[JUDGED_IN] = self._run
         self.judged_by[request] = None
-        self.log.has_passed = True
         self._journal.count(stats.EXEMPT)
 
     def judged(
@@ -179,7 +178,6 @@ class Decisions:
         """
         self._tell(request.url, request, verdict, AGAIN if is_again else self._occasion(request))
         if verdict is None:
-            self.log.has_passed = True
             self._journal.count(stats.NOT_JUDGED)
             return
         if is_again:
@@ -190,7 +188,6 @@ class Decisions:
                 self._drop(request, verdict)
             self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
-        self.log.has_passed = True
         request.meta[VERDICT] = _VERDICT_WORDS[verdict.allowed][verdict.reason]
         _verdicts[request] = verdict
 
@@ -229,11 +226,9 @@ class Decisions:
         """
         if self.trail is not None:
             self.trail.dropped_later(request.url, None, service)
-        if service:
-            self.log.challenged_count += 1
-            return Challenged(origin, service)
-        self.log.rate_limited_count += 1
-        return RateLimited(origin)
+        error = Challenged(origin, service) if service else RateLimited(origin)
+        self.log.limited(request, error)
+        return error
 
     def challenged(self, response: Response, origins: Iterable[Origin], service: str) -> None:
         """Record that an edge answered a page with a challenge."""

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
 
-from scrapy.exceptions import IgnoreRequest
+from scrapy.exceptions import IgnoreRequest, NotSupported, UnsupportedURLSchemeError
 
 from scrapy_rep.engine.components import culprit_of
-from scrapy_rep.engine.transfer import SentTooOftenError, Transfer
+from scrapy_rep.engine.transfer import MARK, SentTooOftenError, Transfer
 from scrapy_rep.protocol.access.events import Failure
 
 from .failures import failure_of
@@ -44,13 +44,31 @@ class ProxyRefusedError(Exception):
 
 
 class FaultKind(Enum):
-    """The kinds of failures, which differ in whether another try may help."""
+    """The kinds of failures, which differ in whether another try may help, and in what does."""
 
     BROKE = "a middleware of the project broke the request"
     DROPPED = "a middleware of the project dropped the request"
     PROXY = "the proxy, or the site behind it, cannot be reached"
     CREDENTIALS = "the proxy requires credentials"
+    HANDLER = "Scrapy has no download handler that can send the request"
     SHORTAGE = "this machine is short of open files, ports or memory"
+    LATE = "the fetch of robots.txt took too long"
+
+
+_TO_LET_PASS = (
+    f"Let the middleware pass requests that have {MARK!r} in their meta, or leave the middlewares "
+    "of the project out of these requests (REP_FETCH_MIDDLEWARES = 'builtin')"
+)
+REMEDIES = {
+    FaultKind.BROKE: _TO_LET_PASS,
+    FaultKind.DROPPED: _TO_LET_PASS,
+    FaultKind.PROXY: "A robots.txt is fetched through the proxy of the pages: replace this proxy",
+    FaultKind.CREDENTIALS: "Put them into the URL of the proxy",
+    FaultKind.HANDLER: "DOWNLOAD_HANDLERS decides which handlers there are",
+    FaultKind.SHORTAGE: "Raise the limit that an earlier warning names",
+    FaultKind.LATE: "REP_UNREACHABLE_WAIT_SECONDS decides how long it may take",
+}
+"""What helps after each kind of failure of a fetch."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,13 +105,26 @@ def fault_of(
     """
     if (found := shortage.of(error)) is not None:
         name, seconds = found
-        kind, words = type(error).__name__, _words(error)
+        kind, words = type(error).__name__, shown_error(error)
         return Fault(FaultKind.SHORTAGE, name, kind, words, seconds > 0, seconds)
     if isinstance(error, SentTooOftenError):
-        return Fault(FaultKind.BROKE, _RESENDER, type(error).__name__, _words(error))
+        return Fault(FaultKind.BROKE, _RESENDER, type(error).__name__, shown_error(error))
     if transfer.error is None:
         return _of_middleware(error)
-    return _of_proxy(transfer, request, error)
+    return _of_handler(request, error) or _of_proxy(request, error, has_head=transfer.has_head)
+
+
+def fault_of_page(request: Request, error: Exception) -> Fault | None:
+    """The fault of our own side that made a request for a page fail; None for one of the site."""
+    found = _of_middleware(error) or _of_handler(request, error)
+    return found or _of_proxy(request, error, has_head=False)
+
+
+def _of_handler(request: Request, error: Exception) -> Fault | None:
+    if not isinstance(error, NotSupported | UnsupportedURLSchemeError):
+        return None
+    scheme = request.url.partition(":")[0]
+    return Fault(FaultKind.HANDLER, scheme, type(error).__name__, f"({shown_error(error)})")
 
 
 def _of_middleware(error: Exception) -> Fault | None:
@@ -104,18 +135,19 @@ def _of_middleware(error: Exception) -> Fault | None:
     kind = FaultKind.DROPPED if isinstance(error, IgnoreRequest) else FaultKind.BROKE
     # A connection of the middleware itself may work later; other errors come again.
     may_pass = isinstance(error, OSError)
-    return Fault(kind, owner, type(error).__name__, f"({place}): {_words(error)}", may_pass)
+    return Fault(kind, owner, type(error).__name__, f"({place}): {shown_error(error)}", may_pass)
 
 
-def _of_proxy(transfer: Transfer, request: Request, error: Exception) -> Fault | None:
+def _of_proxy(request: Request, error: Exception, *, has_head: bool) -> Fault | None:
     proxy = str(request.meta.get(PROXY) or "").rpartition("@")[2].rpartition("//")[2]
     if proxy and (isinstance(error, ProxyRefusedError) or _REFUSES in str(error)):
         return Fault(FaultKind.CREDENTIALS, proxy, "407", "answers 407")
     failure = failure_of(error)
     of_proxies = _OF_PROXY.get(request.url.partition(":")[0], ())
-    if not proxy or transfer.has_head or failure not in of_proxies:
+    if not proxy or has_head or failure not in of_proxies:
         return None
-    return Fault(FaultKind.PROXY, proxy, failure.value, f"({failure.value}): {_words(error)}", True)
+    details = f"({failure.value}): {shown_error(error)}"
+    return Fault(FaultKind.PROXY, proxy, failure.value, details, True)
 
 
 def failure_by(fault: Fault | None, error: BaseException) -> Failure:
@@ -123,7 +155,8 @@ def failure_by(fault: Fault | None, error: BaseException) -> Failure:
     return failure_of(error) if fault is None else Failure.LOCAL
 
 
-def _words(error: BaseException) -> str:
+def shown_error(error: BaseException) -> str:
+    """An exception in a line of limited length, without what may be secret."""
     return " ".join(_masked(f"{type(error).__name__}: {error}").split())[:_ERROR_CHARACTERS]
 
 

@@ -30,7 +30,7 @@ from itertools import count
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
-from scrapy.exceptions import NotSupported, ResponseDataLossError
+from scrapy.exceptions import ResponseDataLossError
 from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
@@ -76,6 +76,7 @@ _GRACE_SECONDS = 1.0  # more than a handler's time limit, so that the handler ra
 _NEWER_SECONDS = 1.0  # a newer copy stays fresh for at least this much longer than ours
 _SLOW_SECONDS = 5.0  # slower fetches are logged
 _DATED_COST = 400
+_LIMIT = "REP_UNREACHABLE_WAIT_SECONDS"
 
 
 class NotNeededError(Exception):
@@ -204,6 +205,8 @@ class FileFetch(FetchState):
 
     def _learn_that_it_is_late(self, awaited: str) -> Knowledge:
         self.is_late = True
+        details = f"it was waiting for {awaited}"
+        self.fault = Fault(FaultKind.LATE, _LIMIT, details, details, may_pass=True)
         self._count(stats.LATE)
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
         self._count_outcome(answer)
@@ -531,8 +534,6 @@ class FileFetch(FetchState):
         self._count(self.resource.stat(stats.EXCEPTIONS).format(type(error)))
         failure = failure_by(self.fault, error)
         self._journal.debug("No file from %s (%s): %r", uri, failure.value, error)
-        if isinstance(error, NotSupported):
-            self._context.sender.warn_of_scheme(uri.partition(":")[0])
         return failure
 
     async def _refusal(self, uri: str) -> Failure | None:

@@ -44,7 +44,7 @@ from scrapy_rep.protocol.secrecy import bare
 from scrapy_rep.stats import Journal
 
 from .failures import failure_of, is_loss
-from .faults import PROXY, Fault, FaultKind, ProxyRefusedError, failure_by, fault_of
+from .faults import PROXY, REMEDIES, Fault, FaultKind, ProxyRefusedError, failure_by, fault_of
 from .fetch_state import FetchPart, FetchState
 
 if TYPE_CHECKING:
@@ -69,18 +69,6 @@ _MOST_TOLD = 20  # faults that the log names
 _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middlewares may look
 
 
-_TO_LET_PASS = (
-    f"Let the middleware pass requests that have {MARK!r} in their meta, or leave the middlewares "
-    "of the project out of these requests (REP_FETCH_MIDDLEWARES = 'builtin')"
-)
-_REMEDIES = {
-    FaultKind.BROKE: _TO_LET_PASS,
-    FaultKind.DROPPED: _TO_LET_PASS,
-    FaultKind.PROXY: "A robots.txt is fetched through the proxy of the pages: replace this proxy",
-    FaultKind.CREDENTIALS: "Put them into the URL of the proxy",
-}
-
-
 class Sender:
     """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
 
@@ -97,7 +85,6 @@ class Sender:
         self._under_way: dict[Transfer, tuple[FetchState, Running[Response] | None]] = {}
         self._looks = looks
         self._shortage = shortage
-        self._schemes_without_handler: set[str] = set()
         self._has_told_of_stop = False
         self._told_faults: set[object] = set()
         self._traced: set[str] = set()
@@ -241,7 +228,7 @@ class Sender:
             *(f"{fetch.origin}{fetch.resource.path}", fault.kind.value),
             *(fault.culprit, fault.details),
             "The next try worked" if fetch.fault is None else "This says nothing about the site",
-            _REMEDIES[fault.kind],
+            REMEDIES[fault.kind],
         )
 
     def _tell_traceback(self, fault: Fault, error: Exception) -> None:
@@ -250,20 +237,6 @@ class Sender:
         if fault.kind is FaultKind.BROKE and is_new and self._journal.tells_details:
             self._traced.add(fault.culprit)
             self._journal.debug("%s", "".join(traceback.format_exception(error)))
-
-    def warn_of_scheme(self, scheme: str) -> None:
-        """Log once that the files of a scheme cannot be fetched."""
-        if scheme in self._schemes_without_handler:
-            return
-        self._schemes_without_handler.add(scheme)
-        has_reactor = self._crawler.settings.getbool("TWISTED_REACTOR_ENABLED", True)
-        self._journal.warning(
-            "Scrapy has no %s here%s, so the robots.txt of %s:// origins cannot be fetched: each "
-            "fetch counts as a failure of our own (event 'local')",
-            scheme.upper(),
-            "" if has_reactor else " (TWISTED_REACTOR_ENABLED = False)",
-            scheme,
-        )
 
     def _warn_of_stop(self, request: Request) -> None:
         """Log once that a handler let other code stop a robots.txt."""

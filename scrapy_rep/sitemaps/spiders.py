@@ -37,7 +37,12 @@ from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.settings import RepSettings
-from scrapy_rep.signals import QUEUE, RobotsTxtDisallowed, RobotsTxtUnreachable
+from scrapy_rep.signals import (
+    QUEUE,
+    SITEMAP_ORIGIN,
+    RobotsTxtDisallowed,
+    RobotsTxtUnreachable,
+)
 
 from .coverage import Coverage
 from .entry_dates import seconds_of, values_of
@@ -74,7 +79,7 @@ WELL_KNOWN = (
 )
 """The places where `sitemap_probe` looks for sitemaps, in this order, until one is found."""
 
-_META = "rep_sitemap_origin"  # of a sitemap request, with its place in WELL_KNOWN or None
+
 _ENTRY = "rep_sitemap"  # meta of a page request
 _LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of incomplete answers
 _POLICIES_AT_A_TIME = 16
@@ -246,7 +251,7 @@ class RobotsSitemapMixin(Starts):
 
     def _meta(self, origin: Origin, probe: int | None) -> dict[str, Any]:
         return {
-            _META: [str(origin), probe],
+            SITEMAP_ORIGIN: [str(origin), probe],
             "allow_offsite": True,  # REP_SITEMAP_CROSS_HOST decides about hosts
             "dont_redirect": True,
             "download_maxsize": min(filter(None, (self._max_size, SITEMAP_OCTETS))),
@@ -287,7 +292,7 @@ class RobotsSitemapMixin(Starts):
             target = join(response.url, location.decode("utf-8", "replace"))
             yield self._sitemap_request(target, origin, probe)
             return
-        if _META not in response.meta and response.url.endswith("/robots.txt"):
+        if SITEMAP_ORIGIN not in response.meta and response.url.endswith("/robots.txt"):
             yield self._sitemaps_in(response, origin)
             return
         body = self._get_sitemap_body(response) if self._has_own_body else response.body
@@ -374,7 +379,7 @@ class RobotsSitemapSpider(RobotsSitemapMixin):
 
 def _sitemap_origin(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]:
     """The origin of a sitemap request, and its place in `WELL_KNOWN`."""
-    name, probe = meta.get(_META, (url, None))
+    name, probe = meta.get(SITEMAP_ORIGIN, (url, None))
     origin = Origin.of(name)
     assert origin is not None  # noqa: S101 - the request was created here
     return origin, probe
