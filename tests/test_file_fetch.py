@@ -270,13 +270,14 @@ class TestHops:
     def test_missing_handler_is_logged_once(self, caplog: pytest.LogCaptureFixture) -> None:
         async def work(crawl: Crawl) -> None:
             for _ in range(2):
-                assert (await crawl.fetch().attempt(None)).event is Failure.LOCAL
+                known = await crawl.known()
+                assert known.outage is not None
+                assert known.outage.event is Failure.LOCAL
 
         with caplog.at_level(logging.WARNING):
             in_a_crawl(work, NotSupported())
         (record,) = caplog.records
-        assert "Scrapy has no HTTPS here" in record.getMessage()
-        assert "(TWISTED" not in record.getMessage(), "its reactor is enabled"
+        assert "no download handler that can send the request: https" in record.getMessage()
 
 
 class TestCopies:

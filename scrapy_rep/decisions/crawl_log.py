@@ -288,8 +288,9 @@ def _add(found: set[Named], one: Named) -> None:
 
 def _because(verdict: Verdict, policy: Policy | None) -> str:
     if verdict.reason in _OF_ANSWERS and policy is not None:
-        why = f", {verdict.why}" if verdict.why else ""
-        words = f"{verdict.robots_txt}: {policy.event}{why}"
+        fault = policy.fault
+        ours = "" if fault is None else f", {fault.culprit} {fault.details}"
+        words = f"{verdict.robots_txt}: {policy.event}{ours}"
     elif verdict.rule is None:
         words = verdict.why or verdict.robots_txt or verdict.reason.value
     else:

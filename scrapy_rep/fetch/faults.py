@@ -64,7 +64,7 @@ REMEDIES = {
     FaultKind.DROPPED: _TO_LET_PASS,
     FaultKind.PROXY: "A robots.txt is fetched through the proxy of the pages: replace this proxy",
     FaultKind.CREDENTIALS: "Put them into the URL of the proxy",
-    FaultKind.HANDLER: "DOWNLOAD_HANDLERS decides which handlers there are",
+    FaultKind.HANDLER: "DOWNLOAD_HANDLERS and TWISTED_REACTOR_ENABLED decide which there are",
     FaultKind.SHORTAGE: "Raise the limit that an earlier warning names",
     FaultKind.LATE: "REP_UNREACHABLE_WAIT_SECONDS decides how long it may take",
 }
@@ -109,9 +109,10 @@ def fault_of(
         return Fault(FaultKind.SHORTAGE, name, kind, words, seconds > 0, seconds)
     if isinstance(error, SentTooOftenError):
         return Fault(FaultKind.BROKE, _RESENDER, type(error).__name__, shown_error(error))
+    unsent = _of_handler(request, error)
     if transfer.error is None:
-        return _of_middleware(error)
-    return _of_handler(request, error) or _of_proxy(request, error, has_head=transfer.has_head)
+        return _of_middleware(error) or unsent
+    return unsent or _of_proxy(request, error, has_head=transfer.has_head)
 
 
 def fault_of_page(request: Request, error: Exception) -> Fault | None:

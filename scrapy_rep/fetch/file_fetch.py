@@ -206,7 +206,7 @@ class FileFetch(FetchState):
     def _learn_that_it_is_late(self, awaited: str) -> Knowledge:
         self.is_late = True
         details = f"it was waiting for {awaited}"
-        self.fault = Fault(FaultKind.LATE, _LIMIT, details, details, may_pass=True)
+        self.fault = Fault(FaultKind.LATE, _LIMIT, details, f"({details})", may_pass=True)
         self._count(stats.LATE)
         answer = Answer(Failure.LOCAL, hops=(self._key.uri,), steps=tuple(self.steps))
         self._count_outcome(answer)

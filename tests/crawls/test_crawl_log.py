@@ -48,7 +48,7 @@ def test_every_start_request_was_dropped() -> None:
         url = site.url("/")
         result = crawl(URLS_SPIDER, settings=INFO, urls=[url, site.url("/b")])
     (line,) = said(result, "WARNING")
-    assert line.startswith("[urls] No page was crawled, because every start request was dropped.")
+    assert line.startswith("[urls] No page was crawled, because robots.txt disallows the requests.")
     assert f"{url} (line 2 of {site.url('/robots.txt')}: Disallow: /)" in line
     assert "set REP_OVERRIDES" in line
 
@@ -110,7 +110,7 @@ def test_unreachable_start_url_is_explained() -> None:
     assert "(REP_UNREACHABLE_HOLD_SECONDS)" in outages[0]
     assert "wait for" not in outages[-1], "they are dropped"
     decide = "REP_POLICY, REP_POLICY_OVERRIDES and REP_OVERRIDES decide"
-    assert f"robots.txt: 503). {decide} what an unreachable robots.txt means" in last
+    assert f"robots.txt: 503). {decide} what that means." in last
 
 
 @pytest.mark.parametrize("name", ["Rotates", "RotatesAll"])
@@ -124,7 +124,7 @@ def test_failures_are_counted_whatever_user_agent_is_sent(name: str) -> None:
     }
     with Site({"/robots.txt": Answer(status=503)}) as site:
         result = crawl(URLS_SPIDER, settings=settings, urls=[site.url("/")])
-    lines = [line for line in said(result, "WARNING") if "is unreachable" in line]
+    lines = [line for line in said(result, "WARNING") if "is unreachable (" in line]
     assert len(lines) > 1
     for count, line in enumerate(lines, 1):
         assert f"(503, failures in a row: {count})" in line

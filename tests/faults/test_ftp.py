@@ -88,7 +88,8 @@ def test_log_says_that_reactorless_scrapy_has_no_ftp() -> None:
         result = crawl(URLS_SPIDER, loop="reactorless", settings=settings, urls=urls)
         assert server.asked() == other.asked() == []
     assert result.stats["rep/event/local"] == 2, "one for each origin, and not asked again"
-    assert result.log.count("Scrapy has no FTP here (TWISTED_REACTOR_ENABLED = False)") == 1
+    told = "was not fetched, because Scrapy has no download handler that can send the request: ftp"
+    assert result.log.count(told) == 1
     assert {item["error"] for item in result.items} == {"RobotsTxtUnreachable"}
 
 
