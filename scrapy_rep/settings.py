@@ -479,7 +479,7 @@ def _refuse_unknown_names(settings: BaseSettings) -> None:
 
 
 def _meant_by(name: str) -> list[str]:
-    """The settings that a user may have meant: those that begin with a name, or the most similar.
+    """The settings that a name may stand for: those that it begins, or the most similar ones.
 
     A cut name is not similar to the name that it begins.
     """

@@ -38,10 +38,10 @@ class Cause(NamedTuple):
     setting: str
 
 
-class _Table(Enum):
+class _Causes(Enum):
     """The causes, by the names of reasons and failures where they have one."""
 
-    # What robots.txt says: see `Reason`
+    # Of robots.txt: see `Reason`
     RULE = Cause(
         "robots.txt disallows the requests",
         "If you may crawl these pages all the same, set REP_OVERRIDES for their host",
@@ -75,7 +75,7 @@ class _Table(Enum):
         "an operator dropped the origin",
         "'scrapy rep fleet allow' takes back what an operator dropped",
     )
-    # Why it is unreachable: see `Failure`
+    # Of a robots.txt that is unreachable: see `Failure`
     CHALLENGE = Cause(
         "an edge answers the request for robots.txt with a challenge",
         f"{_DECIDE} that means. Ask the owner to let your crawler in",
@@ -88,7 +88,7 @@ class _Table(Enum):
         "robots.txt was not fetched, for a reason on our side",
         f"An earlier line of the log names it. {_DECIDE} it means",
     )
-    # What the site answers to pages
+    # Of answers to pages
     LIMITED = Cause(
         "the site answers only 429 or 503",
         "REP_BACKOFF_GIVE_UP_SECONDS decides when to give up. Crawl later, and more slowly",
@@ -107,7 +107,7 @@ class _Table(Enum):
         "the pages cannot be downloaded",
         "RETRY_TIMES and DOWNLOAD_TIMEOUT decide how often and how long this is tried",
     )
-    # What Scrapy does
+    # Of Scrapy
     OFFSITE = Cause(
         "the spider may not crawl the hosts of its requests",
         "Its allowed_domains decides which hosts it may crawl",
@@ -126,13 +126,13 @@ class _Table(Enum):
     )
 
 
-_CAUSES: dict[str, Cause] = {name: one.value for name, one in _Table.__members__.items()}
+_CAUSES: dict[str, Cause] = {name: one.value for name, one in _Causes.__members__.items()}
 _COUNTED = (("offsite/filtered", "OFFSITE"), ("dupefilter/filtered", "REPEATED"))
 
 
 @dataclass(slots=True)
-class _Found:
-    """What a cause prevented: the first request, and how many there are."""
+class _Prevented:
+    """The requests that a cause prevented: the first, and their number."""
 
     example: str = ""
     count: int = 0
@@ -143,8 +143,8 @@ class NoPage:
 
     def __init__(self, crawl: Crawl) -> None:
         self._crawler = crawl.crawler
-        self._found: dict[Cause, _Found] = {}
-        self._awaited: dict[Cause, _Found] = {}
+        self._found: dict[Cause, _Prevented] = {}
+        self._awaited: dict[Cause, _Prevented] = {}
         self._has_page = self._has_sitemap = False
         crawl.crawler.signals.connect(self._received, signal=signals.response_received)
 
@@ -189,11 +189,11 @@ class NoPage:
 
     def rested(self, origin: Origin) -> None:
         """Note that requests wait for an origin that rests."""
-        self._awaited[_CAUSES["LIMITED"]] = _Found(str(origin))
+        self._awaited[_CAUSES["LIMITED"]] = _Prevented(str(origin))
 
     def outage(self, policy: Policy) -> None:
         """Note that requests may wait for a robots.txt that is unreachable."""
-        self._awaited[_cause_of(policy)] = _Found(
+        self._awaited[_cause_of(policy)] = _Prevented(
             f"{policy.origin.robots_txt_uri} ({policy.event})"
         )
 
@@ -217,7 +217,7 @@ class NoPage:
     def _note(self, cause: Cause, request: Request, because: Callable[[], str]) -> None:
         if self._has_page:
             return
-        found = self._found.setdefault(cause, _Found())
+        found = self._found.setdefault(cause, _Prevented())
         found.count += 1
         found.example = found.example or f"{masked(bare(request.url))} ({because()})"
 
@@ -230,12 +230,12 @@ class NoPage:
             return ""
         for stat, name in _COUNTED:
             if count := self._stat(stat):
-                self._found[_CAUSES[name]] = _Found(count=count)
+                self._found[_CAUSES[name]] = _Prevented(count=count)
         if not self._found and not self._has_sitemap and self._stat("scheduler/enqueued"):
             if reason == "finished":
-                self._found[_CAUSES["UNSEEN"]] = _Found()
+                self._found[_CAUSES["UNSEEN"]] = _Prevented()
             else:
-                self._found = self._awaited or {_CAUSES["ENDED"]: _Found()}
+                self._found = self._awaited or {_CAUSES["ENDED"]: _Prevented()}
         if not self._found:
             return ""
         cause, found = max(self._found.items(), key=lambda one: one[1].count)

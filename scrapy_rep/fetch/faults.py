@@ -68,7 +68,7 @@ REMEDIES = {
     FaultKind.SHORTAGE: "Raise the limit that an earlier warning names",
     FaultKind.LATE: "REP_UNREACHABLE_WAIT_SECONDS decides how long it may take",
 }
-"""What helps after each kind of failure of a fetch."""
+"""The advice after each kind of failure of a fetch."""
 
 
 @dataclass(frozen=True, slots=True)
