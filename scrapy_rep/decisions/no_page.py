@@ -13,6 +13,7 @@ from scrapy.spidermiddlewares.httperror import HttpError, HttpErrorMiddleware
 from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.fetch.faults import REMEDIES, FaultKind, fault_of_page, shown_error
 from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.signals import SITEMAP_ORIGIN, Challenged, RateLimited, RobotsTxtDisallowed
@@ -145,30 +146,28 @@ class NoPage:
         self._crawler = crawl.crawler
         self._found: dict[Cause, _Prevented] = {}
         self._awaited: dict[Cause, _Prevented] = {}
-        self._has_page = self._has_sitemap = False
+        self._has_page = self._has_list = False  # a list: of the URLs of pages
         crawl.crawler.signals.connect(self._received, signal=signals.response_received)
 
     def _received(self, response: Response, request: Request) -> None:
         """Note the answer to a page; the first that the spider gets is enough."""
         if is_own(request):
             return
-        if self._is_for_spider(response):
-            self._has_sitemap = True
-            if SITEMAP_ORIGIN in request.meta:
-                return
+        if not self._is_for_spider(response):
+            cause = _CAUSES.get(f"HTTP_{response.status}", _CAUSES["HTTP"])
+            self._note(cause, request, lambda: str(response.status))
+        elif SITEMAP_ORIGIN in request.meta or is_robots_txt(request.url):
+            self._has_list = True
+        else:
             self._has_page = True
             self._crawler.signals.disconnect(self._received, signal=signals.response_received)
-            return
-        name = f"HTTP_{response.status}"
-        cause = _CAUSES.get(name, _CAUSES["HTTP"])
-        self._note(cause, request, lambda: str(response.status))
 
     def _is_for_spider(self, response: Response) -> bool:
         """Whether Scrapy gives an answer to the spider, and not its status to an errback."""
         filters = self._crawler.get_spider_middleware(HttpErrorMiddleware)
         try:
             if filters is not None:
-                filters.process_spider_input(response)
+                HttpErrorMiddleware.process_spider_input(filters, response)
         except HttpError:
             return False
         return True
@@ -204,21 +203,21 @@ class NoPage:
 
     def failed(self, request: Request, error: Exception) -> None:
         """Note a request for a page that a middleware or the downloader ends with an error."""
-        if self._has_page or isinstance(error, _OURS) or request.meta.get("retry_times"):
+        if self._has_page or isinstance(error, _OURS):
             return
         fault = fault_of_page(request, error)
         if fault is None:
-            self._note(_CAUSES["DOWNLOAD"], request, lambda: shown_error(error))
-            return
-        setting = _BY_MIDDLEWARES if fault.kind in _BY_PROJECT else REMEDIES[fault.kind]
-        words = f"{fault.culprit} {fault.details}"
-        self._note(Cause(fault.kind.value, setting), request, lambda: words)
+            cause, words = _CAUSES["DOWNLOAD"], shown_error(error)
+        else:
+            setting = _BY_MIDDLEWARES if fault.kind in _BY_PROJECT else REMEDIES[fault.kind]
+            cause, words = Cause(fault.kind.value, setting), f"{fault.culprit} {fault.details}"
+        self._note(cause, request, lambda: words)
 
     def _note(self, cause: Cause, request: Request, because: Callable[[], str]) -> None:
         if self._has_page:
             return
         found = self._found.setdefault(cause, _Prevented())
-        found.count += 1
+        found.count += not request.meta.get("retry_times")  # each request counts once
         found.example = found.example or f"{masked(bare(request.url))} ({because()})"
 
     def warning(self, reason: str) -> str:
@@ -231,7 +230,7 @@ class NoPage:
         for stat, name in _COUNTED:
             if count := self._stat(stat):
                 self._found[_CAUSES[name]] = _Prevented(count=count)
-        if not self._found and not self._has_sitemap and self._stat("scheduler/enqueued"):
+        if not self._found and not self._has_list and self._stat("scheduler/enqueued"):
             if reason == "finished":
                 self._found[_CAUSES["UNSEEN"]] = _Prevented()
             else:

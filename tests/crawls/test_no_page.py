@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from scrapy import version_info
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
@@ -183,6 +184,8 @@ CASES = {
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("name", CASES)
 def test_crawl_without_a_page_ends_with_a_warning(name: str, loop: Loop) -> None:
+    if "proxy" in name and loop == "reactorless" and version_info < (2, 19):
+        pytest.skip("the download handler ignores the proxy")
     case = CASES[name]
     with Site({"/robots.txt": case.file}, default=case.page) as site:
         url = case.url or site.url("/a")
