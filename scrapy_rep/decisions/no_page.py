@@ -151,7 +151,7 @@ class NoPage:
 
     def _received(self, response: Response, request: Request) -> None:
         """Note the answer to a page; the first that the spider gets is enough."""
-        if is_own(request):
+        if self._has_page or is_own(request):
             return
         if not self._is_for_spider(response):
             cause = _CAUSES.get(f"HTTP_{response.status}", _CAUSES["HTTP"])
@@ -160,7 +160,6 @@ class NoPage:
             self._has_list = True
         else:
             self._has_page = True
-            self._crawler.signals.disconnect(self._received, signal=signals.response_received)
 
     def _is_for_spider(self, response: Response) -> bool:
         """Whether Scrapy gives an answer to the spider, and not its status to an errback."""
