@@ -17,6 +17,7 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 from tests.redis_server import redis_server, session_redis
+from tests.shared import SHARED
 
 __all__ = ["redis_server", "session_redis"]
 
@@ -66,7 +67,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 @pytest.hookimpl(tryfirst=True)  # before the marks are looked at
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Mark what runs in another loop."""
+    """Leave out what needs data that are not here, and mark what runs in another loop."""
+    if SHARED is None:
+        items[:] = [item for item in items if item.get_closest_marker("needs_shared") is None]
     for item in items:
         callspec = getattr(item, "callspec", None)
         loop = callspec.params.get("loop") if callspec is not None else None

@@ -1,4 +1,7 @@
-"""Where the data lies that are shared between checkouts, if they are there at all."""
+"""Where the data lies that are shared between checkouts, if they are there at all.
+
+Without them, the tests with the mark `needs_shared` are not collected (`tests/conftest.py`).
+"""
 
 from __future__ import annotations
 
@@ -17,7 +20,4 @@ def _find() -> Path | None:
 
 SHARED: Path | None = _find()
 
-needs_shared = pytest.mark.skipif(
-    SHARED is None,
-    reason="needs the shared corpora (REP_SHARED)",
-)
+needs_shared = pytest.mark.needs_shared

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 import time
 from contextlib import nullcontext
 from pathlib import Path
@@ -28,6 +30,8 @@ from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable
 from tests.crawls.settings import ADDON
 from tests.played import in_a_loop, played_crawler
+from tests.processes import REPOSITORY
+from tests.servers.handle import Answer, Site
 
 ORIGIN = Origin("http", "example.com", 80)
 
@@ -351,3 +355,44 @@ def test_requests_that_no_policy_judges_are_counted(
     crawl.process(request)
     assert crawl.counted(stat) == 1
     assert request.meta.get("rep_verdict") != "another request's"
+
+
+_WITHOUT_POSIX = """
+import builtins
+import sys
+
+from scrapy import Spider
+from scrapy.crawler import AsyncCrawlerProcess
+
+imported = builtins.__import__
+
+def import_one(name, *rest, **others):
+    importer = sys._getframe(1).f_globals["__name__"]
+    if name in ("fcntl", "pty", "resource", "termios") and importer.startswith("scrapy_rep"):
+        raise ImportError(name)
+    return imported(name, *rest, **others)
+
+builtins.__import__ = import_one
+url, folder = sys.argv[1:]
+process = AsyncCrawlerProcess(
+    {
+        "ADDONS": {"scrapy_rep.Addon": 500},
+        "ROBOTSTXT_OBEY": True,
+        "REP_STORE_PATH": folder + "/robots.sqlite",
+        "REP_AUDIT_DIR": folder + "/audit",
+    }
+)
+pages = {"name": "pages", "start_urls": [url + "a", url + "b"], "parse": lambda *_: None}
+process.crawl(type("Pages", (Spider,), pages))
+process.start()
+"""
+
+
+def test_crawl_needs_no_module_that_only_posix_has(tmp_path: Path) -> None:
+    with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as site:
+        words = [sys.executable, "-c", _WITHOUT_POSIX, site.url("/"), str(tmp_path)]
+        done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)
+        assert sorted(site.paths()) == ["/a", "/robots.txt"], done.stderr
+    assert "Traceback" not in done.stderr
+    assert (tmp_path / "robots.sqlite").exists()
+    assert (tmp_path / "audit" / "latest").exists()

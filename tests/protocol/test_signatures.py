@@ -33,7 +33,7 @@ from scrapy_rep.protocol.signatures import (
     thumbprint,
     wish_of,
 )
-from tests.shared import SHARED
+from tests.shared import SHARED, needs_shared
 
 NOW = 1_800_000_000.5
 AGENT = "https://bot.example"
@@ -59,6 +59,7 @@ def lowered(fields: dict[str, str] | None) -> dict[str, str]:
     return {name.lower(): value for name, value in fields.items()}
 
 
+@needs_shared
 @pytest.mark.parametrize("vector", vectors("request"), ids=lambda one: one["jwk_private"]["kty"])
 class TestRequestVectors:
     """The examples of the draft, read, verified, and (Ed25519 has one answer) signed again."""
@@ -98,6 +99,7 @@ class TestRequestVectors:
             self.verify(vector, signed.signature, signed.base)
 
 
+@needs_shared
 @pytest.mark.parametrize("vector", vectors("directory"))
 def test_directory_is_signed_as_in_the_draft(vector: dict[str, Any]) -> None:
     covered = dictionary(vector["signature_input"].encode())
@@ -119,12 +121,14 @@ def test_directory_is_signed_as_in_the_draft(vector: dict[str, Any]) -> None:
     }
 
 
+@needs_shared
 @pytest.mark.parametrize("vector", vectors("signature-agent"), ids=lambda one: one["name"])
 def test_signature_agents_are_read(vector: dict[str, Any]) -> None:
     entries = {one["label"]: (one["uri"], one["type"]) for one in vector["entries"]}
     assert agents_in(vector["header"]) == entries
 
 
+@needs_shared
 @pytest.mark.parametrize("vector", vectors("thumbprint"), ids=lambda one: one["name"])
 def test_thumbprint_is_that_of_the_rfc(vector: dict[str, Any]) -> None:
     assert thumbprint(vector["jwk"]) == vector["thumbprint"]
