@@ -29,6 +29,7 @@ def _made_by(script: str, *arguments: object) -> str:
         ("make_lint.py", "lint", "*.md"),
         ("make_reference.py", "reference", "s[et]*.md"),
         pytest.param("make_screens.py", "screens", "*.svg", marks=pytest.mark.slow),
+        pytest.param("make_outputs.py", "", "*.md", marks=pytest.mark.slow),
         pytest.param("make_report.py", "examples", "*.html", marks=pytest.mark.slow),
     ],
 )

@@ -75,9 +75,9 @@ def look(settings: dict[str, Any]) -> Look:
     return lambda *arguments: shown(*arguments, "--spider", "x", *_QUICK, settings=settings)
 
 
-def facts(done: Done) -> dict[str, str]:
-    """The counts in the output, by label."""
-    found = re.findall(r"^ +(.*?) {2,}(~?[\d,.]+|-)(?:  .*)?$", done.out, re.MULTILINE)
+def facts(out: str) -> dict[str, str]:
+    """The counts in an output, by label."""
+    found = re.findall(r"^ +(.*?) {2,}(~?[\d,.]+|-)(?:  .*)?$", out, re.MULTILINE)
     return dict(found)
 
 
@@ -86,7 +86,10 @@ class TestOneCrawl:
     def test_text_has_all_counts(self, fleet: Fleet, look: Look) -> None:
         done = look()
         assert (done.status, done.err) == (0, "")
-        found = facts(done)
+        found = facts(done.out)
+        page = (REPOSITORY / "docs" / "command.md").read_text(encoding="utf-8")
+        screen = page.partition("$ scrapy rep fleet\n")[2].partition("```")[0]
+        assert facts(screen).keys() == found.keys(), "as the page shows"
         assert found.pop("pages/s") in _NO_RATE
         assert found == {
             "queued": "13",
@@ -155,7 +158,7 @@ class TestOneCrawl:
         worker.settle(A, delay_seconds=7000.0, visited_at=fleet.now)
         worker.talk()
         done = look()
-        assert facts(done)["due later"] == "1"
+        assert facts(done.out)["due later"] == "1"
         assert re.search(r"due later +1  the first in 1 hour$", done.out, re.MULTILINE)
 
     def test_pages_per_second_are_measured(
@@ -259,7 +262,7 @@ class TestDeadLetters:
         fleet.client.delete(*map(fleet.key, others))  # only the letters are left
         done = look("requeue", "--json")
         assert done.rows == [{"crawl": "x", "requeued": 1, "kept": 0}]
-        assert facts(look())["queued"] == "1"
+        assert facts(look().out)["queued"] == "1"
         two = fleet.worker("two")
         fleet.now = time.time()
         two.talk(lanes=9)
@@ -364,7 +367,7 @@ class TestHostile:
         done = look()
         assert (done.status, done.err) == (0, "")
         assert "\x1b" not in done.out
-        assert (facts(done)["queued"], facts(done)["done"]) == ("0", "0")
+        assert (facts(done.out)["queued"], facts(done.out)["done"]) == ("0", "0")
         assert max(map(width_of, done.out.splitlines())) <= 80
         assert json.loads(look("--json").out)
         done = look(A)
@@ -488,7 +491,7 @@ class TestProject:
         assert {row.pop(5) for row in rows} <= _NO_RATE
         assert rows == [[name, "2", "13", "2", "1", "6", "1", "0"] for name in ("one", "two")]
         done = shown("--spider", "two", *_QUICK, settings=project)
-        assert facts(done)["queued"] == "13"
+        assert facts(done.out)["queued"] == "13"
         assert shown("--spider", "three", *_QUICK, settings=project).status == 1
 
 
