@@ -42,7 +42,7 @@ _CHANGING = (
     (r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d )?\[[\w.]+\] [A-Z]+: ", ""),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "(date)"),
     (r"\d{8}T\d{6}Z-[0-9a-f]{6}", "(run)"),
-    (r"\b[0-9a-f]{16,64}\b…?|\b[\w-]{43}\b", "(digest)"),
+    (r"\b[0-9a-f]{16,64}\b…?|(?<![\w-])[\w-]{43}(?![\w-])", "(digest)"),
     (r"\b127(?:\.\d+){3}\b", "(address)"),
     (
         rf"(?:(?<=\bin )|(?<=about )|(?<=process: )|(?<=\()){_TIME}|{_TIME}(?= (?:old|ago)\b)",
@@ -61,7 +61,7 @@ class Call:
 
 
 def _calls(page: str, play: Play) -> list[Call]:
-    """What the shell of a page does."""
+    """The commands of a page, in order."""
     blocks = [*_BLOCK.finditer(page)]
     code = {
         f"{kind}{number}": "\n".join(call for call, _ in _CALL.findall(block)) or block
@@ -133,7 +133,7 @@ def outputs(calls: list[Call], play: Play) -> list[str]:
 
 
 def _answers(scripted: Scripted, names: dict[str, str]) -> list[Answer]:
-    """What is scripted, with the real names of the sites."""
+    """The answers of a script, with the real names of the sites."""
     answers = sequence(scripted).answers
     return [replace(one, body=_renamed(one.octets.decode(), names)) for one in answers]
 
@@ -153,7 +153,7 @@ def _environment(folder: Path) -> dict[str, str]:
 
 
 def _settled(text: str) -> str:
-    """A text without what is different in each run."""
+    """A text without times and other values that each run changes."""
     for pattern, name in _CHANGING:
         text = re.sub(pattern, name, text, flags=re.MULTILINE)
     return text

@@ -1,4 +1,4 @@
-"""What `make_outputs.py` needs to run the commands of each page."""
+"""The sites and projects in which `make_outputs.py` runs the commands of each page."""
 
 from __future__ import annotations
 
