@@ -22,6 +22,7 @@ from scrapy_rep.protocol.signatures import (
 from tests.commands.calling import Done, rep, rep_process
 from tests.protocol.test_signatures import vectors
 from tests.servers.handle import Answer, Site, certificate
+from tests.shared import needs_shared
 
 AGENT = "https://bot.example"
 BOT: dict[str, Any] = {
@@ -101,6 +102,7 @@ class TestDirectory:
         assert words in done.err
 
 
+@needs_shared
 @pytest.mark.parametrize("vector", vectors("card"), ids=lambda one: one["name"])
 def test_card_is_judged_as_the_draft_does(vector: dict[str, Any]) -> None:
     problems = card_problems(vector["card"], vector["url"])
