@@ -16,6 +16,7 @@ from datetime import date, datetime, timezone
 from enum import Enum
 from fnmatch import fnmatchcase
 from functools import cache
+from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
 from urllib.parse import unquote, urlsplit
 
@@ -81,6 +82,18 @@ def numbers(value: Any) -> tuple[float, ...]:
     if isinstance(value, (list, tuple)):
         return tuple(map(number(0), value))
     raise ValueError("must be a list of numbers")
+
+
+def networks(value: Any) -> tuple[Any, ...]:
+    """A list of networks of IP addresses, as `ipaddress` has them."""
+    listed = names(value)
+    try:
+        return tuple(map(ip_network, listed))
+    except ValueError as error:
+        raise ValueError(
+            f"{error}: write networks such as '10.0.0.0/8' or 'fd00::/8', and single addresses "
+            "such as '10.1.2.3'"
+        ) from None
 
 
 def names(value: Any) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.signals import (
     EXEMPT,
+    NAMED_BY,
     PUT_BACK,
     QUEUE,
     REFUSED_AT,
@@ -68,7 +69,7 @@ _PAYMENT_REQUIRED = 402
 # When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
 _UNDECIDED = (Reason.UNREACHABLE, Reason.VISIT_TIME)
 # Meta keys that few requests have. A request that has one needs more checks.
-_SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT})
+_SAYS_MORE = frozenset({MARK, VERDICT, SLOT, PUT_BACK, EXEMPT, NAMED_BY})
 # After the wait for its turn, a request may use its policy for up to 30 s past expiry. Otherwise, a
 # short-lived policy would be fetched for each page, because a robots.txt request takes a turn too.
 _WAITED_SECONDS = 30.0
@@ -121,6 +122,7 @@ class RepMiddleware:
         self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = crawl.part(Policies)
         self.drops = crawl.part(Drops)
+        self._guard = self.policies.fetching.guard
         self._downloader = Downloader(crawler)
         self.pacing = crawl.part(Pacing)
         self.waits = crawl.part(Waits)
@@ -210,9 +212,21 @@ class RepMiddleware:
         if self._signer is not None:
             self._signer.install(self.pacing.known_seconds)
         self.drops.refuse(request)
-        if not _SAYS_MORE.isdisjoint(request.meta) and self._is_free_of_rules(request):
-            return await self._pass_on(request)
+        if not _SAYS_MORE.isdisjoint(request.meta):
+            self._refuse_if(await self._guard.why_refused(request), request)
+            if self._is_free_of_rules(request):
+                return await self._pass_on(request)
         return await self._judge(request) or await self._pass_on(request)
+
+    def _refuse_if(self, why: str, request: Request) -> None:
+        """Drop a request that the guard refuses, whatever robots.txt says, and in a dry run too.
+
+        Raises:
+            RobotsTxtDisallowed: `why` is not empty.
+        """
+        if why:
+            self._guard.tell(request.meta[NAMED_BY], request.url, why)
+            self._decisions.refused(request, Verdict(False, Reason.GUARDED, why=why))
 
     def _is_free_of_rules(self, request: Request) -> bool:
         """Whether a request with some meta keys is our own or exempt; others lose old marks."""
@@ -468,7 +482,9 @@ class RepMiddleware:
 
         Raises:
             Challenged: an edge answered with a challenge, and the request is not sent again.
+            RobotsTxtDisallowed: the guard refuses the address from which it came.
         """
+        self._refuse_if(self._guard.why_answer_unread(request, response), request)
         if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
             self._priced(request, response)
         self.pacing.answered(request, response)

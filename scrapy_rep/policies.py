@@ -193,7 +193,19 @@ class Policies:
             self._tell_listeners(origin)
             return
         self._journal.count(stats.PREFETCHED)
-        self._work.start(origin, self._settle(origin, request, is_refresh=False))
+        self._work.start(origin, self._prefetched(origin, request))
+
+    async def _prefetched(self, origin: Origin, request: Request | None) -> None:
+        """Get a policy, unless a site named the request and the guard refuses it.
+
+        The queue then hands out the request without a policy, and the middleware drops it.
+        """
+        why = "" if request is None else await self.fetching.guard.why_refused(request)
+        if not why or self.is_awaited(origin):  # by a request of the spider's choice
+            await self._settle(origin, request, is_refresh=False)
+        else:
+            self._work.drop(origin)
+            self._tell_listeners(origin)
 
     def _set_by_user(self, origin: Origin) -> Policy | None:
         """The policy that the user sets for an origin, instead of a fetch; None without one."""

@@ -143,9 +143,15 @@ class RepSettings:
     redirect_guard: Guard = _setting(
         "any",
         checks.member_of(Guard),
-        "Which other hosts a robots.txt may redirect to: any, same-site (of the same "
-        "registrable domain) or public (at addresses of the Internet); a refused redirect "
-        "counts as unreachable.",
+        "Which other hosts a site may lead the crawl to, with redirects of its robots.txt and "
+        "tdmrep.json, its sitemaps, and the pages that these list: any, same-site (of the same "
+        "registrable domain) or public (at addresses of the Internet). After a refused redirect, "
+        "the robots.txt counts as unreachable; other requests are dropped.",
+    )
+    guard_networks: tuple[Any, ...] = _setting(
+        (),
+        checks.networks,
+        "Networks of your own that count as public for REP_REDIRECT_GUARD = 'public'.",
     )
     store: Any = _setting(
         "auto",
@@ -391,6 +397,11 @@ class RepSettings:
             raise ConfigurationError(
                 "REP_SIGN_KEY and REP_SIGN_AGENT need each other: set the file of the key, and the "
                 "origin that publishes it, such as 'https://bot.example'"
+            )
+        if self.guard_networks and self.redirect_guard is not Guard.PUBLIC:
+            raise ConfigurationError(
+                "REP_GUARD_NETWORKS needs REP_REDIRECT_GUARD = 'public', because the other values "
+                "look at no address"
             )
         if self.report and not self.audit_dir:
             raise ConfigurationError(

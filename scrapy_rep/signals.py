@@ -78,8 +78,11 @@ STARTED = "rep_started"
 SITEMAP_ORIGIN = "rep_sitemap_origin"
 """Written: the origin that a sitemap belongs to, on the request for the sitemap."""
 
-MARKS = frozenset({PUT_BACK, JUDGED_IN, REFUSALS, REFUSED_AT, REFUSED_UNTIL})
-"""The keys about the earlier tries of a request, which are removed before callbacks see meta."""
+NAMED_BY = "rep_named_by"
+"""Written: the site that named the URL of this request, so that `REP_REDIRECT_GUARD` applies."""
+
+MARKS = frozenset({PUT_BACK, JUDGED_IN, REFUSALS, REFUSED_AT, REFUSED_UNTIL, NAMED_BY})
+"""The keys about this request alone, which are removed before callbacks see meta."""
 
 DONT_OBEY_PAGE_RULES = "dont_obey_page_rules"
 """Read: a request that carries it is not dropped because of the page that links to it."""

@@ -106,7 +106,7 @@ SITEMAP_CUT = _stat("rep/sitemap/cut", "sitemaps read in part: too large, or tru
 SITEMAP_DAMAGED = _stat("rep/sitemap/damaged", "sitemaps read despite errors in them")
 SITEMAP_LEFT_OUT = _stat(
     "rep/sitemap/left_out/{}",
-    "sitemaps not fetched: another-host, too-many, invalid, disallowed, unreachable",
+    "sitemaps not fetched: another-host, guard, too-many, invalid, disallowed, unreachable",
 )
 SITEMAP_PAGES = _stat("rep/sitemap/pages", "pages scheduled because a sitemap lists them")
 SITEMAP_UNCHANGED = _stat("rep/sitemap/unchanged", "entries that have not changed since `since`")
@@ -151,6 +151,9 @@ def of_tdmrep(name: str) -> str:
 for _name in (REQUESTS, RESPONSES, RESPONSE_STATUS, EXCEPTIONS, ACCESS, EVENT, STORE_HIT):
     _stat(of_tdmrep(_name), MEANINGS[_name].replace("robots.txt", "tdmrep.json"))
 
+GUARDED = _stat(
+    "rep/guarded", "URLs named by sites that REP_REDIRECT_GUARD refused, redirects included"
+)
 REDIRECT_HOPS = _stat("rep/redirect_hops", "redirects of robots.txt and tdmrep.json, followed")
 PARSE_LIMIT = _stat("rep/parse_limit", "files longer than the parse limit")
 PARSER_FAILED = _stat("rep/parser_failed", "files or URLs on which ROBOTSTXT_PARSER raised")

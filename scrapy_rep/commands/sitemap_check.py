@@ -81,9 +81,13 @@ class _SitemapResults:
 
     async def judge(self) -> None:
         """Judge page by page; disallowed pages are written at once, and a summary at the end."""
+        guard = policies_of(self._crawler, "check").fetching.guard
         async for sitemap, url, _ in self._walk.pages():
             self._page_count += 1
-            request = web_request(url)
+            request = web_request(url, self._walk.origin)
+            if request is not None and (why := await guard.why_refused(request)):
+                self._walk.note(url, f"not judged: {why} (REP_REDIRECT_GUARD)")
+                continue
             judge = None if request is None else await self._judges.of(request.url, self._crawler)
             if judge is None or request is None:
                 self._other_count += 1
@@ -168,6 +172,7 @@ class SitemapWalk:
 
     Attributes:
         name: the site or sitemap, as the user named it.
+        origin: its origin; None for a file.
         read: the number of sitemaps that were read, by kind.
         problems: the first sitemaps that were not read completely, and the reasons.
         problem_count: the number of all of them.
@@ -179,6 +184,7 @@ class SitemapWalk:
     def __init__(self, crawler: Crawler, name: str, call: Call, most: int = sys.maxsize) -> None:
         """Take a site or a sitemap, and the most sitemaps to fetch."""
         self.name = name
+        self.origin = site_of(name) if is_url(name) else None
         self.read: Counter[SitemapKind] = Counter()
         self.problems: list[tuple[str, str]] = []
         self.problem_count = 0
@@ -200,9 +206,8 @@ class SitemapWalk:
         Raises:
             CommandError: the file that the user names cannot be read.
         """
-        origin = None
-        if is_url(self.name):
-            origin = site_of(self.name)
+        origin = self.origin
+        if origin is not None:
             await self._begin(origin)
         else:
             body = octets_of(self.name, SITEMAP_OCTETS)
@@ -214,7 +219,7 @@ class SitemapWalk:
             try:
                 sitemap, url = await self._fetched(url, origin or site_of(url))
             except CommandError as error:
-                self._note(url, str(error))
+                self.note(url, str(error))
                 continue
             for page in self._pages_in(sitemap, url, origin):
                 yield page
@@ -226,20 +231,20 @@ class SitemapWalk:
             return
         policy = await policies_of(self._crawler, "check").get(origin)
         for value in policy.robots_txt.invalid_sitemaps:
-            self._note(value, f"not fetched ({LeftOut.INVALID.value})")
+            self.note(value, f"not fetched ({LeftOut.INVALID.value})")
         for url in policy.sitemaps:
             self._admit(url, origin)
         if policy.is_unreachable and not policy.sitemaps:
             self.is_unreachable = True
-            self._note(origin.robots_txt_uri, f"unreachable ({policy.event})")
+            self.note(origin.robots_txt_uri, f"unreachable ({policy.event})")
         elif not policy.sitemaps:
-            self._note(str(origin), "its robots.txt names no sitemap")
+            self.note(str(origin), "its robots.txt names no sitemap")
 
     def _pages_in(
         self, sitemap: Sitemap, url: str, origin: Origin | None
     ) -> Iterator[tuple[str, str, SitemapEntry]]:
         if sitemap.kind is None:
-            self._note(url, "not a sitemap")
+            self.note(url, "not a sitemap")
             return
         self.read[sitemap.kind] += 1
         for entry in sitemap:
@@ -249,20 +254,20 @@ class SitemapWalk:
             else:
                 yield url, target, entry
         if sitemap.damage:
-            self._note(url, f"damaged ({sitemap.damage}); as much as possible was read")
+            self.note(url, f"damaged ({sitemap.damage}); as much as possible was read")
         elif sitemap.is_cut:
-            self._note(url, "only its beginning was read")
+            self.note(url, "only its beginning was read")
 
     def _admit(self, url: str, origin: Origin | None) -> None:
         """Queue a sitemap, unless a crawl would leave it out."""
-        request = None if is_robots_txt(url) else web_request(url)
+        request = None if is_robots_txt(url) else web_request(url, origin)
         reason: LeftOut | None = LeftOut.INVALID
         if request is not None and origin is not None:
             reason = self._seeding.admit(origin, request.url)
             if reason is None:
                 self._queue.append(request.url)
         if reason not in (None, LeftOut.REPEATED):
-            self._note(url, f"not fetched ({reason.value})")
+            self.note(url, f"not fetched ({reason.value})")
 
     async def _fetched(self, url: str, origin: Origin) -> tuple[Sitemap, str]:
         """The sitemap at a URL, or where it redirects to; and its own URL.
@@ -270,13 +275,14 @@ class SitemapWalk:
         Raises:
             CommandError: no answer came, or the sitemap must not be fetched.
         """
-        request = web_request(url)
+        request = web_request(url, origin)
         if request is None:
             raise CommandError("not an http or https URL")
         response = await self._answer(request)
         while response.status in REDIRECT_STATUSES:
             location = response.headers.get(b"Location") or b""
-            request = web_request(join(response.url, location.decode("utf-8", "replace")))
+            target = join(response.url, location.decode("utf-8", "replace"))
+            request = web_request(target, origin)
             if request is None or is_robots_txt(request.url):
                 raise CommandError("redirects to a URL that is not http or https")
             reason = self._seeding.admit(origin, request.url)
@@ -301,7 +307,8 @@ class SitemapWalk:
         self.latencies += filter(None, [response.meta.get("download_latency")])
         return response
 
-    def _note(self, url: str, words: str) -> None:
+    def note(self, url: str, words: str) -> None:
+        """Count a problem of a sitemap or a URL in it, and keep the first ones."""
         self.problem_count += 1
         if len(self.problems) < _TOLD:
             self.problems.append((url, words))

@@ -71,6 +71,10 @@ class _Causes(Enum):
     PARSER_FAILED = Cause(
         "your parser of robots.txt failed", "ROBOTSTXT_PARSER decides which parser reads it"
     )
+    GUARDED = Cause(
+        "sites named addresses that are not allowed",
+        "REP_REDIRECT_GUARD and REP_GUARD_NETWORKS decide where sites may lead",
+    )
     INVALID_URI = Cause("the URLs name no valid host", "Correct the URLs of the spider")
     DROPPED = Cause(
         "an operator dropped the origin",

@@ -191,6 +191,8 @@ class Replayer:
             return _of_invalid(url)
         if reason == Reason.DROPPED.name:
             raise NotReplayableError("an operator dropped its origin")
+        if reason == Reason.GUARDED.name:
+            raise NotReplayableError("REP_REDIRECT_GUARD refused it")
         if "p" not in record:
             raise NotReplayableError("there was no policy")
         if told is None:

@@ -19,6 +19,7 @@ from .origin_files import ROBOTS_TXT
 from .requesters import Requester
 from .sender import Sender
 from .shortage import Shortage
+from .site_guard import SiteGuard
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
@@ -41,6 +42,7 @@ class FetchContext:
         journal: counts and logs for the fetches.
         requester: builds the store's keys with the identity of the crawl.
         keeper: keeps answers in the store.
+        guard: judges where redirects may lead.
         sender: sends requests.
         shortage: tells how long to wait while this machine is short of open files.
         archive: archives requests and answers; None without `REP_WARC_DIR`.
@@ -72,6 +74,7 @@ class FetchContext:
         self.requester = Requester(crawl)
         self.keeper = Keeper(crawl)
         self.looks = Ticks(_LOOK_SECONDS)
+        self.guard = crawl.part(SiteGuard)
         self.shortage = crawl.part(Shortage)
         self.sender = Sender(crawl, self.archive, self.looks, self.shortage)
         self.places = Places(crawl.settings.concurrent_fetches)

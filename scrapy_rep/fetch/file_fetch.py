@@ -21,7 +21,6 @@ import asyncio
 import logging
 import math
 import random
-import socket
 import time
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import replace
@@ -31,19 +30,16 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 from scrapy.exceptions import ResponseDataLossError
-from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.checks import site_of
-from scrapy_rep.engine.loops import Stopwatch, sleep, waiting_for_threads, within
+from scrapy_rep.engine.loops import Stopwatch, sleep, waiting_for_threads
 from scrapy_rep.engine.state import is_closing, would_end_but_for
 from scrapy_rep.engine.transfer import headers_of, is_own
 from scrapy_rep.protocol.access.challenges import challenge_in
 from scrapy_rep.protocol.access.endings import Extent, extent, extent_beside
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, Event, Failure, name_of
-from scrapy_rep.protocol.access.guard import Guard, is_public_address
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Step, steps_to
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.redirects import LEAST_HOPS, next_hop
@@ -66,8 +62,6 @@ from .requesters import is_apart
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-
-    from scrapy_rep.settings import RepSettings
 
     from .context import FetchContext
 
@@ -449,7 +443,7 @@ class FileFetch(FetchState):
         self.enter(FetchPart.MIDDLEWARES)
         self.user_agent, self.is_for_signed, self.is_proxied = None, False, False
         self.way = way = Way(self.origin, [], copy)
-        settings, hops, cookies_at = self._context.settings, way.hops, 0
+        guard, hops, cookies_at = self._context.guard, way.hops, 0
         uri = f"{self.origin}{file.path}"
         self._count(file.stat(stats.REQUESTS))
         while True:
@@ -461,7 +455,8 @@ class FileFetch(FetchState):
             except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
                 answer = self._answer(self._failure(uri, error))
                 break
-            if _is_led_astray(settings, self.origin, uri, response):
+            if why := guard.why_unread(self.origin, uri, response):
+                guard.tell(self.origin, uri, why)
                 answer = self._answer(Failure.GUARD)
                 break
             if way.cookies.keep(response, response.request or Request(uri)):
@@ -538,7 +533,7 @@ class FileFetch(FetchState):
 
     async def _refusal(self, uri: str) -> Failure | None:
         """The reason not to follow a redirect to a URI; None if it may be followed."""
-        refusal = await _refusal_of(self._context.settings, self.origin, uri)
+        refusal = await self._context.guard.refusal(self.origin, uri)
         if refusal is not None or self._permits is None:
             return refusal
         before = self.part
@@ -597,9 +592,6 @@ def _copied(copy: Copy) -> list[Step]:
     return [replace(step, is_copied=True) for step in steps]
 
 
-# `REP_REDIRECT_GUARD`: the hosts that redirects may lead to
-
-
 def _as_requested(uri: str) -> str:
     """A URI in the form in which Scrapy requests it; guards must judge this form.
 
@@ -610,39 +602,3 @@ def _as_requested(uri: str) -> str:
         return requested if Origin.of(requested) == Origin.of(uri) else ""
     except ValueError:  # `InvalidUri` is a subclass
         return ""
-
-
-async def _refusal_of(settings: RepSettings, origin: Origin, uri: str) -> Failure | None:
-    """The reason not to fetch a file from a redirect's target; None if it may be fetched."""
-    target = Origin.of(uri)  # None for an empty URI
-    guard = settings.redirect_guard
-    if target is None:
-        return Failure.GUARD
-    if guard is Guard.ANY or target.host == origin.host:
-        return None
-    if guard is Guard.SAME_SITE:
-        return None if site_of(target.host) == site_of(origin.host) else Failure.GUARD
-    try:
-        looking = run_in_thread(socket.getaddrinfo, target.host, target.port)
-        found = await within(settings.fetch_timeout_seconds, looking)
-    except (OSError, UnicodeError):  # a TimeoutError is an OSError
-        return Failure.DNS
-    addresses = {str(address[4][0]) for address in found}
-    is_public = bool(addresses) and all(map(is_public_address, addresses))
-    return None if is_public else Failure.GUARD
-
-
-def _is_led_astray(settings: RepSettings, origin: Origin, uri: str, response: Response) -> bool:
-    """Whether an answer came from an address that the guard refuses.
-
-    When the request is sent, a name may resolve to another address than at the look-up before. With
-    a proxy, the address is that of the proxy, and is not checked.
-    """
-    if settings.redirect_guard is not Guard.PUBLIC or response.ip_address is None:
-        return False
-    target = Origin.of(uri)
-    if target is None or target.host == origin.host:
-        return False
-    if response.request is not None and response.request.meta.get("proxy"):
-        return False
-    return not is_public_address(str(response.ip_address))

@@ -30,6 +30,7 @@ class Reason(Enum):
     NOT_JUDGED = "robots.txt does not govern this scheme"
     INVALID_URI = "the URI has no valid origin"
     DROPPED = "an operator dropped this origin"
+    GUARDED = "REP_REDIRECT_GUARD refuses this URL, which a site named"
 
 
 def shown(octets: bytes) -> str:
@@ -121,8 +122,8 @@ class Verdict:
         product_token: the token of the group that decided, in lower case; ``*``; or empty.
         robots_txt: the URI of the robots.txt; empty if unknown.
         is_stale: whether an old copy decided because the file is unreachable.
-        why: the operator's words, if an operator dropped the origin; the culprit, if a failure of
-            the crawl itself prevented the fetch; otherwise empty.
+        why: the operator's words, if an operator dropped the origin; the reason of the guard; the
+            culprit, if a failure of the crawl itself prevented the fetch; otherwise empty.
     """
 
     allowed: bool

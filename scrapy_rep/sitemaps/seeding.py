@@ -15,6 +15,7 @@ from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import path_of
+from scrapy_rep.signals import NAMED_BY
 
 _SCHEMES = ("http", "https")
 
@@ -57,12 +58,17 @@ def join(base: str, address: str) -> str:
         return ""
 
 
-def web_request(url: str, **arguments: Any) -> Request | None:
-    """A request for an http or https URL; None for other URLs, such as local files."""
+def web_request(url: str, named_by: Origin | str | None, **arguments: Any) -> Request | None:
+    """A request for an http or https URL; None for other URLs, such as local files.
+
+    `named_by` is the site that names the URL, so that the guard judges it; None for the user.
+    """
     try:
         request = Request(url, **arguments)
     except ValueError:
         return None
+    if named_by is not None:
+        request.meta[NAMED_BY] = str(named_by)
     origin = origin_of(request.url)
     return request if origin is not None and origin.scheme in _SCHEMES else None
 
@@ -72,6 +78,7 @@ class LeftOut(Enum):
 
     REPEATED = "repeated"
     ANOTHER_HOST = "another-host"
+    GUARDED = "guard"
     TOO_MANY = "too-many"
     INVALID = "invalid"
     DISALLOWED = "disallowed"

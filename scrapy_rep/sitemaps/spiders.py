@@ -36,6 +36,7 @@ from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import (
     QUEUE,
@@ -139,7 +140,7 @@ class RobotsSitemapMixin(Starts):
         self._since = None if self._last_runs else seconds_of(self.since)
         self._origins()
         for url in self.sitemap_urls:
-            if web_request(url) is None:
+            if web_request(url, None) is None:
                 wrong = f"sitemap_urls: {url!r} is not an http or https URL"
                 raise ConfigurationError(f"{wrong}; give URLs that begin with 'https://'")
 
@@ -157,7 +158,8 @@ class RobotsSitemapMixin(Starts):
             self._last_runs.begin()
             self.crawler.signals.connect(self._ended, spider_closed)
         # Scrapy sends these without its duplicate filter, so the filter does not know them later.
-        start_urls = {request.url for request in map(web_request, self.start_urls) if request}
+        requests = (web_request(url, None) for url in self.start_urls)
+        start_urls = {request.url for request in requests if request}
         async for one in self._requests_of_the_other():
             if isinstance(one, Request) and one.url in start_urls:
                 self._pages.note_begun(one)
@@ -237,7 +239,9 @@ class RobotsSitemapMixin(Starts):
         handled here, so that each counts as a sitemap, and leads only to hosts where a sitemap of
         the origin may be.
         """
-        request = None if is_robots_txt(url) else web_request(url, callback=self._parse_sitemap)
+        request = None
+        if not is_robots_txt(url):
+            request = web_request(url, origin, callback=self._parse_sitemap)
         left_out = LeftOut.INVALID if request is None else self._seeding.admit(origin, request.url)
         if left_out is not None:
             self._leave_out(url, origin, left_out)
@@ -269,7 +273,8 @@ class RobotsSitemapMixin(Starts):
         self._count(stats.SITEMAP_LEFT_OUT.format(reason.value))
         if (origin, reason) not in self._told:
             self._told.add((origin, reason))
-            level = logging.INFO if reason is LeftOut.DISALLOWED else logging.WARNING
+            has_line = reason in (LeftOut.DISALLOWED, LeftOut.GUARDED)
+            level = logging.INFO if has_line else logging.WARNING
             told = "Sitemap %s of %s is not fetched (%s); others with this reason are only counted"
             self._tell(told, url[:200], origin, reason.value, level=level)
 
@@ -363,7 +368,9 @@ class RobotsSitemapMixin(Starts):
         if isinstance(failure.value, RobotsTxtUnreachable):
             self._leave_out(request.url, origin, LeftOut.UNREACHABLE)
         elif isinstance(failure.value, RobotsTxtDisallowed):
-            self._leave_out(request.url, origin, LeftOut.DISALLOWED)
+            is_guarded = failure.value.verdict.reason is Reason.GUARDED
+            reason = LeftOut.GUARDED if is_guarded else LeftOut.DISALLOWED
+            self._leave_out(request.url, origin, reason)
         return failure if probe is None else self._probe_after(origin, probe)
 
     def _count(self, name: str) -> None:
@@ -441,7 +448,8 @@ class PageRequests:
     def _of(self, url: str, response: Response, values: dict[str, Any]) -> Iterator[Request]:
         for pattern, callback in self._callbacks:
             if pattern.search(url):
-                request = web_request(url, callback=callback, meta={_ENTRY: values})
+                namer, _ = response.meta.get(_META, (response.url, None))
+                request = web_request(url, namer, callback=callback, meta={_ENTRY: values})
                 if request is not None and self._goes_by_rules:
                     yield from _requests_by_rules(self._spider, request, response)  # type: ignore[arg-type]
                 elif request is not None:
