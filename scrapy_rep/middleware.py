@@ -484,10 +484,10 @@ class RepMiddleware:
             Challenged: an edge answered with a challenge, and the request is not sent again.
             RobotsTxtDisallowed: the guard refuses the address from which it came.
         """
+        self.pacing.answered(request, response)
         self._refuse_if(self._guard.why_answer_unread(request, response), request)
         if response.status == _PAYMENT_REQUIRED and "cached" not in response.flags:
             self._priced(request, response)
-        self.pacing.answered(request, response)
         marks = self.pacing.backoff.marks_to_resend(request, response)
         service = self.pacing.backoff.challenge_of(request)
         if marks is None and not service:

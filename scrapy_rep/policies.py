@@ -192,7 +192,6 @@ class Policies:
         if self._set_by_user(origin) is not None:
             self._tell_listeners(origin)
             return
-        self._journal.count(stats.PREFETCHED)
         self._work.start(origin, self._prefetched(origin, request))
 
     async def _prefetched(self, origin: Origin, request: Request | None) -> None:
@@ -202,6 +201,7 @@ class Policies:
         """
         why = "" if request is None else await self.fetching.guard.why_refused(request)
         if not why or self.is_awaited(origin):  # by a request of the spider's choice
+            self._journal.count(stats.PREFETCHED)
             await self._settle(origin, request, is_refresh=False)
         else:
             self._work.drop(origin)

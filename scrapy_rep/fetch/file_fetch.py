@@ -443,7 +443,7 @@ class FileFetch(FetchState):
         self.enter(FetchPart.MIDDLEWARES)
         self.user_agent, self.is_for_signed, self.is_proxied = None, False, False
         self.way = way = Way(self.origin, [], copy)
-        guard, hops, cookies_at = self._context.guard, way.hops, 0
+        hops, cookies_at = way.hops, 0
         uri = f"{self.origin}{file.path}"
         self._count(file.stat(stats.REQUESTS))
         while True:
@@ -455,8 +455,7 @@ class FileFetch(FetchState):
             except Exception as error:  # noqa: BLE001 - every failure is an event: see `failures`
                 answer = self._answer(self._failure(uri, error))
                 break
-            if why := guard.why_unread(self.origin, uri, response):
-                guard.tell(self.origin, uri, why)
+            if self._is_led_astray(uri, response):
                 answer = self._answer(Failure.GUARD)
                 break
             if way.cookies.keep(response, response.request or Request(uri)):
@@ -542,6 +541,19 @@ class FileFetch(FetchState):
             return None if await self._permits(uri) else Failure.GUARD
         finally:
             self.enter(before)
+
+    def _is_led_astray(self, uri: str, response: Response) -> bool:
+        """Whether an answer came from an address that the guard refuses.
+
+        A site may have named the page, and so the origin of the file.
+        """
+        guard = self._context.guard
+        why = guard.why_unread(self.origin, uri, response)
+        if not why and self.page is not None:
+            why = guard.why_answer_unread(self.page, response)
+        if why:
+            guard.tell(self.origin, uri, why)
+        return bool(why)
 
     def _fresh_copy(self, uri: str) -> Copy | None:
         """The fresh stored copy of another origin, if a redirect leads to exactly its file."""

@@ -124,6 +124,10 @@ def test_answer_from_an_address_that_the_check_did_not_see_is_not_read(loop: Loo
             }
         )
         result = run(site, loop, DOWNLOADER_MIDDLEWARES=_REBIND)
+        assert "/x.xml" not in site.paths(), "its robots.txt was not read"
+        assert result.stats["rep/event/guard"] == 1, result.log
+        overrides = {"guard": "allow"}
+        result = run(site, loop, DOWNLOADER_MIDDLEWARES=_REBIND, REP_POLICY_OVERRIDES=overrides)
         assert "/page" not in site.paths(), result.log
         assert result.stats["rep/sitemap/left_out/guard"] == 1
         result = run(site, loop, DOWNLOADER_MIDDLEWARES=_REBIND, REP_REDIRECT_GUARD="any")
