@@ -1,4 +1,4 @@
-"""Tell addresses of the Internet from those that only we can reach.
+"""The addresses to which the word of a site may lead: those of the Internet.
 
 A site may name any URL: in a redirect (RFC 9309, 2.3.1.2), in a Sitemap line, in a sitemap. It may
 lead to a machine of our own network, or to the metadata of our cloud.
