@@ -448,7 +448,7 @@ class PageRequests:
     def _of(self, url: str, response: Response, values: dict[str, Any]) -> Iterator[Request]:
         for pattern, callback in self._callbacks:
             if pattern.search(url):
-                namer, _ = response.meta.get(_META, (response.url, None))
+                namer, _ = response.meta.get(SITEMAP_ORIGIN, (response.url, None))
                 request = web_request(url, namer, callback=callback, meta={_ENTRY: values})
                 if request is not None and self._goes_by_rules:
                     yield from _requests_by_rules(self._spider, request, response)  # type: ignore[arg-type]
