@@ -171,7 +171,7 @@ def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
 
 def _rule_notes(response: Response, said: Iterable[PageRules]) -> Iterator[str]:
     if page_html.is_unreadable(response):
-        yield "its elements cannot be read, so their content is unknown"
+        yield "it cannot be read to its end, so what it says is unknown"
     elif not page_html.is_html(response):
         yield "not an HTML page, so only its fields count"
     yield from dict.fromkeys(str(remark) for rules in said for remark in rules.remarks)
@@ -259,7 +259,7 @@ def _resource_notes(response: Response) -> Iterator[str]:
     if not page_html.is_html(response):
         yield "not an HTML page, so its resources are unknown"
     elif page_html.is_unreadable(response):
-        yield "its elements cannot be read, so its resources are unknown"
+        yield "it cannot be read to its end, so its resources are unknown"
 
 
 _COLOURS = {Preference.ALLOWED: "green", Preference.DISALLOWED: "red", Preference.UNKNOWN: "yellow"}

@@ -2,6 +2,9 @@
 
 This is the only module that reads HTML. It uses the tree of the response's own selector, which the
 spider's callbacks share. Only HTML responses have elements.
+
+Each reader has a budget. A page that exceeds one is read in part, and counts as unreadable: so
+nothing that it says beyond the budget is lost.
 """
 
 from __future__ import annotations
@@ -20,10 +23,11 @@ from w3lib.url import safe_url_string
 
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.fields.remarks import FIELD_OCTETS
 from scrapy_rep.protocol.page.page_elements import Meta, PageLink
 from scrapy_rep.protocol.page.rules import ROBOTS_TAG, X_ROBOTS_TAG
 from scrapy_rep.protocol.secrecy import bare
-from scrapy_rep.protocol.usage.usage_answers import USAGE_FIELDS
+from scrapy_rep.protocol.usage.usage_answers import LINK, USAGE_FIELDS
 
 if TYPE_CHECKING:
     from lxml.etree import _Element
@@ -35,7 +39,15 @@ _TYPE = re.compile(rb"[!#$%&'+.^_`|~0-9a-z-]+/[!#$%&'+.^_`|~0-9a-z-]+")  # not "
 _CUT = frozenset(["dataloss", "partial"])  # Scrapy's flags of incomplete responses
 _XHTML = "{http://www.w3.org/1999/xhtml}"
 _HTML_SPACE = " \t\n\r\f"
+# Neither `urljoin` nor `safe_url_string` changes such a URL.
+_PLAIN = re.compile(r"https?://[a-z0-9.-]+/[\w./~?=&+,;-]*", re.ASCII)
 
+HEAD_ELEMENTS = 20_000
+"""The most meta elements, and the most ``link`` elements, that are read: a paper may name thousands
+of authors in them."""
+
+ANCHORS = 50_000
+"""The most links that are read."""
 
 _unreadable: WeakSet[Response] = WeakSet()
 
@@ -45,8 +57,23 @@ FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG, *USAGE_FIELDS)
 
 
 def fields_of(response: Response) -> dict[str, list[bytes]]:
-    """The values of `FIELDS` in a response, in order, by name."""
-    return {name: lines for name in FIELDS if (lines := response.headers.getlist(name))}
+    """The values of `FIELDS` in a response, in order, by name; at most `FIELD_OCTETS` of each."""
+    fields = {name: lines for name in FIELDS if (lines := response.headers.getlist(name))}
+    for name, lines in fields.items():
+        if sum(map(len, lines)) > FIELD_OCTETS:
+            fields[name] = [*_whole_lines(lines, FIELD_OCTETS)]
+            if name != LINK:  # a licence forbids nothing
+                set_unreadable(response, f"its field {name} is longer than {FIELD_OCTETS} octets")
+    return fields
+
+
+def _whole_lines(lines: list[bytes], octets: int) -> Iterator[bytes]:
+    """The first lines that are together within a limit: half a line may mean something else."""
+    for line in lines:
+        octets -= len(line)
+        if octets < 0:
+            return
+        yield line
 
 
 def origin_of_page(response: Response) -> Origin | None:
@@ -82,33 +109,25 @@ def is_html(response: Response) -> bool:
 
 def metas_of(response: Response) -> list[Meta]:
     """The meta elements with a subject, in order."""
-    root = _root(response)
-    if root is None:
-        return []
-    # A head after </html> is part of the body.
-    head = next((one for one in _elements(root, "head") if one.getparent() is root), None)
     found = []
-    for one in _elements(root, "meta"):
+    for one, in_head in _first_elements(response, HEAD_ELEMENTS, "meta"):
         name, property_name, http_equiv = one.get("name"), None, None
         if not name:
             property_name, http_equiv = one.get("property"), one.get("http-equiv")
         if name or property_name or http_equiv:
-            is_in_head = head is not None and head in one.iterancestors()
             content, line = one.get("content"), one.sourceline or 0
-            found.append(Meta(name, content, line, is_in_head, property_name, http_equiv))
+            found.append(Meta(name, content, line, in_head, property_name, http_equiv))
     return found
 
 
 def anchors_of(response: Response) -> list[PageLink]:
     """The links of the page: each ``a`` and ``area`` with a target."""
-    root = _root(response)
-    return [] if root is None else [*_links(root, "a", "area")]
+    return [*_links(response, ANCHORS, "a", "area")]
 
 
 def link_elements_of(response: Response) -> list[PageLink]:
     """The ``link`` elements of the page with a target, in order."""
-    root = _root(response)
-    return [] if root is None else [*_links(root, "link")]
+    return [*_links(response, HEAD_ELEMENTS, "link")]
 
 
 def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str, str], int]]:
@@ -122,6 +141,16 @@ def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str,
 def is_unreadable(response: Response) -> bool:
     """Whether a page could not be read to its end, so that what it says is unknown."""
     return response in _unreadable
+
+
+def set_unreadable(response: Response, problem: str) -> None:
+    """Note that a page could not be read to its end, and why; it is logged once for a response."""
+    if response not in _unreadable:
+        _unreadable.add(response)
+        logger.warning(
+            "Cannot read all of %(page)s: %(problem)s",
+            {"page": bare(response.url), "problem": problem},
+        )
 
 
 def base_url_of(response: Response) -> str:
@@ -139,6 +168,8 @@ def resolved(response: Response, reference: str) -> str:
     encoding = response.encoding if isinstance(response, TextResponse) else "utf-8"
     try:
         url = response.urljoin(reference.strip(_HTML_SPACE))
+        if _PLAIN.fullmatch(url):
+            return url
         # Resolved twice, as link extractors do: <base href="data:,x"> resolves nothing.
         return without_fragment(safe_url_string(urljoin(response.url, url), encoding))
     except ValueError:
@@ -172,12 +203,8 @@ def _root(response: Response) -> _Element | None:
         problem = _limit_of(root)
     except Exception as error:  # noqa: BLE001 - a hostile page may cause any error
         problem = repr(error)
-    if problem and response not in _unreadable:
-        _unreadable.add(response)
-        logger.warning(
-            "Cannot read the elements of %(page)s: %(problem)s",
-            {"page": bare(response.url), "problem": problem},
-        )
+    if problem:
+        set_unreadable(response, problem)
     return root if hasattr(root, "iter") else None
 
 
@@ -192,14 +219,48 @@ def _limit_of(root: Any) -> str:
 
 def _elements(root: _Element, *tags: str) -> Iterator[_Element]:
     """The elements of some names; those after ``</html>`` are in further roots (libxml2 2.14)."""
-    is_xml = str(root.tag).startswith("{")  # XHTML has a namespace
-    names = [f"{_XHTML}{tag}" for tag in tags] if is_xml else tags
+    names = _names(root, *tags)
     for one in (root, *root.itersiblings("*")):
         yield from one.iter(*names)
 
 
-def _links(root: _Element, *tags: str) -> Iterator[PageLink]:
-    for one in _elements(root, *tags):
+def _names(root: _Element, *tags: str) -> tuple[str, ...]:
+    is_xml = str(root.tag).startswith("{")  # XHTML has a namespace
+    return tuple(f"{_XHTML}{tag}" for tag in tags) if is_xml else tags
+
+
+def _first_elements(response: Response, most: int, *tags: str) -> Iterator[tuple[_Element, bool]]:
+    """The first elements of some names, in order, and whether each is in the head.
+
+    A page with more counts as unreadable. Each ancestor is visited once, and held until the end:
+    when lxml frees an element, it looks for an ancestor that is held, at any distance.
+    """
+    root = _root(response)
+    if root is None:
+        return
+    # A head after </html> is part of the body.
+    head = next(root.iterchildren(*_names(root, "head")), None)
+    held: dict[_Element, bool] = {}  # whether it is in the head, or is the head
+    for number, one in enumerate(_elements(root, *tags)):
+        if number == most or len(held) > 2 * most:
+            around = "" if number == most else ", or elements around them"
+            set_unreadable(response, f"it has more than {most:,} {tags[0]} elements{around}")
+            break
+        parent, new = one.getparent(), []
+        while parent is not None and parent not in held:
+            new.append(parent)
+            parent = parent.getparent()
+        in_head = parent is not None and held[parent]
+        for parent in reversed(new):
+            in_head = in_head or parent is head
+            held[parent] = in_head
+        yield one, in_head
+    while held:
+        held.popitem()  # the last one first: it is no ancestor of those before
+
+
+def _links(response: Response, most: int, *tags: str) -> Iterator[PageLink]:
+    for one, _ in _first_elements(response, most, *tags):
         if (target := one.get("href")) is not None:
             rel, media_type = one.get("rel") or "", one.get("type") or ""
             yield PageLink(target, rel, media_type, one.sourceline or 0)

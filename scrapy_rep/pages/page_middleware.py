@@ -5,6 +5,7 @@ With the default settings, it reads and obeys nothing.
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
@@ -74,6 +75,24 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         if response.request is not None and not MARKS.isdisjoint(response.request.meta):
             for mark in MARKS:
                 response.request.meta.pop(mark, None)
+
+    async def process_spider_output_async(
+        self,
+        response: Response | None,
+        result: AsyncIterator[Any],
+        spider: Any = None,  # noqa: ARG002 - Scrapy's own class has it
+    ) -> AsyncIterator[Any]:
+        """The requests and items of a callback that are not withheld.
+
+        Scrapy 2.15 calls it for coroutines only: for other callbacks, large pages are read in the
+        event loop.
+        """
+        async for one in result:
+            if response is not None and self._withholding is not None:
+                await self._withholding.read_ahead(response)
+            processed = self._get_processed(one, response)
+            if processed is not None:
+                yield processed
 
     def get_processed_request(self, request: Request, response: Response | None) -> Request | None:
         """The request; None if the page forbids following it."""

@@ -1,7 +1,8 @@
 """The rules and preferences of a response: read on demand, and kept as long as the response.
 
 No crawler is needed. Cost: some look-ups for the fields; for elements, one walk through the tree
-per response, and parsing it if no callback has used the selector yet.
+per response, and parsing it if no callback has used the selector yet. `read_ahead` does this in a
+thread, if the page is large.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from urllib.parse import urljoin
 from weakref import WeakKeyDictionary
 
 from scrapy.http import Response
+from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
@@ -31,6 +33,7 @@ from .page_crawls import crawls_of, tokens_of
 from .reservations import policy_for
 
 _RULES_KEPT = 8
+_LARGE_OCTETS = 1 << 16  # a parser takes 40 ms for a megabyte that is hostile, and we as much
 
 
 class _PageFacts:
@@ -82,11 +85,13 @@ def page_rules(
             is_cut=page_html.is_cut(response) and page_html.is_html(response),
             now=read_at,
         )
+        if rules.is_cut:
+            page_html.set_unreadable(response, "its rules are too long")
         if len(facts.rules) >= _RULES_KEPT:
             facts.rules.clear()
         facts.rules[key] = rules
         return rules
-    return PageRules(rules.rules, rules.remarks, read_at)
+    return replace(rules, now=read_at)
 
 
 def usage_of(
@@ -151,6 +156,7 @@ async def usage(response: Response) -> UsagePreferences:
     judged, because it has `dont_obey_robotstxt` or the crawl does not obey robots.txt, the file is
     not fetched now either, and the preferences are incomplete.
     """
+    await read_ahead(response)
     policy = _policy_then(response)
     if policy is None:
         policy = await _policy_now(response)
@@ -185,9 +191,23 @@ def refused_links(response: Response) -> frozenset[str]:
     """The URLs that the page links to with ``nofollow`` links only."""
     facts = _facts_of(response)
     if facts.refused is None:
-        links = page_html.anchors_of(response)
-        facts.refused = refused_urls(links, partial(page_html.resolved, response))
+        facts.refused = _refused_in(response)
     return facts.refused
+
+
+def _refused_in(response: Response) -> frozenset[str]:
+    return refused_urls(page_html.anchors_of(response), partial(page_html.resolved, response))
+
+
+async def read_ahead(response: Response, *, with_links: bool = False) -> None:
+    """Read the elements of a large page in a thread, so that nothing else has to wait for them."""
+    if len(response.body) < _LARGE_OCTETS:
+        return
+    facts = _facts_of(response)
+    if facts.metas is None:
+        facts.metas = await run_in_thread(page_html.metas_of, response)
+    if with_links and facts.refused is None:
+        facts.refused = await run_in_thread(_refused_in, response)
 
 
 def _facts_of(response: Response) -> _PageFacts:

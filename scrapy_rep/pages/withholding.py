@@ -20,7 +20,7 @@ from scrapy_rep.signals import DONT_OBEY_PAGE_RULES
 from scrapy_rep.stats import Journal
 
 from .page_html import is_unreadable, origin_of_page, without_fragment
-from .readings import page_rules, refused_links, usage_as_known
+from .readings import page_rules, read_ahead, refused_links, usage_as_known
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 _NOFOLLOW = "nofollow"
 _OF_REQUESTS = (_NOFOLLOW, REL_NOFOLLOW)
 
-_UNREAD = Source("page, whose elements cannot be read")
+_UNREAD = Source("page, which cannot be read to its end")
 
 Because = PageRule | Statement | UseLevel
 """The statement that decided to withhold something."""
@@ -51,6 +51,10 @@ class Withholding:
         self._read_rules: WeakSet[Response] = WeakSet()
         self._usages: WeakKeyDictionary[Response, UsagePreferences] = WeakKeyDictionary()
         self._unannotated: set[type] = set()
+
+    async def read_ahead(self, response: Response) -> None:
+        """Read a large page in a thread, before its first request or item is decided."""
+        await read_ahead(response, with_links=REL_NOFOLLOW in self._of_requests)
 
     def request(self, request: Request, response: Response) -> Request | None:
         """The request of a callback; None if the page forbids following it."""

@@ -10,6 +10,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.pages.page_html import HEAD_ELEMENTS
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON
 from tests.servers.handle import Answer, Site, redirect
@@ -385,3 +386,17 @@ class TestAsking:
         kept = [file["url"] for file in result.items[0]["files"]]
         assert kept == [site.url("/a.png"), site.url("/c.png")]
         assert "withheld: noimageai by X-Robots-Tag 1" in result.log
+
+
+@_loops
+@pytest.mark.parametrize("obeyed", [["noindex"], ["noindex", "rel-nofollow"]])
+def test_large_page_is_read_in_a_thread(loop: Loop, obeyed: list[str]) -> None:
+    """Its reading is seen by a warning that only the reader logs."""
+    routes = {"/": html("", *["<meta name=a>"] * (HEAD_ELEMENTS + 1)), "/robots.txt": Answer()}
+    settings = {"REP_PAGE_OBEY": obeyed, "LOG_FORMAT": "in %(threadName)s: %(message)s"}
+    with Site(routes) as site:
+        result = run(site, loop, "tests.pages.spiders:AsyncSpider", settings=settings)
+        assert kept(site, result) == set(), "what it says is unknown"
+    told = re.findall(r"in (.*): Cannot read all of .* more than 20,000 meta", result.log)
+    assert len(told) == 1
+    assert told != ["MainThread"]

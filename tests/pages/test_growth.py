@@ -1,4 +1,6 @@
-"""Twice the octets are about twice the work, and memory is bounded for every response.
+"""Twice the octets are at most about twice the work, and memory is bounded for every response.
+
+Beyond the budgets of a page, more octets are no more work.
 
 Work is counted, not timed: calls of functions, those of C included. Within one call only `str`,
 `bytes` and anchored expressions with one way to match walk over text; ``benchmarks/pages.py`` shows
@@ -7,14 +9,17 @@ that these take no longer for their length.
 
 from __future__ import annotations
 
+import json
 import time
 from collections.abc import Callable
 from typing import Any
 
 import pytest
 
-from scrapy_rep import parse, usage_of
+from scrapy_rep import Preference, page_rules, parse, usage_of
+from scrapy_rep.pages.page_html import ANCHORS, HEAD_ELEMENTS, is_unreadable
 from scrapy_rep.pages.readings import refused_links
+from scrapy_rep.protocol.usage.tdmrep import TdmFile
 from tests.counting import calls
 
 from .answers import meta, page, response_of
@@ -131,6 +136,7 @@ _HOSTILE = {
     "metas": html(lambda n: page(meta("noindex") * n)),
     "other metas": html(lambda n: page(meta("noindex", "otherbot") * n)),
     "deep metas": html(lambda n: page(body="<div>" * min(n, 200) + meta("noindex") * n)),
+    "metas in turn": html(lambda n: page(body=f"<i>{meta('a')}</i>{meta('b', 'c')}" * n)),
     "anchors": html(
         lambda n: page(body="".join(f"<a href='/{i}' rel=nofollow>" for i in range(n)))
     ),
@@ -183,3 +189,81 @@ def test_memory_is_bounded(name: str) -> None:
     assert len(usage.remarks) <= 100
     assert len(usage.licences) <= 100
     assert all(len(one.text) <= 200 for one in (*usage.statements, *usage.remarks))
+
+
+def test_depth_costs_nothing_for_each_element() -> None:
+    """Each element that lxml makes calls a function: 500 meta elements had a million ancestors."""
+    deep, flat = (
+        calls(html(lambda n: page(body="<div>" * depth + meta("a") * n))(500))  # noqa: B023
+        for depth in (2_000, 10)
+    )
+    assert deep <= flat + 10 * 2_000
+
+
+_BEYOND: dict[str, tuple[Callable[[int], Any], int]] = {
+    "content": (lambda n: response_of(page(meta("a:b," * n))), 20_000),
+    "pieces": (lambda n: response_of(page(meta("a;" * n))), 20_000),
+    "metas for us": (lambda n: response_of(page(meta("index") * n)), 5_000),
+    "field": (lambda n: response_of(fields=[("X-Robots-Tag", "a:b," * n)]), 20_000),
+    "field of lines": (lambda n: response_of(fields=[("X-Robots-Tag", "index")] * n), 10_000),
+    "list": (lambda n: response_of(fields=[("Robots-Tag", "*;all," * n + "*")]), 20_000),
+    "usage": (lambda n: response_of(fields=[("Content-Usage", "a=n," * n + "b")]), 20_000),
+    "signals": (lambda n: response_of(fields=[("Content-Signal", "a=b," * n)]), 20_000),
+    "reservations": (lambda n: response_of(fields=[("tdm-reservation", "0," * n)]), 20_000),
+}
+
+
+@pytest.mark.parametrize("name", _BEYOND)
+def test_beyond_its_budget_a_page_is_no_more_work_and_unreadable(name: str) -> None:
+    make, count = _BEYOND[name]
+
+    def work(octets: int) -> int:
+        response = make(octets)
+        found = calls(lambda: usage_of(response, b"", product_tokens="FooBot"))
+        assert is_unreadable(response)
+        assert not usage_of(response, b"", product_tokens="FooBot").is_complete
+        return found
+
+    once, thrice = work(count), work(3 * count)
+    # only for each element that is walked over
+    assert thrice <= once + (40 * count if name == "metas for us" else 500), (once, thrice)
+
+
+@pytest.mark.parametrize(("tag", "most"), [("meta", HEAD_ELEMENTS), ("a", ANCHORS)])
+def test_page_of_more_elements_is_unreadable(tag: str, most: int) -> None:
+    for count, is_too_much in ((most, False), (most + 1, True)):
+        response = response_of(f"<html><head></head><body>{f'<{tag} name=a href=/a>' * count}")
+        page_rules(response, "FooBot")
+        refused_links(response)
+        assert is_unreadable(response) is is_too_much
+
+
+def test_more_licences_than_are_read_make_nothing_unknown() -> None:
+    response = response_of(page("<link rel=license href=/a>" * 3), [("Link", "<a>;a=b," * 20_000)])
+    usage = usage_of(response, b"", product_tokens="FooBot")
+    assert usage.is_complete
+    assert [one.uri for one in usage.licences] == ["https://example.com/a"]
+
+
+def test_more_records_than_are_read_forbid_every_use() -> None:
+    """One of the records that are not read may forbid it."""
+    record = "Content-Signal: /{} search=yes, ai-train=yes\n"
+    few, many, more = (
+        parse((_UA + "".join(map(record.format, range(count)))).encode())
+        for count in (1_000, 1_001, 4_000)
+    )
+    assert few.usage("/1").search is Preference.ALLOWED
+    assert set(many.usage("/1").to_dict().values()) == {"n"}
+    assert few.usage("/x").search is Preference.UNKNOWN
+    assert calls(lambda: more.usage("/1")) <= calls(lambda: many.usage("/1")) + 20 * 3_000
+
+
+def test_a_tdmrep_json_of_too_many_rules_is_unknown() -> None:
+    rule = {"location": "/", "tdm-reservation": 0}
+    few, many, more = (json.dumps([rule] * count).encode() for count in (3_333, 3_334, 10_000))
+    assert usage_of(response_of(), b"", tdmrep=few).tdm is Preference.ALLOWED
+    for body in (many, more, json.dumps([1] * 10_001).encode()):
+        assert usage_of(response_of(), b"", tdmrep=body).tdm is Preference.UNKNOWN
+        assert not usage_of(response_of(), b"", tdmrep=body).is_complete
+    once, thrice = (calls(lambda: TdmFile.of(body, "")) for body in (many, more))  # noqa: B023
+    assert thrice <= once + 10 * 10_000

@@ -147,7 +147,7 @@ class TestNesting:
         assert page_rules(response).to_dict() == {"noai": True}
         assert len(refused_links(response)) == 1
         assert page_html.is_unreadable(response)
-        assert caplog.text.count("Cannot read the elements of https://example.com/dir/page") == 1
+        assert caplog.text.count("Cannot read all of https://example.com/dir/page") == 1
 
     @pytest.mark.parametrize("levels", [600, 2_000])
     def test_is_read(self, levels: int) -> None:

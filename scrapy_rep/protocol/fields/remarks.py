@@ -17,6 +17,9 @@ REMARKS_KEPT = 100
 TEXT_CHARACTERS = 200
 """The most characters of text that a rule, a statement or a remark keeps."""
 
+FIELD_OCTETS = 32 * 1024
+"""The most octets of a header field that are read, all its lines together."""
+
 _OCTETS_A_CHARACTER = 4  # in UTF-8, at most
 
 
@@ -68,6 +71,7 @@ class Problem(Enum):
     RELATIVE_LICENCE = "a licence without scheme and host"
     NO_LICENCE = "not the URL of a licence"
     TOO_MUCH_WORK = "too many patterns may match: every restriction counts"
+    TOO_LONG = "too long to be read to its end: every restriction counts"
     CUT_BODY = "the body is truncated: its end is unknown"
 
 

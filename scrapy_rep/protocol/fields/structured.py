@@ -2,7 +2,8 @@
 
 Takes octets, gives values, or None if parsing fails: such a field must be ignored as a whole (4.2).
 Nothing recurses, since inner lists contain no lists. Linear in the octets: each regular expression
-begins where the last one ended, and can match in one way only.
+begins where the last one ended, and can match in one way only. Parsing more than `FIELD_OCTETS`
+fails; the longest value that a parser must read is half as long (3.3.5).
 
 Items as Python values: an Integer is `int`, a Decimal `float`, a String `str`, a Token `Token`, a
 Byte Sequence `bytes`, a Boolean `bool`, a Date `Date`, a Display String `DisplayString`.
@@ -16,6 +17,8 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import lru_cache
 from urllib.parse import unquote_to_bytes
+
+from .remarks import FIELD_OCTETS
 
 _KEY = re.compile(r"[a-z*][a-z0-9_.*-]*")
 _TOKEN = re.compile(r"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*")
@@ -144,6 +147,8 @@ class _FieldReader:
     """Parses the text of one field."""
 
     def __init__(self, octets: bytes) -> None:
+        if len(octets) > FIELD_OCTETS:
+            raise _Malformed
         try:
             self._text = octets.decode("ascii").strip(" ")
         except UnicodeDecodeError:

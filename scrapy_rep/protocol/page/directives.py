@@ -10,7 +10,8 @@ as in ``max-audio-preview: 3``, is part of that rule: as a crawler's name it wou
 after it. Unreadable text never hides a readable rule.
 
 Linear in the octets: a fixed number of expressions reads each segment, each can match in one way
-only, and a segment is split at most twice.
+only, and a segment is split at most twice. Each segment, and each piece of one, is a step of work:
+the lines of a page may take `PAGE_STEPS` together. A real page takes less than a hundred.
 """
 
 from __future__ import annotations
@@ -19,12 +20,19 @@ import re
 from collections.abc import Callable, Iterator, Sequence
 
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
+from scrapy_rep.protocol.wildcards import OutOfWork, Work
 
 from .dates import is_weekday
 from .rule_words import SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
 Directive = tuple[str, Value]
 """A rule and its value."""
+
+PAGE_STEPS = 2_000
+"""The most segments, pieces and elements with rules that are read of a page."""
+
+LINE_CHARACTERS = 64 * 1024
+"""The most characters that are read of one line."""
 
 # Characters around words that do not belong to them: white space, zero-width marks, quotes.
 _AROUND = (
@@ -59,22 +67,33 @@ class RuleLine:
             a user-agent line would name it.
         source: the source of the line.
         remarks: takes remarks on unusual text.
+        work: the steps that are left.
     """
 
     def __init__(
-        self, speaks_to_us: Callable[[str], bool], source: Source, remarks: Remarks
+        self, speaks_to_us: Callable[[str], bool], source: Source, remarks: Remarks, work: Work
     ) -> None:
         self._speaks_to_us = speaks_to_us
         self._source = source
         self._remarks = remarks
+        self._work = work
 
-    def rules(self, text: str) -> list[Directive]:
-        """The rules for this crawler in the text of the line, in order."""
-        said: list[Directive] = []
+    def rules(self, text: str) -> Iterator[Directive]:
+        """The rules for this crawler in the text of the line, in order.
+
+        Raises:
+            OutOfWork: the line, or those before it, are too long; raised after the rules so far.
+        """
+        yield from self._rules(text[:LINE_CHARACTERS])
+        if len(text) > LINE_CHARACTERS:
+            raise OutOfWork
+
+    def _rules(self, text: str) -> Iterator[Directive]:
         is_ours = True
         segments = text.split(",")
         at = 0
         while at < len(segments):
+            self._work.take(1)
             segment = segments[at].strip(_AROUND)
             at += 1
             if not segment:
@@ -86,7 +105,7 @@ class RuleLine:
                 valued = _VALUED.match(segment)
                 if valued is None and ":" in segment:
                     is_ours, segment, before = self._agent(segment, is_ours)
-                    said += before
+                    yield from before
                     if not segment:
                         continue
                     valued = _VALUED.match(segment)
@@ -97,8 +116,7 @@ class RuleLine:
                     found, takes_next = self._valued(valued, following)
                     at += takes_next
             if is_ours:
-                said += found
-        return said
+                yield from found
 
     def _agent(self, segment: str, is_ours: bool) -> tuple[bool, str, list[Directive]]:
         """Whether the next rules are for us; the rest of the segment; rules before the name."""
@@ -121,7 +139,9 @@ class RuleLine:
 
     def _is_rule(self, text: str) -> bool:
         return bool(
-            _known(text) is not None or _VALUED.match(text) or any(map(_is_word, _pieces(text)))
+            _known(text) is not None
+            or _VALUED.match(text)
+            or any(map(_is_word, self._pieces(text)))
         )
 
     def _unvalued(self, segment: str) -> Sequence[Directive]:
@@ -169,7 +189,7 @@ class RuleLine:
         """The rules among the pieces of a text that is not a word itself."""
         said: list[Directive] = []
         is_known = False
-        for piece in _pieces(text):
+        for piece in self._pieces(text):
             valued = _VALUED.match(piece)
             if valued:
                 name = SPELLINGS[lowered(valued[1])]
@@ -184,6 +204,11 @@ class RuleLine:
         problem = Problem.UNUSUAL_SEPARATOR if is_known else Problem.UNKNOWN_RULE
         self._remarks.add(problem, self._source, text)
         return said
+
+    def _pieces(self, text: str) -> Iterator[str]:
+        for piece in _pieces(text):
+            self._work.take(1)
+            yield piece
 
 
 def _directives(name: str, value: Value) -> list[Directive]:

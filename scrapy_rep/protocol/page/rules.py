@@ -2,7 +2,8 @@
 
 Takes the lines of fields and the meta elements, gives `PageRules`. The rules for everyone and for
 the crawler are merged. Each rule is kept once, in its most restrictive form, with the first source
-of that form. So the memory of a page is bounded, whatever it contains. Linear in the input.
+of that form. So the memory of a page is bounded, whatever it contains. Linear in the input, up to
+`PAGE_STEPS`: longer rules count as cut.
 """
 
 from __future__ import annotations
@@ -29,8 +30,9 @@ from scrapy_rep.protocol.fields.structured import (
     member_list,
 )
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
+from scrapy_rep.protocol.wildcards import OutOfWork, Work
 
-from .directives import Directive, RuleLine, is_everyone
+from .directives import PAGE_STEPS, Directive, RuleLine, is_everyone
 from .page_elements import Meta
 from .rule_words import RULES, SPELLINGS, UNAVAILABLE_AFTER, VALUED, WORDS, Value, lowered
 
@@ -81,6 +83,8 @@ class PageRules:
         rules: each rule once, in the order in which they were found.
         remarks: remarks on unusual text.
         now: when the page was read, POSIX seconds; None if it does not matter.
+        is_cut: whether its rules are too long to be read to their end. Then a crawl obeys every
+            rule that it knows, as if the page had said it.
 
     A property for each rule tells whether the page has it, or its value: `nofollow`,
     `max_snippet`, ...
@@ -89,6 +93,7 @@ class PageRules:
     rules: tuple[PageRule, ...] = ()
     remarks: tuple[Remark, ...] = ()
     now: float | None = None
+    is_cut: bool = False
 
     def __contains__(self, name: object) -> bool:
         return any(rule.name == name for rule in self.rules)
@@ -182,16 +187,20 @@ def page_rules_of(
     tokens = product_tokens if isinstance(product_tokens, str) else tuple(product_tokens)
     names = names_of(tokens)
     page = _FoundRules(names)
-    for number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
-        page.line(Source("X-Robots-Tag", number), text_of(line))
-    page.robots_tag(fields.get(ROBOTS_TAG, ()))
-    number = 0
-    for meta in metas:
-        if meta.in_head or not only_head:
-            number += page.meta(meta, number + 1)
+    number, is_too_long = 0, False
+    try:
+        for line_number, line in enumerate(fields.get(X_ROBOTS_TAG, ()), start=1):
+            page.line(Source("X-Robots-Tag", line_number), text_of(line))
+        page.robots_tag(fields.get(ROBOTS_TAG, ()))
+        for meta in metas:
+            if meta.in_head or not only_head:
+                number += page.meta(meta, number + 1)
+    except OutOfWork:
+        is_too_long = True
+        page.remarks.add(Problem.TOO_LONG, Source("page"))
     if is_cut:
         page.remarks.add(Problem.CUT_BODY, Source("page"))
-    return PageRules(tuple(page.found.values()), tuple(page.remarks.kept), now)
+    return PageRules(tuple(page.found.values()), tuple(page.remarks.kept), now, is_too_long)
 
 
 class _FoundRules:
@@ -201,6 +210,7 @@ class _FoundRules:
         self._names = names
         self.found: dict[str, PageRule] = {}
         self.remarks = Remarks()
+        self._work = Work(PAGE_STEPS)
 
     def _speaks_to_us(self, name: str) -> bool:
         """Whether a name applies to this crawler: everyone's, or as a user-agent line names it."""
@@ -210,8 +220,11 @@ class _FoundRules:
 
     def line(self, source: Source, text: str) -> None:
         """Read one line of X-Robots-Tag, or the content of one element."""
-        for rule, value in RuleLine(self._speaks_to_us, source, self.remarks).rules(text):
+        for rule, value in self._reader(source).rules(text):
             self._take(rule, value, source, text)
+
+    def _reader(self, source: Source) -> RuleLine:
+        return RuleLine(self._speaks_to_us, source, self.remarks, self._work)
 
     def _take(self, name: str, value: Value, source: Source, text: str) -> None:
         if self._is_stricter(name, value):
@@ -247,6 +260,7 @@ class _FoundRules:
             return
         source, text = Source("Robots-Tag", int(len(lines) == 1)), text_of(value)
         for member in members:
+            self._work.take(1)
             if self._names_us(member):
                 for rule, found in self._parameters(member.parameters, source):
                     self._take(rule, found, source, text)
@@ -259,7 +273,7 @@ class _FoundRules:
         self, parameters: Mapping[str, BareItem], source: Source
     ) -> Iterator[Directive]:
         """The rules among the parameters of an item."""
-        line = RuleLine(self._speaks_to_us, source, self.remarks)
+        line = self._reader(source)
         for name, value in parameters.items():
             if value is False:
                 continue

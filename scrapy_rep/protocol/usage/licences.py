@@ -1,7 +1,8 @@
 """Licences (RSL 1.0): License records of robots.txt, Link fields, and ``link`` elements.
 
 They change no preference. An answer 402 may also name the price of a page. A line of
-the Link field (RFC 8288, 3) counts up to its first syntax error. Linear in the input.
+the Link field (RFC 8288, 3) counts up to its first syntax error. Linear in the input, and of Link
+fields, at most `FIELD_OCTETS` are read.
 """
 
 from __future__ import annotations
@@ -9,9 +10,17 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import cache, partial
 from urllib.parse import urljoin, urlsplit
 
-from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, excerpt, text_of
+from scrapy_rep.protocol.fields.remarks import (
+    FIELD_OCTETS,
+    Problem,
+    Remarks,
+    Source,
+    excerpt,
+    text_of,
+)
 from scrapy_rep.protocol.page.page_elements import PageLink, relations
 
 from .preference import Licence
@@ -47,8 +56,10 @@ def of_record(value: bytes, robots_txt: str, source: Source, remarks: Remarks) -
 
 def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
     """The licences in Link fields."""
+    left = FIELD_OCTETS
     for number, line in enumerate(lines, start=1):
-        for target, rels, media_type in field_links(text_of(line)):
+        text, left = text_of(line[: max(0, left)]), left - len(line)
+        for target, rels, media_type in field_links(text):
             uri = _absolute(url, target) if LICENCE in rels else ""
             if uri:
                 yield Licence(uri, media_type, Source("Link", number))
@@ -56,9 +67,9 @@ def of_fields(lines: Sequence[bytes], url: str) -> Iterator[Licence]:
 
 def of_elements(links: Iterable[PageLink], base_url: str) -> Iterator[Licence]:
     """The licences in the ``link`` elements of a page."""
-    number = 0
+    number, resolve = 0, cache(partial(_absolute, base_url))
     for link in links:
-        uri = _absolute(base_url, link.target) if LICENCE in relations(link.rel) else ""
+        uri = resolve(link.target) if LICENCE in relations(link.rel) else ""
         if uri:
             number += 1
             media_type = link.media_type.strip().lower()

@@ -202,9 +202,10 @@ _LICENCES_KEPT = 100
 
 
 def each_once(licences: Iterable[Licence]) -> tuple[Licence, ...]:
-    """The licences, the first of equal URIs; at most a hundred."""
+    """The licences, the first of equal URIs; no more are read after the first hundred."""
     kept: dict[str, Licence] = {}
     for one in licences:
-        if len(kept) < _LICENCES_KEPT:
-            kept.setdefault(one.uri, one)
+        kept.setdefault(one.uri, one)
+        if len(kept) == _LICENCES_KEPT:
+            break
     return tuple(kept.values())

@@ -10,7 +10,9 @@ it applies, but a y does not::
     Content-Usage: /a search=y        for /a: train-ai=n, search=y
 
 Cost: `of` is linear in the octets of the file; for most files, without such records, it is a few
-searches. `preferences` costs what `scoped` says, plus sorting the records that match.
+searches. At most `_RECORDS` of each kind are read. If there are more, each use counts as forbidden,
+since one of them may forbid it; more licences are ignored. `preferences` costs what `scoped` says,
+plus sorting the records that match.
 """
 
 from __future__ import annotations
@@ -18,6 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
+from itertools import islice
 
 from scrapy_rep.protocol.extensions.records import records_with
 from scrapy_rep.protocol.fields.remarks import Problem, Remark, Remarks, Source, excerpt
@@ -46,6 +49,7 @@ _CONTENT_SIGNAL = b"content-signal"
 _SIGNAL_KEYS = (_CONTENT_SIGNAL, b"content-signals")
 _LICENCE = b"license"
 
+_RECORDS = 1000
 _KEPT_OCTETS = 1500  # the memory of every file, roughly
 _RECORD_OCTETS = 1000  # the memory of each record
 
@@ -69,6 +73,7 @@ class FileUsage:
         selection: the crawler's group, which decides which URLs it may fetch.
         others: categories with the groups of tokens that represent them.
         licences: the licences of the whole file.
+        unread: the first record that is not read; None if all are.
         remarks: remarks on unusual text.
         robots_txt: the URI of the file.
         digest: SHA-256 of its octets.
@@ -80,6 +85,7 @@ class FileUsage:
     selection: Selection
     others: tuple[tuple[str, Selection], ...]
     licences: tuple[Licence, ...]
+    unread: Source | None
     remarks: tuple[Remark, ...]
     robots_txt: str
     digest: str
@@ -110,15 +116,22 @@ class FileUsage:
         groups_at = first[0] if first is not None else len(octets)
         usage = [*_records(octets, lowered, (_CONTENT_USAGE,))]
         signals = [*_records(octets, lowered, _SIGNAL_KEYS)]
+        unread = None
         for name, found in (("Content-Usage", usage), ("Content-Signal", signals)):
             reader.remark_places(name, found, groups_at)
+            if len(found) > _RECORDS:
+                unread = reader.source(name, found[_RECORDS])
+                remarks.add(Problem.TOO_LONG, unread)
+                del found[_RECORDS:]
+        licences = _records(octets, lowered, (_LICENCE,))
         return cls(
             usage=tuple(reader.usage(selection.own(usage, octets))),
             signals=tuple(reader.signals(selection.own(signals, octets))),
             before_groups=tuple(reader.before_groups(one for one in signals if one[0] < groups_at)),
             selection=selection,
             others=tuple(_others(octets, robots_txt, pairs)),
-            licences=each_once(reader.licences(_records(octets, lowered, (_LICENCE,)))),
+            licences=each_once(reader.licences(islice(licences, _RECORDS))),
+            unread=unread,
             remarks=tuple(remarks.kept),
             robots_txt=robots_txt,
             digest=sha256(octets).hexdigest(),
@@ -136,6 +149,10 @@ class FileUsage:
                 statements += said.statements
                 uses.append(said.use)
         statements += self._of_others(url)
+        if self.unread is not None:
+            statements += [
+                Statement(category, Preference.DISALLOWED, self.unread) for category in CATEGORIES
+            ]
         return UsagePreferences(
             statements=first_of(dict.fromkeys(statements)),
             licences=self.licences,
@@ -252,7 +269,7 @@ class _UsageReader:
         self._remarks = remarks
         self._counted = 0, 1
 
-    def _source(self, name: str, record: Record) -> Source:
+    def source(self, name: str, record: Record) -> Source:
         """The source of a record; counts lines from the last record if that came before."""
         offset, line = self._counted if self._counted[0] <= record[0] else (0, 1)
         line += self._octets.count(b"\n", offset, record[0])
@@ -263,12 +280,12 @@ class _UsageReader:
         """Add remarks on records before all groups."""
         for record in records:
             if record[0] < groups_at:
-                self._remarks.add(Problem.BEFORE_GROUPS, self._source(name, record), record[3])
+                self._remarks.add(Problem.BEFORE_GROUPS, self.source(name, record), record[3])
 
     def usage(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
         """Read Content-Usage records; a record that fails to parse is skipped."""
         for record in records:
-            source = self._source("Content-Usage", record)
+            source = self.source("Content-Usage", record)
             pattern, value = divided(record[3])
             said = content_usage(value, source, self._remarks)
             if said is not None:
@@ -277,7 +294,7 @@ class _UsageReader:
     def signals(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
         """Read Content-Signal records."""
         for record in records:
-            source = self._source("Content-Signal", record)
+            source = self.source("Content-Signal", record)
             pattern, value = divided(record[3])
             found = content_signal(value.decode("utf-8", "replace"), source, self._remarks)
             if found.preferences or found.use:
@@ -295,7 +312,7 @@ class _UsageReader:
     def licences(self, records: Iterable[Record]) -> Iterator[Licence]:
         """The licences in License records."""
         for record in records:
-            source = self._source("License", record)
+            source = self.source("License", record)
             licence = of_record(record[3], self._uri, source, self._remarks)
             if licence is not None:
                 yield licence

@@ -2,7 +2,7 @@
 
 Each source overrides the one before it if it is present; a missing source changes nothing. A
 reservation forbids mining, and training, which is a kind of mining; a value of 0 permits only
-mining. Linear in the input.
+mining. Linear in the input. A file with more than `_MEMBERS` counts as cut: its content is unknown.
 """
 
 from __future__ import annotations
@@ -35,6 +35,7 @@ RESERVATION = "tdm-reservation"
 POLICY = "tdm-policy"
 
 _FILE = "tdmrep.json"
+_MEMBERS = 10_000  # of the array and its objects together
 _RULE_OCTETS = 700  # the memory of a rule without its texts, roughly; a remark takes no more
 _RESERVING = frozenset(["1", "true"])
 _VALID = frozenset(["1", "0"])
@@ -126,7 +127,8 @@ class TdmFile:
         uri: its URI.
         rules: its valid rules, in order.
         remarks: remarks on unusual text.
-        is_cut: whether it is longer than the parse limit, so that its content is unknown.
+        is_cut: whether it is longer than the parse limit, or has too many rules, so that its
+            content is unknown.
     """
 
     uri: str
@@ -138,9 +140,13 @@ class TdmFile:
     def of(cls, body: bytes, uri: str, limit_octets: int = PARSE_LIMIT_OCTETS) -> TdmFile:
         """Read a file. Linear in its octets."""
         remarks = Remarks()
-        is_cut = len(body) > limit_octets
-        rules = _file_rules(b"" if is_cut else body, Source(_FILE, uri=uri), remarks)
-        return cls(uri, tuple(rules), tuple(remarks.kept), is_cut)
+        source = Source(_FILE, uri=uri)
+        rules: list[Scoped[Reservation]] | None = None
+        if len(body) <= limit_octets:
+            rules = _file_rules(body, source, remarks)
+        if rules is None:
+            remarks.add(Problem.TOO_LONG, source)
+        return cls(uri, tuple(rules or ()), tuple(remarks.kept), rules is None)
 
     def reservation(self, url: str, remarks: Remarks) -> Reservation | None:
         """The reservation for a URL, by the first rule with a location that matches."""
@@ -202,7 +208,8 @@ def _first(
     return next((one.said for one in untried if one.said.is_reserved), None)
 
 
-def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Reservation]]:
+def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Reservation]] | None:
+    """The rules of a file; None if it has too many."""
     text, is_sound = _decoded(body)
     try:
         entries: Any = loads(text, object_pairs_hook=tuple, parse_constant=_refused)
@@ -211,6 +218,9 @@ def _file_rules(body: bytes, source: Source, remarks: Remarks) -> list[Scoped[Re
     if not isinstance(entries, list):
         remarks.add(Problem.NO_JSON_ARRAY, source, body)
         return []
+    objects = (entry for entry in entries if isinstance(entry, tuple))
+    if len(entries) + sum(map(len, objects)) > _MEMBERS:
+        return None
     found: list[Scoped[Reservation]] = []
     for number, entry in enumerate(entries, start=1):
         rules = _rules_in(entry, number, source.uri) if isinstance(entry, tuple) else []

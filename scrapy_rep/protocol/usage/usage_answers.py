@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import chain
 
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source, excerpt, text_of
 from scrapy_rep.protocol.page.page_elements import Meta, PageLink
@@ -106,10 +107,10 @@ def usage_of_answer(
         if present[-1].is_reserved:
             reserving = (one for one in reversed(present) if one.is_reserved)
             policy = next((one.policy for one in reserving if one.policy), "")
-    named = [
-        *licences.of_fields(sources.fields.get(LINK, ()), sources.url),
-        *licences.of_elements(sources.links, base_url),
-    ]
+    named = chain(
+        licences.of_fields(sources.fields.get(LINK, ()), sources.url),
+        licences.of_elements(sources.links, base_url),
+    )
     own = UsagePreferences(
         statements=first_of(statements),
         licences=each_once(named),
