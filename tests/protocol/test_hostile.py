@@ -16,6 +16,7 @@ from scrapy_rep.analysis.findings import findings
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.verdict import Reason
+from tests.counting import calls
 
 from .reading import TOKEN, URI, allows, read
 
@@ -213,3 +214,32 @@ class TestRightAnswers:
             assert verdict.rule is not None
             assert verdict.rule.path_pattern == f"/{number:x}".encode()
         assert len(robots_txt.selection(TOKEN)._verdicts) < 1000
+
+
+class TestSitemapLines:
+    """Sitemap lines are read until they have cost enough."""
+
+    def test_odd_values_are_resolved_up_to_a_limit(self) -> None:
+        def work(count: int) -> int:
+            lines = "".join(f"Sitemap: {number}\n" for number in range(count))
+            robots_txt = parse(lines.encode(), URI)
+            assert len(robots_txt.sitemaps) == min(count, 2_000)
+            return calls(lambda: robots_txt.sitemaps)
+
+        few, limit, more = work(1_000), work(10_000), work(30_000)
+        assert limit < 3 * few
+        assert more < 1.1 * limit
+
+    def test_repeated_value_is_resolved_once(self) -> None:
+        once, often = (
+            calls(lambda: parse(b"Sitemap: 17\n" * count, URI).sitemaps)  # noqa: B023
+            for count in (1, 10_000)
+        )
+        assert often < once + 25 * 10_000
+        assert parse(b"Sitemap: 17\n" * 10_000, URI).sitemaps == ("https://example.com/17",)
+
+    def test_plain_uris(self) -> None:
+        lines = "".join(f"Sitemap:http://a/{number}\n" for number in range(21_000))
+        robots_txt = parse(lines.encode(), URI)
+        assert len(robots_txt.sitemaps) == 20_000
+        assert robots_txt.invalid_sitemaps == ()

@@ -1,10 +1,17 @@
-"""Read Sitemap lines as absolute URIs (sitemaps.org; other records in RFC 9309, 2.2.4)."""
+"""Read Sitemap lines as absolute URIs (sitemaps.org; other records in RFC 9309, 2.2.4).
+
+The lines of one file are read until they have taken `SITEMAP_STEPS`: a plain absolute URI takes one
+step, and any other value `_ODD_STEPS`, since it must be resolved.
+"""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
 from enum import Enum
+from functools import lru_cache
+from heapq import merge
+from operator import itemgetter
 from typing import NamedTuple
 from urllib.parse import urljoin
 
@@ -14,6 +21,10 @@ from scrapy_rep.protocol.lines import SITEMAP_KEYS, Kind
 
 from .records import records_with
 
+SITEMAP_STEPS = 20_000
+"""The most Sitemap lines of a file that are read; fewer if they are no plain URIs."""
+
+_ODD_STEPS = 10
 _SCHEMES = ("http", "https")
 
 # Characters that word processors and web pages leave around a value, but no URI contains: Unicode's
@@ -49,13 +60,12 @@ _NOT_UTF8 = re.compile("[\udc80-\udcff]")
 def sitemap_values(octets: bytes) -> Iterator[bytes]:
     """The values of the Sitemap lines in the octets of a file, in order; linear."""
     lowered = octets.lower()
-    found = {
-        offset: value
-        for word in SITEMAP_KEYS
-        for offset, kind, _, value in records_with(octets, lowered, word)
-        if kind is Kind.SITEMAP
-    }
-    return map(found.__getitem__, sorted(found))
+    found = (records_with(octets, lowered, word) for word in SITEMAP_KEYS)
+    last = -1
+    for offset, kind, _, value in merge(*found, key=itemgetter(0)):
+        if kind is Kind.SITEMAP and offset != last:  # a line may contain both words
+            last = offset
+            yield value
 
 
 def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
@@ -64,15 +74,26 @@ def sitemap_uris(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
     `robots_txt` is the base URI of relative values; without it they are dropped. Octets that are
     not UTF-8 are percent-encoded: the server knows their meaning.
     """
-    return tuple(
-        dict.fromkeys(uri for value in values for uri in sitemap_line(value, robots_txt).uris)
-    )
+    return tuple(dict.fromkeys(uri for _, line in _lines(values, robots_txt) for uri in line.uris))
 
 
 def invalid_sitemaps(values: Iterable[bytes], robots_txt: str) -> tuple[str, ...]:
     """The values that name no http(s) URI for certain, each once; without empty ones."""
-    found = (value for value in values if value and not sitemap_line(value, robots_txt).uris)
+    found = (value for value, line in _lines(values, robots_txt) if value and not line.uris)
     return tuple(dict.fromkeys(map(_text, found)))
+
+
+def _lines(values: Iterable[bytes], robots_txt: str) -> Iterator[tuple[bytes, SitemapLine]]:
+    """Each value once with its content, in order, as far as the steps go."""
+    left, seen = SITEMAP_STEPS, set[bytes]()
+    for value in values:
+        is_new = value not in seen
+        left -= _ODD_STEPS if is_new and not _PLAIN.fullmatch(value) else 1
+        if left < 0:
+            return
+        if is_new:
+            seen.add(value)
+            yield value, sitemap_line(value, robots_txt)
 
 
 class Slip(Enum):
@@ -164,6 +185,7 @@ def _is_divided(uri: str) -> bool:
     return bool(words) and not is_name
 
 
+@lru_cache(maxsize=2)  # one is that of the file
 def _named(uri: str) -> str | None:
     """The host of a URI without ``www.``; None without a host."""
     try:
