@@ -123,7 +123,9 @@ def values_of(entry: SitemapEntry, base: str) -> tuple[dict[str, Any], Period | 
     for address in entry.get("alternate") or ():
         url = join(base, address)
         left -= len(url)
-        if url and left >= 0:
+        if left < 0:
+            break
+        if url:
             alternates.append(url)
     values = {
         "lastmod": lastmod,

@@ -6,15 +6,18 @@ fetches or opens nothing.
 
 Memory: a few MiB in addition to the body. At most `SITEMAP_OCTETS` are decompressed and read, and
 none of them is kept. Reading ends after `SITEMAP_ENTRIES` entries (both limits are the protocol's),
-or after a long part without an entry. Time is linear in the octets read.
+or after a long part without an entry. Time is linear in the octets read. A step reads at most
+`STEP_CHARACTERS`, so other work can be done between steps.
 """
 
 from __future__ import annotations
 
 import re
+from collections import deque
 from collections.abc import Iterator, Mapping
 from enum import Enum
 from functools import lru_cache
+from itertools import chain
 from typing import Any, NamedTuple
 
 from lxml import etree
@@ -28,6 +31,9 @@ SITEMAP_OCTETS = 50 * 1024 * 1024
 SITEMAP_ENTRIES = 50_000
 """The limit of entries in a sitemap (sitemaps.org)."""
 
+STEP_CHARACTERS = 1 << 14
+"""The most characters that one step reads."""
+
 SitemapEntry = dict[str, Any]
 """The values of an entry by the local names of their elements: at least ``loc``, others such as
 ``lastmod``, and the list ``alternate`` of alternate links. Scrapy's `Sitemap` returns the same."""
@@ -35,8 +41,8 @@ SitemapEntry = dict[str, Any]
 _VALUE_CHARACTERS = 8192
 _VALUES_AN_ENTRY = 1000
 _SILENT_CHARACTERS = 1 << 19  # without a tag, and within a tag or comment
-_SILENT_ELEMENTS = 100_000  # between two entries
-_BARREN_CHARACTERS = 1 << 22  # between two entries: nothing else of the crawl runs meanwhile
+_SILENT_ELEMENTS = 100_000  # and errors, between two entries
+_BARREN_CHARACTERS = 1 << 22  # between two entries
 _NAMES = 1000  # libxml2 keeps each for as long as the process lives
 _DEPTH = 100_000
 _DAMAGES = 1_000_000  # 20 per entry: a file with more errors is not a sitemap
@@ -88,16 +94,20 @@ class Sitemap:
         self._unpacked = Unpacked(body, SITEMAP_OCTETS)
         self._texts = iter(self._unpacked)
         self._reader: _TextReader | _XmlReader | None = None
-        self._head = ""
-        for text in self._texts:
-            self._head += text
-            if self._begins() or len(self._head) > _SILENT_CHARACTERS:
-                return
+        self._ready: deque[SitemapEntry] = deque()
+        self._head = next(self._texts)
+        if not self._begins():
+            for text in self._texts:
+                self._head += text
+                if len(self._head) > _SILENT_CHARACTERS:
+                    break
+            self._begins()
+        self._steps = self._reading()
 
     def _begins(self) -> bool:
         """Choose the reader, once the kind of the file is known."""
-        root = _ROOT.search(self._head)
         is_xml = self._head.lstrip(_BLANK).startswith("<")
+        root = _ROOT.search(self._head, 0, len(self._head) if is_xml else 2 * _JUNK_CHARACTERS)
         if is_xml or (root and root.start() <= _JUNK_CHARACTERS):
             if root and root[2] in _KINDS:
                 self._reader = _XmlReader(root)
@@ -128,12 +138,22 @@ class Sitemap:
 
     def __iter__(self) -> Iterator[SitemapEntry]:
         """The entries in order."""
+        while self.step() or self._ready:
+            while self._ready:
+                yield self._ready.popleft()
+
+    def step(self) -> bool:
+        """Read on by a step, unless an entry is waiting to be taken; False without a step."""
+        return not self._ready and next(self._steps, False)
+
+    def _reading(self) -> Iterator[bool]:
+        """Read step by step."""
         if self._reader is None:
             return
         left, silent_characters, barren_characters = SITEMAP_ENTRIES, 0, 0
         for text in self._pieces():
             has_heard, found = self._reader.read(text)
-            yield from found[:left]
+            self._ready.extend(found[:left])
             silent_characters = 0 if has_heard else silent_characters + len(text)
             barren_characters = 0 if found else barren_characters + len(text)
             is_vain = silent_characters > _SILENT_CHARACTERS
@@ -142,11 +162,14 @@ class Sitemap:
                 self.is_cut = True
                 return
             left -= len(found)
+            yield True
         self.is_cut |= self._reader.is_unfinished
 
     def _pieces(self) -> Iterator[str]:
-        yield self._head
-        yield from self._texts
+        for text in chain([self._head], self._texts):
+            self._head = ""
+            for start in range(0, len(text), STEP_CHARACTERS):
+                yield text[start : start + STEP_CHARACTERS]
         self.is_cut |= self._unpacked.is_cut
         if not self.is_cut:
             yield "\n"  # terminates the last line
@@ -218,9 +241,11 @@ class _XmlReader:
     def read(self, text: str) -> tuple[bool, list[SitemapEntry]]:
         """Whether a piece of the text was useful, and the entries in it."""
         self._found, self._has_heard = [], False
+        damages = self._mender.damages
         mended = self._mender.mended(text)
+        self._elements += self._mender.damages - damages
         self._parser.feed(mended.encode())
-        self.is_over |= self._mender.damages > _DAMAGES
+        self.is_over |= self._mender.damages > _DAMAGES or self._elements > _SILENT_ELEMENTS
         if self._root_end in mended or (self._has_root and self._depth <= _LEVELS):
             self.is_unfinished = False
         if not self.damage:
@@ -241,8 +266,7 @@ class _XmlReader:
         self._elements += 1
         if attributes or namespaces or tag not in self._names:
             self._names.update((tag, *attributes, *namespaces, *namespaces.values()))
-        is_endless = self._elements > _SILENT_ELEMENTS or self._depth > _DEPTH
-        self.is_over |= is_endless or len(self._names) > _NAMES
+        self.is_over |= self._depth > _DEPTH or len(self._names) > _NAMES
         if self._depth == _LEVELS + 1 and self._has_root:
             self._mender.note("more than one root element")
         self._has_root = True

@@ -9,8 +9,10 @@ from __future__ import annotations
 
 import logging
 import re
+import time
 from collections.abc import AsyncIterator, Iterable, Iterator, Sequence
 from html import escape
+from itertools import chain
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlparse
@@ -84,7 +86,7 @@ WELL_KNOWN = (
 _ENTRY = "rep_sitemap"  # meta of a page request
 _LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of incomplete answers
 _POLICIES_AT_A_TIME = 16
-_A_BREATH = 100  # entries between turns of the event loop
+_BREATH_SECONDS = 0.02  # between turns of the event loop
 
 
 class RobotsSitemapMixin(Starts):
@@ -215,6 +217,7 @@ class RobotsSitemapMixin(Starts):
 
     def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:
         self._leave_out_invalid(policy.robots_txt, policy.origin)
+        yield iter(())
         for url in policy.sitemaps:
             yield self._sitemap_request(url, policy.origin)
         if policy.sitemaps:
@@ -310,8 +313,10 @@ class RobotsSitemapMixin(Starts):
             return
         self._count(stats.SITEMAP_READ.format(sitemap.kind.value))
         since = self._last_runs.since(response.url) if self._last_runs else self._since
-        for entry in self.sitemap_filter(sitemap):
-            if sitemap.kind is SitemapKind.INDEX:
+        for entry in self._entries(sitemap):
+            if entry is None:
+                yield iter(())
+            elif sitemap.kind is SitemapKind.INDEX:
                 yield self._sitemaps_of(entry, response, origin)
             else:
                 yield self._pages_of(entry, response, since)
@@ -326,6 +331,15 @@ class RobotsSitemapMixin(Starts):
             self._count(stats.SITEMAP_DAMAGED)
             told = "%s is damaged (%s); read as much of it as possible"
             self._tell(told, response, sitemap.damage)
+
+    def _entries(self, sitemap: Sitemap) -> Iterator[SitemapEntry | None]:
+        """The entries, as the filter of the spider leaves them, and None after each step."""
+        while sitemap.step():
+            yield None
+        for entry in self.sitemap_filter(sitemap):
+            yield entry
+            while sitemap.step():
+                yield None
 
     def _sitemaps_in(self, response: Response, origin: Origin) -> Iterator[Request]:
         """The requests for sitemaps in a robots.txt that the user requested as a sitemap."""
@@ -394,11 +408,14 @@ def _sitemap_origin(meta: dict[str, Any], url: str) -> tuple[Origin, int | None]
 
 async def _breathing(some: Iterable[Iterable[Request]]) -> AsyncIterator[Request]:
     """Yield all requests; other work of the event loop gets turns."""
-    for number, requests in enumerate(some, start=1):
-        for request in requests:
-            yield request
-        if number % _A_BREATH == 0:
-            await sleep(0)
+    breath_at = time.monotonic() + _BREATH_SECONDS
+    for requests in some:
+        for request in chain(requests, [None]):
+            if request is not None:
+                yield request
+            if time.monotonic() >= breath_at:
+                await sleep(0)
+                breath_at = time.monotonic() + _BREATH_SECONDS
 
 
 class PageRequests:
