@@ -12,6 +12,7 @@ from typing import Any
 
 from .signatures import DIRECTORY_PATH, thumbprint
 
+_MOST_KEYS = 100
 _OBJECT = "web_bot_auth"
 _USER_AGENT = "expected-user-agent"
 _TOKEN = "rfc9309-product-token"  # noqa: S105 - not a secret
@@ -104,8 +105,10 @@ def keys_by_id(keys: object) -> dict[str, Mapping[str, Any]]:
 
 def key_set_problems(keys: object) -> list[str]:
     """Why a verifier would refuse a JWK Set, or one of its keys."""
-    found = list(_keys(keys))
+    found = _keys(keys)
     problems = [] if found else ['it must be a JWK Set with a key: {"keys": [...]}']
+    if len(found) > _MOST_KEYS:
+        problems = [f"it has more than {_MOST_KEYS} keys; publish only those in use"]
     for key, keyid in found:
         name = key.get("kid") if isinstance(key, dict) else None
         wrong = {
@@ -119,9 +122,10 @@ def key_set_problems(keys: object) -> list[str]:
 
 
 def _keys(keys: object) -> list[tuple[Any, str]]:
-    """Each member of a JWK Set, and its thumbprint; empty text if it is not a key."""
+    """The first members of a JWK Set, and their thumbprints; empty text if it is not a key."""
     listed = keys.get("keys") if isinstance(keys, dict) else None
-    return [(key, _thumbprint(key)) for key in listed] if isinstance(listed, list) else []
+    first = listed[: _MOST_KEYS + 1] if isinstance(listed, list) else []
+    return [(key, _thumbprint(key)) for key in first]
 
 
 def _thumbprint(key: object) -> str:

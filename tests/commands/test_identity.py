@@ -114,6 +114,7 @@ def test_card_is_judged_as_the_draft_does(vector: dict[str, Any]) -> None:
     [
         ([], "JWK Set"),
         ({"keys": [1]}, "not a JSON Web Key"),
+        ({"keys": [1] * 101}, "more than 100 keys"),
         ({"keys": [{"kty": []}]}, "not a JSON Web Key"),
         ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA"}]}, "must be the thumbprint"),
         ({"keys": [{"kty": "OKP", "crv": "Ed25519", "x": "AA", "d": "BB"}]}, "is private"),

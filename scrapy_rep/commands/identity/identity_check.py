@@ -12,6 +12,7 @@ from scrapy_rep.fetch.keys import KeyPair
 from scrapy_rep.protocol.access.events import AccessResult, name_of
 from scrapy_rep.protocol.card import Profile, card_problems, key_set_problems, keys_by_id
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.signatures import DIRECTORY_PATH, DIRECTORY_TYPE
 
 if TYPE_CHECKING:
@@ -21,8 +22,9 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.access.knowledge import Answer
 
 _NOT_FOUND = (404, 410)
-_AS_IT_IS = {
+_AS_IT_IS: dict[str, object] = {
     "dont_obey_robotstxt": True,
+    "download_maxsize": PARSE_LIMIT_OCTETS,
     **dict.fromkeys(("dont_redirect", "dont_cache", "handle_httpstatus_all"), True),
 }
 """The meta of a request: verifiers follow no redirect, and these files are the operator's own."""
