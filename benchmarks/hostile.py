@@ -1,16 +1,26 @@
-"""Hostile robots.txt files: the cost of the worst ones, at full size and at half size.
+"""What hostile sites cost: the worst robots.txt files, pages and sitemaps that we know.
 
-Run ``python benchmarks/hostile.py``. Per file:
+Run ``python benchmarks/hostile.py``. Per robots.txt, at full size and at half size:
 
 * *octets* of the file;
-* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB. In a crawl, a thread
-  does this for files of 64 KiB and more, so that other requests need not wait;
+* *first*: milliseconds for parse + first verdict; at most 100 for 500 KiB;
 * *x2*: the ratio of *first* to the time at half size: 2 is linear, 4 is quadratic;
 * *2 KB*, *8 KB*: CPU milliseconds of the slowest of some warm verdicts on nasty URLs of 2,083 and
   of 8,192 characters, some made from the rules of the file; at most 10 and 40;
 * *kept* and *peak*: octets allocated after and during parse + first, divided by the octets of the
   file, which are included; at most 4 for *kept*;
 * *protego*: parse + first in its own process, if it ends within `PROTEGO_SECONDS`.
+
+``--sites`` instead shows the other files, of 500 KB and of 5 MB: pages, header fields, sitemaps,
+tdmrep.json, License and other records about the use of content, cards, and directories of keys.
+Per file:
+
+* *plain*: CPU milliseconds of a plain parse of the same octets, by lxml or json; for a page, this
+  makes the tree that callbacks share;
+* *call*: those of our longest single call in the event loop; at most 100. Pages and tdmrep.json
+  files of 64 KiB and more are read in a thread, except by callbacks that call `page_rules`;
+* *all*: those of all our calls, threads included;
+* *ratio* of *all* to *plain*.
 
 ``--comparing`` instead shows the cost of linting, rewriting and comparing such files, and how it
 grows. It is limited by counted work.
@@ -27,7 +37,10 @@ from __future__ import annotations
 
 import argparse
 import gc
+import gzip
 import importlib.util
+import json
+import logging
 import multiprocessing
 import random
 import string
@@ -35,17 +48,21 @@ import sys
 import time
 import tracemalloc
 from collections.abc import Callable, Iterator
+from functools import partial
 from itertools import islice, product
 from pathlib import Path
+from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
 AGENT = "ExampleBot"
 FULL_OCTETS = 500 * 1024
 PROTEGO_SECONDS = 5
 FIRST_MS = 100
+CALL_MS = 100
 WARM_MS = {2083: 10, 8192: 40}  # by characters of the URL
 KEPT_RATIO = 4
 REPEATS = 3
@@ -387,20 +404,244 @@ def comparing() -> None:
         print(f"{name:26}{''.join(cells)}  {'yes' if is_settled else 'no'}", flush=True)
 
 
-def _cpu_milliseconds(work: Callable[[bytes], object], body: bytes) -> float:
+def _cpu_milliseconds(work: Callable[[Any], object], body: Any) -> float:
     gc.collect()
     began = time.process_time()
     work(body)
     return (time.process_time() - began) * 1000
 
 
+# Pages, sitemaps and other files of sites
+
+SITE_OCTETS = (500_000, 5_000_000)
+_HTML = {"Content-Type": "text/html"}
+_URLSET = '<urlset xmlns="http://www.sitemaps.org/schemas/sitemap/0.9">'
+
+Cost = tuple[float, float, float]
+"""Milliseconds: of a plain parse, of the longest call in the event loop, and of all calls."""
+
+
+def again(piece: str, head: str = "", tail: str = "") -> Make:
+    return lambda octets: f"{head}{piece * (octets // len(piece))}{tail}".encode()
+
+
+def numbered(piece: str, head: str = "", tail: str = "") -> Make:
+    def make(octets: int) -> bytes:
+        count = octets // (len(piece) + 3)
+        return f"{head}{''.join(map(piece.format, range(count)))}{tail}".encode()
+
+    return make
+
+
+def _once(work: Callable[[], object]) -> float:
+    """CPU milliseconds, the better of two calls."""
+    return min(_cpu_milliseconds(lambda _: work(), b"") for _ in range(2))
+
+
+def _page(body: bytes, **fields: bytes) -> Any:
+    from scrapy.http import HtmlResponse
+
+    headers = {**_HTML, **{name.replace("_", "-"): value for name, value in fields.items()}}
+    return HtmlResponse("https://example.com/", body=body, headers=headers)
+
+
+def _costs_of_page(body: bytes) -> Cost:
+    from scrapy_rep.pages.readings import page_rules, refused_links, usage_of
+
+    def parsed() -> Any:
+        response = _page(body)
+        assert response.selector is not None
+        return response
+
+    reads: list[Callable[[Any], object]] = [
+        lambda page: page_rules(page, "FooBot"),
+        lambda page: usage_of(page, b"", product_tokens="FooBot"),
+    ]
+    taken = [min(_cpu_milliseconds(read, parsed()) for _ in range(2)) for read in reads]
+    links = _cpu_milliseconds(refused_links, parsed())
+    in_loop = taken if len(body) >= 1 << 16 else [*taken, links]
+    return _once(lambda: _page(body).selector), max(in_loop), sum(taken) + links
+
+
+def _costs_of_field(name: str) -> Callable[[bytes], Cost]:
+    from scrapy_rep.pages.readings import usage_of
+
+    def costs(value: bytes) -> Cost:
+        taken = _once(
+            lambda: usage_of(_page(b"<p>", **{name: value}), b"", product_tokens="FooBot")
+        )
+        return _once(lambda: value.decode().split(",")), taken, taken
+
+    return costs
+
+
+def _costs_of_sitemap(body: bytes) -> Cost:
+    from lxml import etree
+
+    from scrapy_rep.sitemaps.reader import Sitemap
+
+    began = time.process_time()
+    sitemap = Sitemap(body)
+    taken = [(time.process_time() - began) * 1000]
+    entries = iter(sitemap)
+    is_over = False
+    while not is_over:
+        began = time.process_time()
+        if not sitemap.step():
+            is_over = next(entries, None) is None
+        taken.append((time.process_time() - began) * 1000)
+    parser = etree.XMLParser(recover=True, huge_tree=True)
+    plain = _once(lambda: etree.fromstring(gzip.decompress(body), parser))
+    return plain, max(taken), sum(taken)
+
+
+def _costs_of_json(read: Callable[[bytes], object], *, is_in_thread: bool) -> Callable[..., Cost]:
+    def costs(body: bytes) -> Cost:
+        taken = _once(lambda: read(body))
+        return _once(lambda: json.loads(body)), 0.0 if is_in_thread else taken, taken
+
+    return costs
+
+
+def _costs_of_robots_txt(body: bytes) -> Cost:
+    file = parse(body, "https://example.com/robots.txt")
+    reads = [
+        lambda: file.usage("/", "FooBot"),
+        lambda: file.sitemaps,
+        lambda: file.invalid_sitemaps,
+    ]
+    taken = [_once(read) for read in reads]
+    return _once(lambda: [line.partition(b":") for line in body.split()]), max(taken), sum(taken)
+
+
+def site_files() -> Iterator[tuple[str, Make, Callable[[bytes], Cost]]]:
+    """A name, how to make the file in a size, and how to measure it."""
+    from scrapy_rep.protocol.card import card_problems, key_set_problems
+    from scrapy_rep.protocol.signatures import wish_of
+    from scrapy_rep.protocol.usage.tdmrep import TdmFile
+
+    body = "<html><head></head><body>"
+    pages = {
+        "2,000 nested, metas": again("<meta name=a>", body + "<div>" * 2_000),
+        "nested again, metas": again("<i>" * 900 + "<meta name=a>" + "</i>" * 900),
+        "metas": again("<meta name=a>", "<head>"),
+        "metas of many names": numbered("<meta name=a{}>", "<head>"),
+        "metas for us": again("<meta name=robots content=index>", "<head>"),
+        "content a:b,": again("a:b,", "<meta name=robots content='", "'>"),
+        "content no": again("no ", "<meta name=robots content='", "'>"),
+        "content of dates": again("unavailable_after:Wed,", "<meta name=robots content='", "'>"),
+        "links": numbered("<a href={}>x</a>", f"{body}<a href=/a rel=nofollow>"),
+        "licence elements": numbered("<link rel=license href={}>", "<head>"),
+        "one licence again": again("<link rel=license href=/a>", "<head>"),
+        "elements": again("<b></b>", body),
+    }
+    for name, make in pages.items():
+        yield f"page: {name}", make, _costs_of_page
+    small = "page of 65,535 octets: links"
+    yield small, lambda _: pages["links"](66_500)[:65_535], _costs_of_page
+    fields = {
+        "X_Robots_Tag": "a:b,",
+        "Robots_Tag": "*;a,",
+        "Content_Usage": "a=n,",
+        "Content_Signal": "a,",
+        "Link": "<a>;rel=license,",
+        "tdm_reservation": "1,",
+    }
+    for name, piece in fields.items():
+        yield f"field: {name}", again(piece), _costs_of_field(name)
+    sitemaps = {
+        "pages": again("<url><loc>http://a/</loc></url>", _URLSET),
+        "empty entries": again("<url></url>", _URLSET),
+        "no entries": again("<a/>", _URLSET),
+        "nested": again("<a>", _URLSET),
+        "&": again("&", _URLSET),
+        "<": again("<", _URLSET),
+        "values": again("<a>b</a>", _URLSET + "<url><loc>http://a/</loc>"),
+        "alternates": again(
+            "<url><loc>http://a/</loc>" + "<link href='a'/>" * 500 + "</url>", _URLSET
+        ),
+        "an open comment": again("<!-", _URLSET + "<!--"),
+        "]]": again("]]", _URLSET + "<![CDATA["),
+        "text": again("http://a/\n"),
+        "text, blank": again("\n", "http://a/\n"),
+        "nothing": again("a"),
+    }
+    for name, make in sitemaps.items():
+        yield f"sitemap: {name}", _gzipped(make), _costs_of_sitemap
+    tdm = {
+        "rules": again('{"location":"/","tdm-reservation":1},', "[", "1]"),
+        "numbers": again("1,", "[", "1]"),
+        "locations": again('"location":"/",', '[{"tdm-reservation":1,', '"a":1}]'),
+        "policy": again("a/", '[{"location":"/","tdm-reservation":1,"tdm-policy":"', '"}]'),
+    }
+    for name, make in tdm.items():
+        uri = "https://example.com/.well-known/tdmrep.json"
+        read = partial(TdmFile.of, uri=uri, limit_octets=max(SITE_OCTETS) * 2)
+        yield f"tdmrep.json: {name}", make, _costs_of_json(read, is_in_thread=True)
+        small_make = lambda _, make=make: make(65_000)  # noqa: E731
+        yield f"tdmrep.json of 64 KB: {name}", small_make, _costs_of_json(read, is_in_thread=False)
+    for line in (
+        *(
+            "License: /{}",
+            "License: {}",
+            "Content-Usage: /{} train-ai=n",
+            "Content-Signal: /{} a=b",
+        ),
+        *("Sitemap: {}", "Sitemap:http://a/{}", "Sitemap: www.a{}.b/"),
+    ):
+        yield f"robots.txt: {line}", numbered(f"{line}\n", "User-agent: *\n"), _costs_of_robots_txt
+
+    def published(make: Make) -> Make:  # a larger file is not read
+        return lambda octets: make(min(octets, PARSE_LIMIT_OCTETS))
+
+    keys = _costs_of_json(lambda body: key_set_problems(json.loads(body)), is_in_thread=False)
+    yield "directory: {}", published(again("{},", '{"keys":[', "1]}")), keys
+    key = '{"kty":"OKP","crv":"Ed25519","x":"a","kid":"a"},'
+    yield "directory: keys", published(again(key, '{"keys":[', "1]}")), keys
+    card = _costs_of_json(lambda body: card_problems(json.loads(body), "a"), is_in_thread=False)
+    yield "card: contacts", published(again('"a:",', '{"contacts":[', '"a:"]}')), card
+
+    def wish(value: bytes) -> Cost:
+        taken = _once(lambda: wish_of(value.decode()))
+        return _once(lambda: value.decode().split(",")), taken, taken
+
+    yield "Accept-Signature", again("a=(),", "", "b"), wish
+
+
+def _gzipped(make: Make) -> Make:
+    return lambda octets: gzip.compress(make(octets), 1)
+
+
+def sites(parts: list[str]) -> None:
+    """Print the table of pages, sitemaps and other files."""
+    logging.disable(logging.WARNING)
+    print(
+        f"{'':42}" + "".join(f"{name:>9}" for name in ("octets", "plain", "call", "all", "ratio"))
+    )
+    missed = []
+    for name, make, costs in site_files():
+        if parts and not any(part in name for part in parts):
+            continue
+        for octets in SITE_OCTETS:
+            body = make(octets)
+            plain, call, all_ = costs(body)
+            told = f"{name[:42]:42}{octets:9,}{plain:9.1f}{call:9.1f}{all_:9.1f}"
+            print(f"{told}{all_ / max(plain, 0.1):9.1f}", flush=True)
+            missed += [f"{name}, {octets:,}: {call:.0f} ms"] * (call > CALL_MS)
+    print(f"\nover {CALL_MS} ms: " + ("; ".join(missed) or "none"))
+
+
 def main() -> None:
-    options = argparse.ArgumentParser(description="What hostile robots.txt files cost.")
+    options = argparse.ArgumentParser(description="What hostile sites cost.")
     options.add_argument("files", nargs="*", help="parts of names; default: all")
     options.add_argument("--no-protego", action="store_true", help="measure only ours")
     options.add_argument("--comparing", action="store_true", help="findings, lint, format, diff")
     options.add_argument("--grammars", type=int, default=40)
+    options.add_argument("--sites", action="store_true", help="pages, sitemaps and other files")
     given = options.parse_args()
+    if given.sites:
+        sites(given.files)
+        return
     if given.comparing:
         comparing()
         return
