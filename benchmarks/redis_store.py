@@ -65,7 +65,7 @@ async def each(
 async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[float, float]:
     """CPU per call in this process, and time per script in Redis."""
     server.flush()
-    store = RedisStore(Link(server.url), None, 30 * 86_400.0)
+    store = RedisStore(Link(server.url), None, 1 << 30, 30 * 86_400.0)
     entries = [entry_of(number, 800) for number in range(count)]
 
     async def cycle(entry: Entry) -> None:
@@ -84,7 +84,7 @@ async def one_round(server: RedisServer, count: int, at_a_time: int) -> tuple[fl
 
 async def memory(server: RedisServer, octets: int) -> int:
     """The memory of Redis for one entry."""
-    store = RedisStore(Link(server.url), None, 30 * 86_400.0)
+    store = RedisStore(Link(server.url), None, 1 << 30, 30 * 86_400.0)
     entry = entry_of(1, octets)
     await asyncio.wrap_future(store.commit(entry, None))
     await asyncio.wrap_future(store.close())

@@ -167,6 +167,13 @@ class RepSettings:
         "outside of a project in the user's cache folder for scrapy-rep. ':memory:' uses memory "
         "instead of a file, also in front of Redis.",
     )
+    store_octets: int = _setting(
+        4 << 30,
+        checks.number(1, whole=True),
+        "The largest size of the store, in octets, roughly: of the SQLite file, and of all answers "
+        "in Redis, which also take no more than a quarter of its maxmemory. Then the oldest "
+        "answers are deleted, in Redis those with large files first.",
+    )
     store_versions: int = _setting(
         0,
         checks.number(0, whole=True),

@@ -248,11 +248,13 @@ def redis_store(
     local: Store | None,
     loop: asyncio.AbstractEventLoop,
     clock: Callable[[], float] = time.time,
+    *,
     reply_seconds: float = 0.25,
+    limit_octets: int = 1 << 30,
 ) -> RedisStore:
     """A store in Redis, with a local tier or without one."""
     return RedisStore(
-        Link(url, reply_seconds), local, keep_seconds=30 * 86_400.0, loop=loop, clock=clock
+        Link(url, reply_seconds), local, limit_octets, 30 * 86_400.0, loop=loop, clock=clock
     )
 
 

@@ -158,7 +158,7 @@ class Link:
         return await asyncio.shield(self._run(script, len(keys), *keys, *arguments))
 
     async def _run(self, script: Script, *values: Argument) -> Any:
-        from redis.exceptions import NoScriptError, ResponseError
+        from redis.exceptions import NoScriptError, OutOfMemoryError, ResponseError
 
         async with self._free:
             self._check()
@@ -170,8 +170,11 @@ class Link:
                     return await self._reply("EVALSHA", script.digest, *values)
             except ResponseError as error:
                 words = f"{type(error).__name__}: {error}{_command_in(script, error)}"
+                failure = StoreError(f"Redis at {self.address}: {words}")
+                if isinstance(error, OutOfMemoryError):
+                    words = f"{words}; {advice_on(failure)}"
                 self._tell_once(type(error), words)
-                raise StoreError(f"Redis at {self.address}: {words}") from error
+                raise failure from error
             except Exception as error:  # of redis-py, of sockets, of a bad URL
                 self._go_down(error)
                 raise self._down() from error
@@ -368,7 +371,7 @@ _ADVICE = (
         r"NOPERM|NoPermission|permission|can't run this command",
         f"give its user at least these rights: {_RIGHTS} (ACL SETUSER), and ~<key> for start URLs",
     ),
-    (r"OOM|OutOfMemory", "raise maxmemory, or delete other keys"),
+    (r"OOM|OutOfMemory", "raise maxmemory, lower REP_STORE_OCTETS, or delete other keys"),
     (r"", "start it, or correct the address in REP_REDIS_URL"),
 )
 

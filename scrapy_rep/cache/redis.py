@@ -6,12 +6,14 @@ entries in its place. That is a miss and never an answer: the worker fetches for
 workers that share its local tier. When Redis is back, these entries are sent to it, unless it has
 newer ones.
 
-Each script touches the keys of one origin, which have the origin as their hash tag:
+Each script touches the keys of one origin, which have the origin as their hash tag, or the index:
 
     rep:{https://example.com}:p2:["Bot/1.0", "", "/robots.txt"]     the record: when it was learnt,
                                         until when it holds, and the octets of the codec
     rep:{https://example.com}:l2:["Bot/1.0", "", "/robots.txt"]     the lease: until when it lasts,
                                         and its token
+    rep:{robots.txt}:i2                 the index: the names of all records, with their sizes, the
+                                        first to delete first, and their sum
 
 The `2` is the version of the codec: versions of this package can share a Redis. Every key has a
 time to live. Redis's clock decides; entries are stored by it, and shifted to the clock of the
@@ -66,6 +68,9 @@ _LEASE_KEPT_SECONDS = (
 _ENDLESS_SECONDS = 1e15  # replaces infinity, which Lua cannot read
 _UNSENT_ENTRIES = 10_000  # kept during an outage to send to Redis later; the oldest stay local
 _SEND_SECONDS = 2.0  # for the last of them, when the store closes
+_INDEX = "rep:{robots.txt}:i2"
+_KEY_OCTETS = 300  # of Redis for a record and its place in the index, without their octets
+_MOST_OCTETS = (1 << 26) - 1  # a larger record counts as so many
 
 _LIBRARY = """
 local function clock()
@@ -157,6 +162,37 @@ return 1
 """
 )
 
+# Make room for a record, and return the names of the records to delete. Its score in the index is
+# the minute when it is written, less an hour for each KiB, and its octets in the last 26 bits. So
+# large files of one site delete each other, and not the files of all other sites.
+_MAKE_ROOM = Script(
+    _LIBRARY
+    + """
+local index, name, octets, most = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
+local memory = redis.pcall('INFO', 'memory')  -- an error, if the user has no right to it
+local limit = type(memory) == 'string' and tonumber(string.match(memory, 'maxmemory:(%d+)')) or 0
+if limit > 0 then
+    most = math.min(most, limit / 4)
+end
+local sum = tonumber(redis.call('ZSCORE', index, '') or 0) + octets
+sum = sum - tonumber(redis.call('ZSCORE', index, name) or 0) % 2 ^ 26
+redis.call('ZREM', index, '', name)  -- after this, a full Redis refuses no write of the script
+local victims = {}
+while sum > most and #victims < 16 do
+    local victim, score = unpack(redis.call('ZPOPMIN', index))
+    if not victim then
+        sum = octets
+        break
+    end
+    victims[#victims + 1], sum = victim, sum - tonumber(score) % 2 ^ 26
+end
+local minute = math.floor(clock() / 60 - octets / 1024 * 60)
+redis.call('ZADD', index, text(minute * 2 ^ 26 + octets), name, text(sum), '')
+redis.call('PEXPIRE', index, ARGV[4])
+return victims
+"""
+)
+
 _LOOK = Script(_LIBRARY + "return {text(clock()), string_at(KEYS[1], 16)}")
 _FORGET = Script("return redis.call('DEL', KEYS[1])")
 _SCAN = Script("return redis.call('SCAN', ARGV[1], 'MATCH', 'rep:{*}:p2:*', 'COUNT', 500)")
@@ -178,10 +214,11 @@ class RedisStore:
         self,
         link: Link,
         local: Store | None,
+        limit_octets: int,
         keep_seconds: float,
+        *,
         loop: asyncio.AbstractEventLoop | None = None,
         clock: Callable[[], float] = time.time,
-        *,
         unreadable: Callable[[], None] = lambda: None,
     ) -> None:
         """A store that uses a link from now on, and closes it in the end.
@@ -189,6 +226,8 @@ class RedisStore:
         Args:
             link: to Redis; shared with others, perhaps.
             local: the store in front of it, if any; closed with this one.
+            limit_octets: how much memory of Redis its entries take, roughly; a quarter of the
+                `maxmemory` of Redis at most.
             keep_seconds: how long Redis keeps an entry after it has expired.
             loop: where its coroutines run.
             clock: this worker's; Redis's may differ.
@@ -196,6 +235,7 @@ class RedisStore:
         """
         self._link = link
         self._local = local
+        self._limit_octets = limit_octets
         self._keep_seconds = keep_seconds
         self._loop = loop
         self._clock = clock
@@ -331,8 +371,30 @@ class RedisStore:
         holds = min(max(entry.fresh_until - self._clock(), 0.0), self._keep_seconds)
         kept_ms = int(1000 * (holds + self._keep_seconds))
         names, token = _names(entry.origin), "" if lease is None else lease.token
-        arguments: list[Argument] = [token, self._record(entry), kept_ms]
-        return bool(await self._twice(lambda: self._link.run(_COMMIT, names, arguments)))
+        record = self._record(entry)
+
+        async def written() -> bool:
+            await self._make_room(names[0], len(record))
+            return bool(await self._link.run(_COMMIT, names, [token, record, kept_ms]))
+
+        return await self._twice(written)
+
+    async def _make_room(self, name: str, octets: int) -> None:
+        """Note the size of a record in the index, and delete others if all are too large.
+
+        Raises:
+            LinkDownError: Redis cannot be reached.
+        """
+        octets = min(octets + 2 * len(name) + _KEY_OCTETS, _MOST_OCTETS)
+        index_ms = int(2000 * self._keep_seconds)  # as long as any record
+        arguments: list[Argument] = [name, octets, self._limit_octets, index_ms]
+        try:
+            for victim in await self._link.run(_MAKE_ROOM, [_INDEX], arguments):
+                await self._link.run(_FORGET, [victim])
+        except LinkDownError:
+            raise
+        except StoreError:  # such as of a cluster where another node has the index
+            pass
 
     async def _commit_locally(self, entry: Entry, lease: _LocalLease | None) -> bool:
         assert self._local is not None  # noqa: S101 - for mypy

@@ -208,7 +208,7 @@ def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
     with suppress(OSError, StoreError):  # crawls then use memory here
         if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
             local = sqlite_store(ours)
-    return RedisStore(link, local, keep_seconds(ours), loop)
+    return RedisStore(link, local, ours.store_octets, keep_seconds(ours), loop=loop)
 
 
 @contextmanager

@@ -34,9 +34,6 @@ logger = logging.getLogger(__name__)
 IN_MEMORY = ":memory:"
 """The `REP_STORE_PATH` that means memory instead of a file, as in SQLite."""
 
-STORE_OCTETS = 4 << 30
-"""The largest size of the file: room for about a million robots.txt."""
-
 _NAME = "scrapy-rep"
 _FILE = Path("rep", "robots.sqlite")
 
@@ -78,6 +75,7 @@ def _redis_store(crawl: Crawl) -> Store:
     return RedisStore(
         link,
         _local_tier(settings),
+        settings.store_octets,
         keep_seconds(settings),
         unreadable=lambda: crawl.crawler.stats.inc_value(stats.STORE_UNREADABLE),
     )
@@ -132,7 +130,7 @@ def sqlite_store(settings: RepSettings) -> Store:
     from scrapy_rep.cache.sqlite import SqliteStore
 
     path, versions = sqlite_path(settings), settings.store_versions
-    return SqliteStore(path, STORE_OCTETS, versions=versions)
+    return SqliteStore(path, settings.store_octets, versions=versions)
 
 
 def sqlite_path(settings: RepSettings) -> Path:

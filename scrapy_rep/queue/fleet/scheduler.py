@@ -301,16 +301,17 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 reply = await self._talk.send_batch(wants)
                 if reply is not None and reply.word == "flush":
                     return
-                if reply is None or reply.word != "ok":
-                    await sleep(0.1)
-                elif is_all:
+                if is_all and reply is not None and reply.word == "ok":
                     has_rest = reply.queued + reply.flying + reply.seeds_left + reply.letters > 0
                     if not reply.workers and (has_rest or reason not in _ENDS):
                         self._rest = reply
                     return
+                if reply is None or reply.word != "ok" or self._ledger.is_full:
+                    await sleep(0.1)
             self._journal.warning(
-                "Redis does not answer: %s of this worker could not be queued. Other "
-                "workers will fetch its pages again and find such requests there",
+                "Redis %s: %s of this worker could not be queued. Other workers will fetch "
+                "its pages again and find such requests there",
+                "has no memory left" if self._ledger.is_full else "does not answer",
                 counted(self._ledger.unsent_count, "request"),
             )
         except StoreError as error:
