@@ -162,10 +162,10 @@ return 1
 """
 )
 
-# Make room for a record, and return the names of the records to delete. Its score in the index is
+# Note a record, and return the names of the records to delete for it. Its score in the index is
 # the minute when it is written, less an hour for each KiB, and its octets in the last 26 bits. So
 # large files of one site delete each other, and not the files of all other sites.
-_MAKE_ROOM = Script(
+_ROOM = Script(
     _LIBRARY
     + """
 local index, name, octets, most = KEYS[1], ARGV[1], tonumber(ARGV[2]), tonumber(ARGV[3])
@@ -374,13 +374,15 @@ class RedisStore:
         record = self._record(entry)
 
         async def written() -> bool:
-            await self._make_room(names[0], len(record))
-            return bool(await self._link.run(_COMMIT, names, [token, record, kept_ms]))
+            try:
+                return bool(await self._link.run(_COMMIT, names, [token, record, kept_ms]))
+            finally:  # after it: a record that others deleted before would not be in the index
+                await self._make_room(names[0], len(record))
 
         return await self._twice(written)
 
     async def _make_room(self, name: str, octets: int) -> None:
-        """Note the size of a record in the index, and delete others if all are too large.
+        """Note the size of a record in the index, and delete others while all take too much.
 
         Raises:
             LinkDownError: Redis cannot be reached.
@@ -389,7 +391,7 @@ class RedisStore:
         index_ms = int(2000 * self._keep_seconds)  # as long as any record
         arguments: list[Argument] = [name, octets, self._limit_octets, index_ms]
         try:
-            for victim in await self._link.run(_MAKE_ROOM, [_INDEX], arguments):
+            for victim in await self._link.run(_ROOM, [_INDEX], arguments):
                 await self._link.run(_FORGET, [victim])
         except LinkDownError:
             raise
