@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import math
+import random
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -92,7 +93,7 @@ class TestRecords:
         entry = fresh_entry(key)
         made(redis_server.url).commit(entry, None).result()
         with redis_server.client() as client:
-            (name,) = client.keys("*")
+            (name,) = client.keys("rep:{http*")
             record = client.get(name)
         assert name == b'rep:{https://example.com}:p2:["Bot/1.0", "9f", "/robots.txt"]'
         assert _STAMP.unpack(record[:16]) == (entry.changed_at, entry.fresh_until)
@@ -107,7 +108,7 @@ class TestRecords:
         store.renew(leased(store, OTHER), seconds=15.0).result()
         with redis_server.client() as client:
             ends = [client.ttl(name) for name in client.keys("*")]
-        assert len(ends) == 4
+        assert len(ends) == 5, "and the index"
         assert all(0 < end < 70 * _DAY for end in ends)
 
     @pytest.mark.parametrize(
@@ -128,7 +129,7 @@ class TestRecords:
         store = made(redis_server.url)
         store.commit(fresh_entry(), None).result()
         with redis_server.client() as client:
-            (name,) = client.keys("*")
+            (name,) = client.keys("rep:{http*")
             client.delete(name)
             client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
         assert store.look(ORIGIN).result() is None
@@ -149,7 +150,7 @@ class TestRecords:
         store = made(redis_server.url)
         leased(store)
         with redis_server.client() as client:
-            (name,) = client.keys("*")
+            (name,) = client.keys("rep:{http*")
             client.delete(name)
             client.rpush(name, *value) if isinstance(value, list) else client.set(name, value)
         lease = leased(store)
@@ -176,6 +177,100 @@ class TestRecords:
         for future in [store.commit(fresh_entry(key), None) for key in keys]:
             future.result()
         assert store.keys() == sorted(keys, key=str)
+
+
+class TestRoom:
+    """Files take a limited amount of memory, those of hostile sites too."""
+
+    LIMIT = 1 << 20
+
+    def commit(self, store: RedisStore, octets: int, *numbers: int) -> None:
+        """An incompressible file at each of these hosts."""
+        for number in numbers:
+            body = random.Random(number).randbytes(octets)
+            key = Key.under(Origin("http", f"h{number}.example", 80), "Bot")
+            assert store.commit(fresh_entry(key, body), leased(store, key)).result()
+
+    def kept(self, store: RedisStore) -> set[int]:
+        return {int(key.host[1:].partition(".")[0]) for key in iter(store.keys())}
+
+    def used(self, server: RedisServer) -> int:
+        with server.client() as client:
+            names = client.keys("rep:{http*")
+            return sum(client.memory_usage(name) for name in (*names, "rep:{robots.txt}:i2"))
+
+    def test_large_files_go_first(self, redis_server: RedisServer, made: Maker) -> None:
+        store = made(redis_server.url, limit_octets=self.LIMIT)
+        self.commit(store, 500, *range(50))
+        self.commit(store, 100_000, *range(100, 140))
+        kept = self.kept(store)
+        assert kept >= {*range(50)}, "small files stay beside large ones"
+        assert 139 in kept, "the last one stays"
+        assert 5 < len(kept) - 50 < 12
+        assert self.used(redis_server) < 1.1 * self.LIMIT
+
+    def test_small_files_are_limited_too(self, redis_server: RedisServer, made: Maker) -> None:
+        store = made(redis_server.url, limit_octets=100_000)
+        self.commit(store, 1000, *range(200))
+        assert self.used(redis_server) < 110_000
+        assert 30 < len(self.kept(store)) < 100
+
+    def test_file_that_is_written_again_counts_once(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        store = made(redis_server.url, limit_octets=self.LIMIT)
+        self.commit(store, 1000, *range(5))
+        self.commit(store, 400_000, *[5] * 10)
+        self.commit(store, 1000, *[5] * 10)
+        self.commit(store, 1000, *range(6, 300))
+        assert self.kept(store) == {*range(300)}
+
+    def test_a_quarter_of_the_memory_of_redis(self, own: RedisServer, made: Maker) -> None:
+        store = made(own.url)
+        with own.client() as client:
+            client.config_set("maxmemory", 16 * self.LIMIT)
+        self.commit(store, 100_000, *range(100))
+        assert 2 * self.LIMIT < self.used(own) < 5 * self.LIMIT
+
+    def test_entry_too_large_for_the_limit_is_shared_until_the_next(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        store = made(redis_server.url, limit_octets=1000)
+        self.commit(store, 5000, 1)
+        assert self.kept(store) == {1}
+        self.commit(store, 5000, 2)
+        assert self.kept(store) == {2}
+
+    def test_full_redis_still_deletes(self, own: RedisServer, made: Maker) -> None:
+        """A lower limit frees memory, so that Redis takes writes again."""
+        self.commit(made(own.url), 50_000, *range(100))
+        store = made(own.url, memory(), limit_octets=self.LIMIT)
+        with own.client() as client:
+            client.config_set("maxmemory", client.info("memory")["used_memory"] - 1)
+            self.commit(store, 1000, *range(200, 210))
+            until(lambda: 209 in self.kept(store))
+        assert len(self.kept(store)) < 50
+
+    def test_entry_without_a_place_in_the_index_is_found(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        """As after a write of an older release."""
+        store, entry = made(redis_server.url), fresh_entry()
+        store.commit(entry, None).result()
+        with redis_server.client() as client:
+            assert client.delete("rep:{robots.txt}:i2")
+        assert claim(store) == Found(entry)
+        self.commit(store, 500, 1)
+        assert len(store.keys()) == 2
+
+    def test_foreign_index_keeps_no_entry_away(
+        self, redis_server: RedisServer, made: Maker
+    ) -> None:
+        store = made(redis_server.url)
+        with redis_server.client() as client:
+            client.set("rep:{robots.txt}:i2", "of another program")
+        self.commit(store, 500, 1)
+        assert self.kept(store) == {1}
 
 
 class TestLocalTier:
@@ -375,6 +470,7 @@ class TestOutages:
         told = [record.getMessage() for record in caplog.records if record.levelno == 30]
         assert len(told) == 1
         assert "OutOfMemory" in told[0]
+        assert "lower REP_STORE_OCTETS" in told[0]
 
     def test_lost_replies_repeat_no_work(self, redis_server: RedisServer, made: Maker) -> None:
         """The scripts ran: the lease is this worker's own, and so is the entry."""

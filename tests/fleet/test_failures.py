@@ -5,6 +5,7 @@ After each failure, all allowed pages are fetched, and the crawl ends by itself.
 
 from __future__ import annotations
 
+import base64
 import itertools
 import random
 import signal
@@ -187,6 +188,45 @@ def test_redis_is_full(site: Site, crew_at: Callable[..., Crew], redis_server: R
     assert "has no memory left" in crew.logs
     assert "Traceback" not in crew.logs
     assert_whole(site)
+
+
+def test_a_worker_closes_while_redis_is_full(
+    site: Site, crew_at: Callable[..., Crew], redis_server: RedisServer
+) -> None:
+    """It pauses between attempts; another worker finds again what it could not queue."""
+    with redis_server.client() as client:
+        crew = crew_at(redis_server.url, count=1)
+        until(site, 60)
+        client.config_set("maxmemory", 1)
+        time.sleep(1)
+        crew.signal(0, signal.SIGTERM)
+        crew.wait()
+        client.config_set("maxmemory", 0)
+        assert 0 < crew.stat("rep/fleet/full") < 500
+        assert "Redis has no memory left: " in crew.log(0)
+        crew.add()
+        crew.wait(90)
+    assert_whole(site, 2 * PLACES)
+
+
+def test_hostile_files_do_not_fill_redis(site_of: SiteOf, begin: Begin) -> None:
+    """Each host of a domain has its own large file; sites beside them are crawled completely."""
+    noise = base64.b85encode(random.Random(1).randbytes(150_000)).decode().replace("#", "+")
+    rules = "\n".join(f"Disallow: /{noise[at : at + 1000]}" for at in range(0, len(noise), 1000))
+    hostile, ordinary = site_of(rules), site_of("Disallow: /7$")
+    roots = [hostile.url("/", host=f"127.0.3.{number}") for number in range(1, 151)]
+    roots += [ordinary.url("/", host=f"127.0.2.{number}") for number in range(1, HOSTS + 1)]
+    settings = {**SETTINGS, "REP_REDIS_TIMEOUT_SECONDS": 2}
+    with RedisServer(**{"maxmemory": "16mb", "maxmemory-policy": "noeviction"}) as server:
+        fields = {"url": server.url, "settings": settings, "roots": roots, "pages": PAGES}
+        crew = begin(ordinary, TREE, **fields)
+        crew.wait(120)
+        with server.client() as client:
+            assert client.info("memory")["used_memory"] < 8 << 20
+    assert "has no memory left" not in crew.logs
+    assert [crew.reason(number) for number in (0, 1)] == ["finished"] * 2
+    assert_whole(ordinary)
+    assert len({host for host, path in requests_by_path(hostile) if path == "/0"}) == 150
 
 
 @pytest.fixture
