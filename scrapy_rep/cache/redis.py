@@ -70,7 +70,7 @@ _UNSENT_ENTRIES = 10_000  # kept during an outage to send to Redis later; the ol
 _SEND_SECONDS = 2.0  # for the last of them, when the store closes
 _INDEX = "rep:{robots.txt}:i2"
 _KEY_OCTETS = 300  # of Redis for a record and its place in the index, without their octets
-_MOST_OCTETS = (1 << 26) - 1  # a larger record counts as so many
+_MOST_OCTETS = (1 << 26) - 1  # the most that the index notes for a record
 
 _LIBRARY = """
 local function clock()
@@ -187,7 +187,12 @@ while sum > most and #victims < 16 do
     victims[#victims + 1], sum = victim, sum - tonumber(score) % 2 ^ 26
 end
 local minute = math.floor(clock() / 60 - octets / 1024 * 60)
-redis.call('ZADD', index, text(minute * 2 ^ 26 + octets), name, text(sum), '')
+if octets > 0 then
+    redis.call('ZADD', index, text(minute * 2 ^ 26 + octets), name)
+end
+if sum > 0 then
+    redis.call('ZADD', index, text(sum), '')
+end
 redis.call('PEXPIRE', index, ARGV[4])
 return victims
 """
@@ -375,21 +380,24 @@ class RedisStore:
 
         async def written() -> bool:
             try:
-                return bool(await self._link.run(_COMMIT, names, [token, record, kept_ms]))
-            finally:  # after it: a record that others deleted before would not be in the index
-                await self._make_room(names[0], len(record))
+                is_kept = await self._link.run(_COMMIT, names, [token, record, kept_ms])
+            except StoreError:
+                await self._make_room()  # Redis may be full, and the limit lower than before
+                raise
+            # Only now: a record that others deleted before it was written would never be counted.
+            await self._make_room(names[0], len(record) + 2 * len(names[0]) + _KEY_OCTETS)
+            return bool(is_kept)
 
         return await self._twice(written)
 
-    async def _make_room(self, name: str, octets: int) -> None:
-        """Note the size of a record in the index, and delete others while all take too much.
+    async def _make_room(self, name: str = "none", octets: int = 0) -> None:
+        """Note the size of a record, if any, in the index; delete others while all take too much.
 
         Raises:
             LinkDownError: Redis cannot be reached.
         """
-        octets = min(octets + 2 * len(name) + _KEY_OCTETS, _MOST_OCTETS)
-        index_ms = int(2000 * self._keep_seconds)  # as long as any record
-        arguments: list[Argument] = [name, octets, self._limit_octets, index_ms]
+        noted, index_ms = min(octets, _MOST_OCTETS), int(2000 * self._keep_seconds)
+        arguments: list[Argument] = [name, noted, self._limit_octets, index_ms]
         try:
             for victim in await self._link.run(_ROOM, [_INDEX], arguments):
                 await self._link.run(_FORGET, [victim])

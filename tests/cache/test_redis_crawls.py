@@ -220,6 +220,19 @@ def test_outage_in_the_middle_allows_nothing(
         assert len(warnings(done)) in (0, 2), "one each way"
 
 
+def test_crawl_beside_a_full_redis(own: RedisServer) -> None:
+    """It fetches each file itself, and one warning names the cause and the setting."""
+    with own.client() as client, hosts(20, 0.0) as (proxy, names):
+        client.config_set("maxmemory", 1)
+        done = worker(own.url, proxy, names, None)
+        assert asked(proxy) == {f"{name}/robots.txt": 1 for name in names}
+        assert_obeyed(proxy, names, [done])
+        assert client.keys("*") == []
+    (warning,) = warnings(done)
+    assert "used memory > 'maxmemory'" in warning
+    assert "REP_STORE_OCTETS" in warning
+
+
 def test_crawl_ends_while_another_process_fetches(redis_server: RedisServer) -> None:
     """It waits neither for the lease of the other process nor for its own time limit."""
     with Site({"/robots.txt": Answer(body=_RULES)}) as site, a_loop() as loop:
