@@ -57,7 +57,7 @@ class Why(Enum):
     FETCHING = "their robots.txt, which is being fetched"
     HELD = "the retry of their robots.txt, which is unreachable"
     SHUT = "the visit time of the site"
-    RESTING = "the end of a rest after 429 or 503"
+    RESTING = "the end of a rest after 429, 503 or a challenge"
     PACED = "the delay of the site"
     REFUSED = "the time after which refused pages may be requested again"
     FULL = "a place in their download slot, or its delay"
