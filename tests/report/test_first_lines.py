@@ -144,9 +144,9 @@ _CASES: dict[str, tuple[Callable[[Path], None], int, str]] = {
         _exempt,
         0,
         (
-            f"{_ONE}dont_obey_robotstxt in the code of the crawl (such as {A}/private/x?token=…): "
-            f"1 of 1 would have been disallowed, by line 3 of the robots.txt of {A}: Disallow: "
-            "/private."
+            f"{_ONE}dont_obey_robotstxt, an exemption in the code of the crawl (such as "
+            f"{A}/private/x?token=…): 1 of 1 would have been disallowed, by line 3 of the "
+            f"robots.txt of {A}: Disallow: /private."
         ),
     ),
     "override": (
@@ -307,8 +307,8 @@ def test_table_of_exit_statuses_is_true(tmp_path: Path) -> None:
 
 def test_requests_that_a_setting_allowed_are_not_judged_by_a_robots_txt(tmp_path: Path) -> None:
     _overridden(**{"b.*": GRANT})(tmp_path)
-    by = "robots.txt, or by a setting in its place"
-    told = f"note: 2 requests were judged by {by}; 1 was disallowed. None of these was sent."
+    by = "1 by the rules of a robots.txt, 1 by a policy or setting, because there were no rules"
+    told = f"note: 2 requests were checked ({by}); 1 was disallowed. None of these was sent."
     assert rep("report", tmp_path).out.splitlines()[1] == told
 
 

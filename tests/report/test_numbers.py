@@ -160,9 +160,9 @@ def test_paces_are_compared_with_delays(tmp_path: Path) -> None:
     made.policy(SLOW, crawl_delay=9.0)
     found = report_of([made.end()])
     assert found.paces.rows == (
-        Paced(B, 5.0, 1.0, 3, 1.0, 1, 0, "not-kept"),
-        Paced(A, 2.0, 2.0, 3, 2.0, 0, 0, "kept"),
-        Paced(SLOW, 9.0, None, 0, None, 0, 0, "no-visit"),
+        Paced(B, 5.0, 1.0, 3, 1.0, 1, 0, "not-kept", "its Crawl-delay, capped"),
+        Paced(A, 2.0, 2.0, 3, 2.0, 0, 0, "kept", "its Crawl-delay"),
+        Paced(SLOW, 9.0, None, 0, None, 0, 0, "no-visit", "its Crawl-delay"),
     )
     assert any("1 of them got requests before" in words for _, words in verdict(found))
 
@@ -285,8 +285,8 @@ def test_rests_between_workers_are_counted_separately(tmp_path: Path) -> None:
     two.put("probe", at=BEGAN + 6.0, origin=A)
     found = report_of([one.end(), two.end()])
     assert found.rests.rows == (
-        OriginRests(A, 2, 10.0, 10.0, 2, 0, 1, causes=["429"]),
-        OriginRests(B, 1, 2.0, None, 1, 0, 0, causes=["503"]),
+        OriginRests(A, 2, 10.0, 10.0, 2, 0, 1, causes=["429"], began_at=BEGAN),
+        OriginRests(B, 1, 2.0, None, 1, 0, 0, causes=["503"], began_at=BEGAN),
     )
     told = (
         "2 origins rested (1 after 429, 1 after 503); 1 request of one crawl was sent in the rest "

@@ -119,7 +119,8 @@ class TestUserAgents:
         page = tmp_path / "report.html"
         assert rep("report", crawl.run.path, "-o", page).status == 0
         text = page.read_text(encoding="utf-8")
-        assert f"Robots.txt was obeyed as *; requests were sent as {CHROME}." in text
+        star = "(* is the group for all: a User-Agent had no name)"
+        assert f"Robots.txt was obeyed as * {star}; requests were sent as {CHROME}." in text
 
     def test_trail_without_agents_says_nothing_of_them(self, tmp_path: Path) -> None:
         """An older version did not record them."""

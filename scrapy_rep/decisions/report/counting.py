@@ -72,6 +72,8 @@ _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK, _OVERRIDE = "network", "override"
 JUDGED_AFTERWARDS = (DONT_OBEY, OFF, "overridden")
 """The exemptions on which a robots.txt in the trail may say more."""
+_WITHOUT_RULES = ("overridden", "errors")
+"""The exemptions of decisions that no rules made."""
 _ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
 """The reasons with which a policy for errors allows."""
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
@@ -95,6 +97,7 @@ class Known(NamedTuple):
     is_stale: bool
     fetched_at: float | None
     crawl_delay: float | None
+    has_rules: bool = False
 
 
 @dataclass
@@ -180,6 +183,7 @@ class Counting:
             source=source,
             sha256=_text(record.get("body", "")).removeprefix("sha256:"),
             fetched_at=record.get("fetched_at"),
+            status=hops[-1].get("status") if hops else None,
         )
         origin.read(file)
         origin.crawl_delay, at = record.get("crawl_delay"), float(record.get("at", 0.0))
@@ -192,6 +196,7 @@ class Counting:
             bool(record.get("is_stale")),
             record.get("fetched_at"),
             origin.crawl_delay,
+            has_rules=file.meaning == "rules" and source != _OVERRIDE,
         )
         if record["p"] > run.last_p:
             run.last_p = record["p"]
@@ -226,11 +231,14 @@ class Counting:
         totals.disallowed += not allowed and not is_refused
         totals.held_back += place == HELD_BACK
         totals.went_on += place == WENT_ON
+        totals.against += place == WENT_ON
         totals.redirected += by == REDIRECT
+        sent = (place != HELD_BACK) - (by == AGAIN)
         if by != BROWSER:
-            run.passed += (place != HELD_BACK) - (by == AGAIN)
+            run.passed += sent
+        obeyed_as = _text(", ".join(tokens_of(record, run.head)) or "*")
         if not is_refused:
-            self.obeyed_as.add(_text(", ".join(tokens_of(record, run.head)) or "*"))
+            self.obeyed_as.add(obeyed_as)
         key = (outcome, allowed, reason, _text(by or "request"))
         if key not in self.decided and len(self.decided) >= _KINDS:
             key = (outcome, allowed, OTHERS, OTHERS)
@@ -239,25 +247,43 @@ class Counting:
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
-        origin.judged += (not is_again) - is_refused
         origin.held_back += place == HELD_BACK
         origin.went_on += place == WENT_ON
+        origin.against += place == WENT_ON
+        origin.judged += (not is_again) - is_refused
+        if sent:
+            origin.sent.add(run.name, by=sent)
+        if "tokens" in record:
+            origin.obeyed_as.add(obeyed_as)
         if known is not None:
             self._age(origin, known, record, moment)
+        has_rules = known is not None and known.has_rules
+        totals.ruled += has_rules and not is_again
+        origin.unruled += place == ALLOWED and not has_rules and not is_again
+        self._count_exemptions(run, record, origin, known, place)
+        if "line" in record:
+            rule, group = _text(record["rule"]), _text(record.get("group", ""))
+            self.rules.of(name, record["line"], rule, group, allowed).add(url)
+
+    def _count_exemptions(
+        self, run: RunCounts, record: Record, origin: OriginFacts, known: Known | None, place: int
+    ) -> None:
+        """Count a decision that a setting or code of the crawl made, or did not follow."""
+        reason, outcome = _text(record["reason"]), record["outcome"]
+        is_again = record.get("by") in _SECOND
         delay = None if known is None else known.crawl_delay
         is_ignored = bool(delay and delay > run.most_seconds and run.ignores_excess)
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
-            ("refused", is_refused),
+            ("refused", reason == Reason.DROPPED.name),
             ("delay-skipped", reason == Reason.CRAWL_DELAY.name and place == HELD_BACK),
             ("delay-ignored", is_ignored and place != HELD_BACK and not is_again),
-            (_permission(reason, known), allowed and not is_again),
+            (_permission(reason, known), place == ALLOWED and not is_again),
         ):
             if why and is_so:
-                self.exemptions.of(why, name).add(url)
-        if "line" in record:
-            rule, group = _text(record["rule"]), _text(record.get("group", ""))
-            self.rules.of(name, record["line"], rule, group, allowed).add(url)
+                self.exemptions.of(why, origin.origin).add(self._url(record["url"]))
+                origin.unknown += why in _WITHOUT_RULES
+                self.totals.unknown += why in _WITHOUT_RULES
 
     def _age(self, origin: OriginFacts, known: Known, record: Record, moment: list[int]) -> None:
         if known.is_stale:
@@ -271,19 +297,26 @@ class Counting:
     def _hear_exempt(self, run: RunCounts, record: Record) -> None:
         why, url = _text(record["why"]), self._url(record["url"])
         run.passed += why != SCHEME and record.get("by") not in (AGAIN, BROWSER)
+        name = origin_of(url)
+        is_counted = name.startswith("http")
+        if is_counted and record.get("by") != AGAIN:
+            self.origins.of(name).sent.add(run.name)
         if record.get("by") in _SECOND:
             return
         self.timeline.at(float(record["at"]))[EXEMPT] += 1
         self.totals.exempt.add(why)
-        name = origin_of(url)
+        self.totals.unknown += why in JUDGED_AFTERWARDS
         self.exemptions.of(why, name).add(url)
-        if name.startswith("http"):
+        if is_counted:
             self.origins.of(name).exempt += 1
+            self.origins.of(name).unknown += why in JUDGED_AFTERWARDS
 
     def _hear_drop(self, run: RunCounts, record: Record) -> None:
         reason, totals = record["reason"], self.totals
         totals.rate_limited += reason == records.RATE_LIMITED
         run.passed -= reason == records.RATE_LIMITED
+        if reason == records.RATE_LIMITED:
+            self.origins.of(origin_of(self._url(record["url"]))).sent.add(run.name, by=-1)
         totals.challenged += reason == records.CHALLENGED
         totals.dropped_later += reason not in (records.RATE_LIMITED, records.CHALLENGED)
 
@@ -314,7 +347,13 @@ class Counting:
         if verdict is None or record.get("by") in _SECOND:
             return
         why = "overridden" if record["t"] == records.DECISION else _text(record["why"])
-        row = self.exemptions.held.get((why, origin_of(self._url(record["url"]))))
+        name = origin_of(self._url(record["url"]))
+        for one in (self.totals, self.origins.held.get((name,))):
+            if one is not None:  # dropped, to bound memory
+                one.unknown -= 1
+                one.against += not verdict.allowed
+        self.timeline.at(float(record["at"]))[WENT_ON] += not verdict.allowed
+        row = self.exemptions.held.get((why, name))
         if row is None:
             return  # dropped, to bound memory
         row.known += 1

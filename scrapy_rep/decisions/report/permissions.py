@@ -17,7 +17,7 @@ DELAY_IGNORED, DELAY_SKIPPED, REFUSED = "delay-ignored", "delay-skipped", "refus
 """Exemptions that follow from a delay above the limit, or from an operator's order."""
 _WORDS = {
     "off": "ROBOTSTXT_OBEY, which was off",
-    "dont_obey": "dont_obey_robotstxt in the code of the crawl",
+    "dont_obey": "dont_obey_robotstxt, an exemption in the code of the crawl",
     "overridden": "REP_OVERRIDES",
     "errors": "the policy for errors",
     DELAY_IGNORED: "REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site",

@@ -16,7 +16,9 @@ A trail contains what the crawler recorded. It cannot prove that the crawler tol
 Anything that can write the files can also replace them. To show that the files are unchanged, keep
 the SHA-256 of a manifest in another place: the log of the crawl, a timestamp, or a signature.
 
-A request that counts as sent may have been dropped later by another part of the crawl.
+A request counts as sent when it goes to Scrapy's downloader. Another part of the crawl may have
+dropped it later. If it was put back into a queue that workers share, it counts for each worker that
+took it.
 
 Requests that do not pass through Scrapy's downloader, such as those that a spider or a pipeline
 sends by itself, are not in the trail.
@@ -37,9 +39,6 @@ _OF_RUNS: dict[str, Callable[[RunFacts], bool]] = {
             run.redacted_from is not None or run.settings.get("REP_AUDIT_QUERY") in ("hash", "drop")
         )
     ),
-    "The lines after the last mark are not covered by a digest: {}.": lambda run: (
-        run.unmarked > 0 and run.state != WHOLE
-    ),
 }
 
 
@@ -51,6 +50,7 @@ def limits_of(
         names = [run.run for run in runs if is_so(run)]
         if names:
             yield words.format(_these(names, runs))
+    yield from _uncovered(runs)
     known = {run.run for run in runs}
     for run in runs:
         if run.previous and run.previous not in known:
@@ -78,6 +78,16 @@ def limits_of(
     if not shows_queries:
         yield 'Values in queries and in path parameters are shown as "…": they may be secret.'
     yield from (" ".join(sentence.split()) for sentence in _ALWAYS.split("\n\n"))
+
+
+def _uncovered(runs: Sequence[RunFacts]) -> Iterator[str]:
+    for run in runs:
+        if run.unmarked and run.state != WHOLE:
+            yield (
+                f"In {run.run}, {counted(run.unmarked, 'line')} of {run.records:,} after the last "
+                "mark have no digest, so a change there would not be seen. No number up to "
+                f"{run.last_n:,} is missing."
+            )
 
 
 def _these(names: Sequence[str], runs: Sequence[RunFacts]) -> str:

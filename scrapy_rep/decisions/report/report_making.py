@@ -5,6 +5,7 @@ from __future__ import annotations
 import heapq
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from scrapy_rep.decisions.replay import DIFFERS, Replayer, difference_words
@@ -224,7 +225,23 @@ def _paces(whole: Counting, runs: Sequence[RunFacts]) -> Rows[Paced]:
         if one.crawl_delay or one.gaps.visits
     ]
     rows.sort(key=lambda row: (-row.too_soon, -row.crossed, row.least_seconds is None, row.origin))
-    return Rows(tuple(rows), len(rows), whole.origins.dropped_records)
+    setters = {_host(row.origin): row for row in rows if row.asked_seconds}
+    told = tuple(replace(row, source=_source(row, setters.get(_host(row.origin)))) for row in rows)
+    return Rows(told, len(rows), whole.origins.dropped_records)
+
+
+def _host(origin: str) -> str:
+    """The host of an origin: Scrapy has one slot for it, so its origins share a delay."""
+    return origin.partition("://")[2].rpartition(":")[0] or origin.partition("://")[2]
+
+
+def _source(row: Paced, setter: Paced | None) -> str:
+    """What a delay was kept for; `setter` is an origin of the same host that set one."""
+    if row.asked_seconds and (row.kept_seconds or 0.0) <= row.asked_seconds:
+        return "its Crawl-delay, capped" if row.is_capped else "its Crawl-delay"
+    if setter is not None and setter.origin != row.origin:
+        return f"the Crawl-delay of {setter.origin}, which has the same host"
+    return "the settings of the crawl, or another pace of the site"
 
 
 def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
@@ -242,4 +259,5 @@ def _paced(one: OriginFacts, *, is_ignored: bool) -> Paced:
         word = "ignored" if is_ignored else "no-visit"
     asked = min((d.seconds for d in one.delays.values() if d.seconds is not None), default=None)
     delays = asked, gaps.kept_seconds
-    return Paced(one.origin, *delays, gaps.visits, gaps.least, gaps.too_soon, gaps.crossed, word)
+    counts = gaps.too_soon, gaps.crossed
+    return Paced(one.origin, *delays, gaps.visits, gaps.least, *counts, word, source="")

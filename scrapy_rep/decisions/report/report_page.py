@@ -21,7 +21,7 @@ from .permissions import (
     undecided,
 )
 from .report_making import report_of, trails_at
-from .report_values import WHOLE, CrawlReport, FileRead, Rows
+from .report_values import WHOLE, CrawlReport, Exemption, FileRead, OriginFacts, Rows
 from .verdict_words import afterwards, span, verdict, when
 
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
@@ -46,6 +46,15 @@ _SCRAPYS = {
     "ROBOTSTXT_OBEY": "Whether the crawl obeys robots.txt.",
     "ROBOTSTXT_USER_AGENT": "The name by which the crawl obeys robots.txt.",
     "ROBOTSTXT_PARSER": "The parser that reads the robots.txt files.",
+}
+_BY_SETTINGS = (("unreachable", "allow"), ("unavailable", "disallow"))
+"""Results of fetches, with meanings that RFC 9309 does not give them."""
+_ALLOWING = "Here: 429, 5xx and failures allow everything, unless there is an older copy."
+_PRESETS = {
+    "lenient": _ALLOWING,
+    "scrapy": _ALLOWING,
+    "strict": "Here: 401, 403, 429, 5xx and failures disallow everything.",
+    "google": "Here: 429, 5xx and failures disallow everything for twelve hours.",
 }
 _REASONS = {name: reason.value for name, reason in Reason.__members__.items()}
 
@@ -86,7 +95,10 @@ def page(report: CrawlReport) -> str:
                 for what, texts in (("wrong", run.problems), ("missing", run.missing))
                 for text in texts
             ],
-            shares=[(one.count / _judged(report),) for one in report.decided[:rows]],
+            shares=[(one.count / _decided(report),) for one in report.decided[:rows]],
+            checks=_checks(report),
+            decided=_decided(report),
+            unknown_delays=_unknown_delays(report),
             fetched=[row for row in _fetched(report) if row[1] not in ("0", "0 ms")],
         )
         if len(text.encode("utf-8", "surrogatepass")) <= _OCTETS:
@@ -120,11 +132,44 @@ def _times(report: CrawlReport) -> tuple[float | None, float | None]:
 def _subtitle(report: CrawlReport) -> str:
     began, ended = _times(report)
     obeyed, agents = (_listed([*one], len(one)) for one in (report.obeyed_as, report.agents))
-    told = f"Robots.txt was obeyed as {obeyed}" if obeyed else "No robots.txt was obeyed"
+    told = _obeyed(report, obeyed) if obeyed else "No robots.txt was obeyed"
     asked = f" {told}; requests were sent as {agents}." if agents else f" {told}."
     contacts = sorted({run.contact for run in report.runs if run.contact})
     contact = f" Operator and contact: {'; '.join(contacts[:_NAMED])}." if contacts else ""
     return f"{when(began)} to {when(ended)} UTC.{asked}{contact}"
+
+
+def _obeyed(report: CrawlReport, names: str) -> str:
+    """Whether robots.txt was obeyed, and by which names."""
+    star = " (* is the group for all: a User-Agent had no name)" if "*" in report.obeyed_as else ""
+    rows = [*undecided(report), *against(report)]
+    count = sum(row.count for row in rows)
+    if any(row.why == "dry-run" for row in rows):
+        return f"A dry run: requests were judged as {names}{star}, and all were sent"
+    but = f", but {counted(count, 'request')} went out without it or against it" if count else ""
+    return f"Robots.txt was obeyed as {names}{star}{but}"
+
+
+def _checks(report: CrawlReport) -> str:
+    """Whether requests were checked before they were sent, in a sentence."""
+    totals = report.totals
+    unchecked = sum(totals.exempt.values())
+    if not totals.judged:
+        return "No request was checked before it was sent."
+    told = "was checked before it was sent: by the robots.txt of its origin, or by what holds if"
+    if not unchecked:
+        return f"Each request {told} there are no rules."
+    are = counted(unchecked, "request was", "requests were")
+    return f"{are} not checked. Each other one {told} there are no rules."
+
+
+def _unknown_delays(report: CrawlReport) -> str:
+    """A sentence on the origins with an unknown delay; empty without any."""
+    count = sum(not one.knows_delay for one in report.origins.rows)
+    if not count:
+        return ""
+    was = f"Of {counted(count, 'origin')}, no robots.txt was read"
+    return f"{was}: it is unknown whether {'it sets' if count == 1 else 'they set'} a delay."
 
 
 @dataclass(frozen=True)
@@ -168,7 +213,7 @@ class _Grids:
             return words[value]
         what = kind.rpartition(" ")[2]
         if what == "share":
-            return f"{value / _judged(self.report):.1%}"
+            return f"{value / _decided(self.report):.1%}"
         return _CELLS.get(what, lambda text: str(text) or "-")(value)
 
     def _note(self, rows: Rows[Any]) -> str:
@@ -188,8 +233,9 @@ class _Grids:
         )
 
 
-def _judged(report: CrawlReport) -> int:
-    return max(1, report.totals.judged)
+def _decided(report: CrawlReport) -> int:
+    """The number of decisions, with second ones on the same request."""
+    return max(1, sum(one.count for one in report.decided))
 
 
 def _short(url: str) -> str:
@@ -213,38 +259,76 @@ _CELLS: dict[str, Callable[[Any], str]] = {
 }
 
 
-def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[str], str, list[str]]]:
-    """Yield for each site the files that were read, and the requests that did not follow them."""
-    rows: dict[str, list[str]] = {}
-    for row in (*against(report), *undecided(report), *exempted(report, DELAY_IGNORED)):
-        told = f"{counted(row.count, 'request')}, such as {_short(row.url)}"
-        by = permission_of(row, report.runs)
-        rows.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}{afterwards([row])}")
+def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
+    """Yield for each site its facts: the files that were read, and what was sent."""
+    opposed = _told(report, [*against(report), *exempted(report, DELAY_IGNORED)])
     for pace in report.paces.rows:
         if pace.too_soon:
             told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"
             by = pace_permission(pace)
-            rows.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
+            opposed.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
+    without = _told(report, undecided(report))
     for one in report.origins.rows[:most]:
-        files = [_file_words(file) for file in one.files]
+        files = [_file_words(file, report, one.origin) for file in one.files]
         if one.file_count > len(files):
             more = one.file_count - len(files)
             are = counted(more, "version before these is", "versions before these are")
             files.insert(0, f"{are} not shown")
-        judged = f"{counted(one.judged, 'request')}; {one.held_back:,} dropped"
-        yield one.origin, files or ["none"], judged, rows.get(one.origin) or ["no request"]
+        if one.changed_at is not None:
+            files.append(f"It changed: other octets came at {when(one.changed_at)} UTC")
+        facts = [
+            ("read", files or ["none"]),
+            ("checked", [_checked_words(one)]),
+            ("sent", [_sent_words(one, len(report.runs))]),
+            ("sent against it", opposed.get(one.origin) or ["no request"]),
+            ("sent without its rules", without.get(one.origin) or [_unruled_words(one)]),
+        ]
+        yield one.origin, facts
 
 
-def _file_words(file: FileRead) -> str:
-    """The file or the answer, when it came, and what it means."""
+def _told(report: CrawlReport, rows: Iterable[Exemption]) -> dict[str, list[str]]:
+    """Words on requests and what allowed them, by origin."""
+    found: dict[str, list[str]] = {}
+    for row in rows:
+        told = f"{counted(row.count, 'request')}, such as {_short(row.url)}"
+        by = permission_of(row, report.runs)
+        found.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}{afterwards([row])}")
+    return found
+
+
+def _checked_words(one: OriginFacts) -> str:
+    names = "".join(f"; {count:,} as {name}" for name, count in one.obeyed_as.items())
+    others = one.judged - sum(one.obeyed_as.values())
+    rest = f"; {others:,} by the name of the crawl" if names and others > 0 else ""
+    return f"{counted(one.judged, 'request')}; {one.held_back:,} dropped{names}{rest}"
+
+
+def _sent_words(one: OriginFacts, run_count: int) -> str:
+    runs = ", ".join(f"{count:,} in {run}" for run, count in one.sent.items())
+    return f"{counted(one.sent_count, 'request')}{f' ({runs})' if runs and run_count > 1 else ''}"
+
+
+def _unruled_words(one: OriginFacts) -> str:
+    """Requests that were sent because an answer such as 404 means that there are no rules."""
+    if not one.unruled:
+        return "no request"
+    return f"{counted(one.unruled, 'request')}: its answer means that there are no rules"
+
+
+def _file_words(file: FileRead, report: CrawlReport, origin: str) -> str:
+    """The file or the answer, when it came, and what it means, and by which setting."""
     result = f" ({file.access_result})" if file.access_result else ""
-    told = f"{_short(file.uri)}: {file.event}{result}" if file.uri else "not fetched: REP_OVERRIDES"
+    status = file.status if file.status is not None and file.event != str(file.status) else ""
+    told = f"{_short(file.uri)}: {file.event}{status and f', status {status}'}{result}"
+    told = told if file.uri else "not fetched: REP_OVERRIDES"
     at = f", at {when(file.fetched_at)} UTC" if file.uri and file.fetched_at is not None else ""
     source = f", from {_SOURCES.get(file.source, file.source)}" if file.source == "store" else ""
     means = _MEANINGS.get(file.meaning, file.meaning)
+    is_set = (file.access_result, file.meaning) in _BY_SETTINGS
+    by = f" by {permission_of(Exemption('errors', origin), report.runs)}" if is_set else ""
     has_octets = file.sha256 and (file.uri or file.meaning == "rules")
     digest = f". SHA-256 {file.sha256}" if has_octets else ""
-    return f"{told}{at}{source}; {means}{digest}"
+    return f"{told}{at}{source}; {means}{by}{digest}"
 
 
 def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str, str]]:
@@ -258,14 +342,15 @@ def _settings(report: CrawlReport) -> Iterable[tuple[str, str, str, str]]:
                 key = name, text[:_VALUE_CHARACTERS] + cut
                 held[key] = held.get(key, 0) + 1
     return [
-        (name, text, _meaning_of(name), "all" if count == len(report.runs) else f"{count:,}")
+        (name, text, _meaning_of(name, text), "all" if count == len(report.runs) else f"{count:,}")
         for (name, text), count in sorted(held.items())
     ]
 
 
-def _meaning_of(name: str) -> str:
+def _meaning_of(name: str, value: str) -> str:
     """The effect of a setting, in plain words."""
-    return SETTINGS[name].meaning if name in SETTINGS else _SCRAPYS.get(name, "")
+    preset = f" {_PRESETS[value]}" if name == "REP_POLICY" and value in _PRESETS else ""
+    return f"{SETTINGS[name].meaning}{preset}" if name in SETTINGS else _SCRAPYS.get(name, "")
 
 
 def _fetched(report: CrawlReport) -> Iterator[tuple[str, str]]:

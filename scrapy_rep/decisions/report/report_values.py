@@ -15,6 +15,7 @@ WHOLE, INCOMPLETE, CHANGED = "whole", "incomplete", "changed"
 says itself; or it contradicts itself, so that it proves nothing."""
 
 _FILES = 5  # kept per origin
+_NO_FILE = ("404", "410")
 _WORST_FIRST = (CHANGED, INCOMPLETE, WHOLE)
 
 
@@ -89,8 +90,12 @@ class CrawlTotals:
         judged: the decisions by robots.txt, or by a setting in its place: `allowed` and
             `disallowed`.
         refused: the requests to origins that an operator dropped.
+        ruled: those of them by the rules of a robots.txt; the others had no rules.
         held_back: the disallowed requests that were dropped.
         went_on: the disallowed requests that were sent all the same.
+        against: the requests that were sent though their robots.txt disallows them: `went_on`, and
+            exempt ones that were judged afterwards.
+        unknown: the requests that were sent by a setting or by code, without known rules.
         dropped_later: requests that were allowed, and dropped when their browser was redirected.
         rate_limited: requests that were allowed, and dropped because of 429 or 503 answers.
         challenged: requests that were allowed, and dropped because of challenges.
@@ -102,10 +107,13 @@ class CrawlTotals:
     """
 
     judged: int = 0
+    ruled: int = 0
     allowed: int = 0
     disallowed: int = 0
     held_back: int = 0
     went_on: int = 0
+    against: int = 0
+    unknown: int = 0
     refused: int = 0
     dropped_later: int = 0
     rate_limited: int = 0
@@ -183,6 +191,7 @@ class FileRead:
     Attributes:
         uri: where it was, after redirects; empty if the operator's settings replaced it.
         event: the status or the failure; `access_result` and `meaning` are as in the trail.
+        status: of the answer, which may differ from the event, as for a challenge; None without it.
         source: as in the trail.
         sha256: of the octets that were judged; empty without them.
     """
@@ -194,6 +203,12 @@ class FileRead:
     source: str
     sha256: str
     fetched_at: float | None
+    status: int | None = None
+
+
+def _essence(file: FileRead) -> FileRead:
+    """A file without the facts that differ if the same file is read again."""
+    return replace(file, fetched_at=None, uri="", status=None)
 
 
 @dataclass
@@ -201,7 +216,14 @@ class OriginFacts(Counted):
     """One origin.
 
     Attributes:
+        sent: the requests that went to the downloader, by run.
+        against: the requests that were sent though its robots.txt disallows them.
+        unknown: the requests that were sent by a setting or by code, without known rules.
+        unruled: the checked requests that were sent without rules, for instance after a 404.
+        obeyed_as: the decisions for other product tokens than those of their runs.
         files: the last versions of its robots.txt, in order; `file_count` is that of all.
+        changed_at: when a file with other octets than the one before came; None if none did.
+        knows_delay: whether a robots.txt was read, or does not exist, so that its delay is known.
         age_seconds: the greatest age of its copy at a decision.
         requests: the number of requests for its file.
         crawl_delay: the last delay in its robots.txt.
@@ -216,10 +238,17 @@ class OriginFacts(Counted):
     judged: int = 0
     held_back: int = 0
     went_on: int = 0
+    against: int = 0
+    unknown: int = 0
+    unruled: int = 0
     exempt: int = 0
     stale: int = 0
+    sent: Counts = field(default_factory=Counts)
+    obeyed_as: Counts = field(default_factory=Counts)
     files: list[FileRead] = field(default_factory=list)
     file_count: int = 0
+    changed_at: float | None = None
+    knows_delay: bool = False
     requests: int = 0
     age_seconds: float | None = None
     crawl_delay: float | None = None
@@ -231,12 +260,20 @@ class OriginFacts(Counted):
 
     def read(self, file: FileRead) -> None:
         """Note its robots.txt, if it is another one, or has another meaning, than before."""
-        if self.files and replace(file, fetched_at=None, uri="") == replace(
-            self.files[-1], fetched_at=None, uri=""
-        ):
+        if self.files and _essence(file) == _essence(self.files[-1]):
             return
+        before = self.files[-1] if self.files else file
+        is_newer = (file.fetched_at or 0.0) > (before.fetched_at or 0.0)
+        if is_newer and file.sha256 and before.sha256 not in ("", file.sha256):
+            self.changed_at = file.fetched_at
         self.files = [*self.files[1 - _FILES :], file]
         self.file_count += 1
+        self.knows_delay |= bool(file.uri) and (file.meaning == "rules" or file.event in _NO_FILE)
+
+    @property
+    def sent_count(self) -> int:
+        """The number of requests that went to the downloader."""
+        return sum(self.sent.values())
 
     @property
     def weight(self) -> int:
@@ -308,6 +345,7 @@ class Paced:
         crossed: the number of those sent too soon after one of another crawl only, if the clocks
             of both agree.
         word: `kept`, `not-kept`, `crossed`, or the reason why nothing can be compared.
+        source: what the crawl kept a delay for, in words.
     """
 
     origin: str
@@ -318,6 +356,7 @@ class Paced:
     too_soon: int
     crossed: int
     word: str
+    source: str
 
     @property
     def is_capped(self) -> bool:
@@ -330,6 +369,7 @@ class OriginRests(Counted):
     """The rests of an origin after its pages answered 429, 503 or a challenge.
 
     Attributes:
+        began_at: when the first answer came.
         count: the number of rests.
         longest_seconds: the longest of them; a rest that became longer counts whole.
         asked_seconds: the longest Retry-After; None without one.
@@ -352,6 +392,7 @@ class OriginRests(Counted):
     challenge: str = ""
     causes: list[str] = field(default_factory=list)
     given_up_causes: list[str] = field(default_factory=list)
+    began_at: float | None = None
 
     def __post_init__(self) -> None:
         self._began_at = self._until = 0.0
@@ -367,6 +408,7 @@ class OriginRests(Counted):
         service = str(record.get("challenge", ""))
         self.challenge = service or self.challenge
         cause = "a challenge" if service else str(record.get("status", "429 or 503"))
+        self.began_at = at if self.began_at is None else self.began_at
         causes = self.given_up_causes if record.get("is_given_up") else self.causes
         if cause not in causes:
             causes.append(cause)

@@ -23,12 +23,15 @@ _BUFFERED = 8  # visits of an origin; trails list them in the order of their ans
 
 @dataclass(frozen=True)
 class Moment:
-    """The decisions in a span of time that begins here; `Times` has its length."""
+    """The decisions in a span of time that begins here; `Times` has its length.
+
+    `against` are the requests that were sent though their robots.txt disallows them.
+    """
 
     at: float
     allowed: int
     held_back: int
-    went_on: int
+    against: int
     exempt: int
     stale: int
 
@@ -95,11 +98,11 @@ class Tally(Generic[Held]):
 class Counts(dict[str, int]):
     """Counts by name; after too many names, further names are counted as one."""
 
-    def add(self, name: str, limit: int = 200) -> None:
-        """Count one more."""
+    def add(self, name: str, limit: int = 200, by: int = 1) -> None:
+        """Count one more, or `by` more."""
         if name not in self and len(self) >= limit:
             name = OTHERS
-        self[name] = self.get(name, 0) + 1
+        self[name] = self.get(name, 0) + by
 
 
 class Timeline:

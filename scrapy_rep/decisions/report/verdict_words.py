@@ -40,6 +40,7 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     yield from _differences(report)
     yield from _undecided(report)
     yield _judged(report)
+    yield from _changes(report)
     yield from _agents(report)
     if refused := exempted(report, REFUSED):
         told = f"dropped because an operator dropped {_origins(refused)}, not by a robots.txt."
@@ -130,20 +131,42 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
         return NOTE, "No request was judged by robots.txt."
     rows = undecided(report)
     is_replaced = any(row.why in ("errors", "overridden") for row in rows)
-    by = "robots.txt, or by a setting in its place," if is_replaced else "robots.txt"
-    judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} judged by {by}"
+    others = totals.judged - totals.ruled
+    by = "judged by robots.txt"
+    if others > 0:
+        rules = f"{totals.ruled:,} by the rules of a robots.txt"
+        by = f"checked ({rules}, {others:,} by a policy or setting, because there were no rules)"
+    judged = f"{counted(totals.judged, 'request')} {_were(totals.judged)} {by}"
     # Missing records may be bad ones.
     is_doubtful = report.state != WHOLE or any(run.difference for run in report.runs)
     is_against = any(row.disallowed for row in rows)
     good = NOTE if is_replaced or is_doubtful or is_against else GOOD
     if not totals.disallowed:
-        return good, f"{judged} and allowed."
-    told = f"{judged.rstrip(',')}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
+        return good, f"{judged} and allowed{_so_far(report)}."
+    told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
     if totals.went_on:
         told = f"{told}, and {totals.went_on:,} of these {_were(totals.went_on)} sent all the same"
         return BAD, f"{told}: {_permissions(against(report), report)}."
     more = ": no request was sent against a robots.txt" if _is_clean(report) else ""
-    return good, f"{told}. None of these was sent{more}."
+    return good, f"{told}. None of these was sent{_so_far(report)}{more}."
+
+
+def _so_far(report: CrawlReport) -> str:
+    """Up to where the trails tell something; empty if they tell all."""
+    runs = [run for run in report.runs if run.state != WHOLE]
+    if not runs:
+        return ""
+    named = "".join(f" in {run.run}" for run in runs[:1] if len(report.runs) > 1)
+    more = f" and {counted(len(runs) - 1, 'other run')}" if len(runs) > 1 else ""
+    return f", as far as is recorded (until {when(runs[0].ended_at)} UTC{named}{more})"
+
+
+def _changes(report: CrawlReport) -> Iterator[tuple[str, str]]:
+    """The robots.txt files that changed."""
+    rows = [row for row in report.origins.rows if row.changed_at is not None]
+    if rows:
+        such = f"such as that of {rows[0].origin}, read at {when(rows[0].changed_at)} UTC"
+        yield NOTE, f"{counted(len(rows), 'robots.txt file')} changed during the crawls ({such})."
 
 
 def _is_clean(report: CrawlReport) -> bool:
@@ -173,14 +196,19 @@ def _excesses(report: CrawlReport) -> Iterator[tuple[str, str]]:
 
 
 def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
-    words = [row.word for row in report.paces.rows]
-    asking = sum(row.asked_seconds is not None for row in report.paces.rows) or len(words)
-    too_fast, origins = words.count("not-kept"), counted(asking, "origin")
+    rows = report.paces.rows
+    words = [row.word for row in rows]
+    setting = sum(row.asked_seconds is not None for row in rows)
+    too_fast = words.count("not-kept")
+    some, of_them = counted(len(rows), "origin"), ""
+    if setting < len(rows):
+        of_them = f", which {setting:,} of them set" if setting else " by settings"
+    had = "had" if of_them else "set"
     if too_fast:
-        row = next(row for row in report.paces.rows if row.word == "not-kept")
+        row = next(row for row in rows if row.word == "not-kept")
         such = f"such as {row.origin}, by {pace_permission(row)}"
-        told = f"set a delay; {too_fast:,} of them got requests before it was over ({such})."
-        yield BAD, f"{origins} {told}"
+        told = f"{too_fast:,} of them got requests before it was over ({such})."
+        yield BAD, f"{some} {had} a delay{of_them}; {told}"
     if crossed := words.count("crossed"):
         told = "got requests of different crawls before its delay was over, if their clocks agree."
         yield NOTE, f"{counted(crossed, 'origin')} {told}"
@@ -188,9 +216,11 @@ def _paces(report: CrawlReport) -> Iterator[tuple[str, str]]:
         return
     if words.count("kept") and report.paces.missing:
         told = "No request is known to have come too soon, but there were more origins than this"
-        yield NOTE, f"{origins} or more set a delay. {told} report could hold."
+        yield NOTE, f"{some} or more {had} a delay{of_them}. {told} report could hold."
     elif words.count("kept"):
-        yield GOOD, f"{origins} set a delay between requests, and no request came too soon."
+        kind = GOOD if report.state == WHOLE else NOTE
+        told = f"and no request came too soon{_so_far(report)}."
+        yield kind, f"{some} {had} a delay between requests{of_them}, {told}"
 
 
 def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
@@ -205,7 +235,9 @@ def _rests(report: CrawlReport) -> Iterator[tuple[str, str]]:
             them = f"{counted(crossed, 'request')} of one crawl {_were(crossed)}"
             yield NOTE, f"{told}; {them} sent in the rest of another, if their clocks agree."
         else:
-            yield GOOD, f"{told}. No crawl sent a request during a rest that it knew of."
+            kind = GOOD if report.state == WHOLE else NOTE
+            told = f"{told}. No crawl sent a request during a rest that it knew of"
+            yield kind, f"{told}{_so_far(report)}."
     if given_up := [row for row in rows if row.is_given_up]:
         causes = _causes(" and ".join(row.given_up_causes) for row in given_up)
         told = f"{_were(len(given_up))} given up ({causes})"
@@ -248,7 +280,8 @@ def _standing_words(report: CrawlReport) -> tuple[str, str]:
     changed, incomplete = states.count(CHANGED), states.count(INCOMPLETE)
     trails = counted(len(states), "trail")
     if not changed and not incomplete:
-        return GOOD, f"Each of the {trails} is complete: every digest in it is right."
+        told = "complete: every digest, number and total in it is right."
+        return GOOD, f"Each of the {trails} is {told}"
     broken = "changed or damaged and"
     parts = (
         [counted(changed, f"was {broken} proves nothing", f"were {broken} prove nothing")]
