@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable
+from hashlib import sha256
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -259,6 +260,34 @@ def _rested(probed_at: float) -> Callable[[Path], None]:
     return build
 
 
+def _no_file(root: Path) -> None:
+    made = Made(root)
+    made.decide(f"{A}/1", made.policy(A))
+    p = made.policy(B, event="404", access_result="unavailable", meaning="allow")
+    made.decide(f"{B}/1", p, reason="UNAVAILABLE")
+    made.end()
+
+
+def _changed(root: Path) -> None:
+    made = Made(root)
+    for text in ("User-agent: *\nDisallow: /x\n", "User-agent: *\nDisallow: /y\n"):
+        made.now += 1
+        digest = sha256(text.encode()).hexdigest()
+        made.put("body", sha256=digest, octets=len(text), text=text)
+        made.decide(f"{B}/1", made.policy(B, body=f"sha256:{digest}"), group="*")
+    made.end()
+
+
+def _same_host(root: Path) -> None:
+    made = Made(root)
+    made.policy(A, crawl_delay=2.0)
+    made.policy(f"{A}:8443")
+    for number in range(3):
+        made.send(A, number * 4, number * 4, 2.0)
+        made.send(f"{A}:8443", number * 4 + 2, number * 4 + 2, 2.0)
+    made.end()
+
+
 def _damaged(root: Path) -> None:
     _obeyed(root)
     (root / "latest" / MANIFEST).unlink()
@@ -274,6 +303,9 @@ _DOCUMENTED: dict[str, Callable[[Path], None]] = {
     "such a delay, with the excess `cap`, and one request": _paced(0, asked=400, kept=1),
     "such a delay, with the excess `cap`, and a second request": _slow("cap"),
     "such a delay, with the excess `ignore`, and a second request": _slow("ignore"),
+    "some requests had no rules, for instance after a 404": _no_file,
+    "a robots.txt changed": _changed,
+    "a delay holds for other origins too, such as those of the same host": _same_host,
     "a request came too soon after another of the same crawl": _paced(0.0, 1.0),
     "an origin rested, and no request came too soon": _rested(9.5),
     "a request came during a rest": _rested(3.0),

@@ -19,7 +19,7 @@ from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import ADDON
 from tests.crawls.test_challenges import challenge
 from tests.crawls.test_user_agents import agents_of, rotated
-from tests.report.making import Made
+from tests.report.making import BEGAN, Made
 from tests.report.test_first_lines import forged
 from tests.servers.handle import Answer, Site
 from tests.spiders import UrlsSpider
@@ -245,6 +245,160 @@ class TestExemptions:
             f"1 of 1 would have been disallowed, by line 2 of the robots.txt of {A}: Disallow: /x."
         )
         assert told in rep("report", tmp_path).out
+
+
+class TestSent:
+    """What was sent, against a robots.txt or without its decision, by the log of the server."""
+
+    def test_exempt_requests_count_as_sent_though_disallowed(self, tmp_path: Path) -> None:
+        """They were counted in dry runs only."""
+        with Site({"/robots.txt": Answer(body=FILE)}) as site:
+            urls = [site.url(path) for path in ("/all/1-free", "/2-free", "/all/3", "/4")]
+            spider = "tests.report.test_what_happened:ExemptSpider"
+            _, run = audited(urls, tmp_path, spider=spider)
+            assert {"/all/1-free", "/2-free", "/4"} == set(site.paths()) - {"/robots.txt"}
+        found = json.loads(rep("report", run.path, "--json").out)
+        (origin,) = found["origins"]["rows"]
+        for counts in (found["totals"], origin):
+            assert (counts["against"], counts["unknown"]) == (1, 0)
+        assert sum(one["against"] for one in found["times"]["moments"]) == 1
+        assert origin["sent"] == {run.name: 3}
+        text, status = paged(run.path, tmp_path)
+        assert status == 0, "the exemption is in the code"
+        assert ", but 2 requests went out without it or against it" in text
+        assert "<dt>sent though disallowed</dt><dd>1</dd>" in text
+        assert "1 request that it would have disallowed. Allowed by: dont_obey_robotstxt" in text
+        assert "2 requests were not checked" in text
+        assert "Each request is judged" not in text
+
+    def test_dry_run_does_not_obey(self, tmp_path: Path) -> None:
+        with Site({"/robots.txt": Answer(body=FILE)}) as site:
+            settings = {"REP_DRY_RUN": True}
+            _, run = audited([site.url("/all")], tmp_path, settings=settings)
+        text, _ = paged(run.path, tmp_path)
+        assert "A dry run: requests were judged as " in text
+        assert "was obeyed" not in text
+
+    def test_nothing_is_known_of_a_crawl_that_does_not_obey(self, tmp_path: Path) -> None:
+        with Site({"/robots.txt": Answer(body=FILE)}) as site:
+            settings = {"ROBOTSTXT_OBEY": False}
+            _, run = audited([site.url("/all")], tmp_path, settings=settings)
+        text, _ = paged(run.path, tmp_path)
+        for words in (
+            "No request was checked before it was sent.",
+            "No origin is known to have set a delay between requests. Of 1 origin, no robots.txt",
+            "<dt>sent though disallowed, as far as is known</dt><dd>0</dd>",
+            "<dt>sent, rules unknown</dt><dd>1</dd>",
+            "unknown, because its rules are not known for 1 request",
+        ):
+            assert words in text, words
+
+    @pytest.mark.parametrize(
+        ("status", "is_known", "words"),
+        [
+            (404, True, "1 request: its answer means that there are no rules"),
+            (
+                503,
+                False,
+                "everything was allowed by the policy for errors (REP_POLICY_OVERRIDES)",
+            ),
+        ],
+    )
+    def test_answers_without_rules(
+        self, status: int, is_known: bool, words: str, tmp_path: Path
+    ) -> None:
+        with Site({"/robots.txt": Answer(status=status)}) as site:
+            settings = {"REP_POLICY_OVERRIDES": {"503": "allow"}}
+            _, run = audited([site.url("/1")], tmp_path, settings=settings)
+        text, _ = paged(run.path, tmp_path)
+        assert "1 request was checked (0 by the rules of a robots.txt, 1 by a policy" in text
+        assert "judged by robots.txt" not in text
+        assert words in text
+        assert ("No origin set a delay between requests." in text) is is_known
+
+    def test_requests_that_came_back_count_as_often_as_the_server_saw_them(
+        self, tmp_path: Path
+    ) -> None:
+        limited = Answer(status=429, headers=[("Retry-After", "1")])
+        routes: dict[str, Any] = {
+            "/robots.txt": Answer(body=FILE),
+            "/*": [limited, Answer(body="page")],
+        }
+        with Site(routes) as site:
+            _, run = audited([site.url("/1"), site.url("/2")], tmp_path)
+            seen = [path for path in site.paths() if path != "/robots.txt"]
+        found = json.loads(rep("report", run.path, "--json").out)
+        (origin,) = found["origins"]["rows"]
+        assert origin["sent"] == {run.name: len(seen)}
+        text, _ = paged(run.path, tmp_path)
+        shares = re.findall(r"<td[^>]*>([0-9.]+)%</td>", text)
+        assert sum(map(float, shares)) == pytest.approx(100.0, abs=0.2)
+        assert "decisions on 2 requests: some were decided a second time" in text
+
+    def test_delay_has_a_source(self, tmp_path: Path) -> None:
+        """Sites of one host share its slot in Scrapy, so also a delay of one of them."""
+        slow = Answer(body="User-agent: *\nCrawl-delay: 0.1\n")
+        with Site({"/robots.txt": slow}) as site, Site({"/robots.txt": Answer(body="")}) as other:
+            urls = [one.url(f"/{number}") for number in range(3) for one in (site, other)]
+            _, run = audited(urls, tmp_path, settings={"CONCURRENT_REQUESTS": 1})
+        paces = json.loads(rep("report", run.path, "--json").out)["paces"]["rows"]
+        told = {row["origin"]: row["source"] for row in paces}
+        assert told[site.url("")] == "its Crawl-delay"
+        shared = f"the Crawl-delay of {site.url('')}, which has the same host"
+        assert told[other.url("")] == shared
+        assert "2 origins had a delay between requests, which 1 of them set, and no request" in (
+            rep("report", run.path).out
+        )
+
+    def test_killed_crawl_tells_up_to_where(self, tmp_path: Path) -> None:
+        made = Made(tmp_path)
+        p = made.policy(A, crawl_delay=2.0)
+        made.forbid(f"{A}/x", p)
+        for at in (0.0, 3.0):
+            made.now = BEGAN + at
+            made.send(A, at, at, 2.0)
+        text, status = paged(tmp_path, tmp_path)
+        told = "as far as is recorded (until 2027-01-15 08:00:03 UTC)"
+        assert f"None of these was sent, {told}" in text
+        assert f"no request came too soon, {told}" in text
+        assert "<strong>OK:</strong>" not in text
+        assert "after the last mark have no digest" in text
+        assert status == 4
+
+    def test_page_of_several_runs_has_no_id_twice(self, tmp_path: Path) -> None:
+        for name in ("one", "two"):
+            made = Made(tmp_path, name)
+            made.decide(f"{A}/1", made.policy(A))
+            made.end()
+        text, _ = paged(tmp_path, tmp_path)
+        ids = re.findall(r' id="([^"]*)"', text)
+        assert len(ids) == len(set(ids))
+        assert ">Decisions by reason</h3>" in text, "also if all were made in one second"
+        assert "Each of the 2 trails is complete: every digest, number and total in it" in text
+        assert "2 requests (1 in one, 1 in two)" in text
+        assert "No origin rested." in text
+
+    def test_site_has_the_names_and_the_status_of_a_challenge(self, tmp_path: Path) -> None:
+        made = Made(tmp_path, REP_POLICY="lenient")
+        hop = {"uri": f"{A}/robots.txt", "at": made.now, "status": 403, "source": "network"}
+        facts = {"access_result": "unreachable", "meaning": "allow", "hops": [hop]}
+        p = made.policy(A, event="challenge", **facts)
+        names: tuple[dict[str, Any], ...] = ({}, {"tokens": []}, {"tokens": ["BarBot"]})
+        for tokens in names:
+            made.decide(f"{A}/1", p, reason="UNREACHABLE", **tokens)
+        made.end()
+        text, _ = paged(tmp_path, tmp_path)
+        assert "robots.txt: challenge, status 403 (unreachable)" in text
+        assert "3 requests; 0 dropped; 1 as *; 1 as BarBot; 1 by the name of the crawl" in text
+        assert "Here: 429, 5xx and failures allow everything, unless there is an older copy" in text
+
+
+def paged(runs: Path, root: Path) -> tuple[str, int]:
+    """The page of some runs, and the exit status."""
+    pytest.importorskip("jinja2", reason="needs Jinja")
+    path = root / "page.html"
+    status = rep("report", runs, "-o", path).status
+    return path.read_text(encoding="utf-8"), status
 
 
 class TestRests:

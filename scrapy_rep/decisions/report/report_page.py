@@ -267,6 +267,11 @@ def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[tuple[str
             told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"
             by = pace_permission(pace)
             opposed.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
+    for row in undecided(report):
+        if row.disallowed:
+            told = f"{counted(row.disallowed, 'request')} that it would have disallowed"
+            by = permission_of(row, report.runs)
+            opposed.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}")
     without = _told(report, undecided(report))
     for one in report.origins.rows[:most]:
         files = [_file_words(file, report, one.origin) for file in one.files]
@@ -280,8 +285,8 @@ def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[tuple[str
             ("read", files or ["none"]),
             ("checked", [_checked_words(one)]),
             ("sent", [_sent_words(one, len(report.runs))]),
-            ("sent against it", opposed.get(one.origin) or ["no request"]),
-            ("sent without its rules", without.get(one.origin) or [_unruled_words(one)]),
+            ("sent against it", opposed.get(one.origin) or [_unopposed_words(one)]),
+            ("sent without its decision", without.get(one.origin) or [_unruled_words(one)]),
         ]
         yield one.origin, facts
 
@@ -306,6 +311,11 @@ def _checked_words(one: OriginFacts) -> str:
 def _sent_words(one: OriginFacts, run_count: int) -> str:
     runs = ", ".join(f"{count:,} in {run}" for run, count in one.sent.items())
     return f"{counted(one.sent_count, 'request')}{f' ({runs})' if runs and run_count > 1 else ''}"
+
+
+def _unopposed_words(one: OriginFacts) -> str:
+    unknown = f"unknown, because its rules are not known for {counted(one.unknown, 'request')}"
+    return unknown if one.unknown else "no request"
 
 
 def _unruled_words(one: OriginFacts) -> str:
