@@ -335,6 +335,18 @@ class TestSent:
         assert sum(map(float, shares)) == pytest.approx(100.0, abs=0.2)
         assert "decisions on 2 requests: some were decided a second time" in text
 
+    def test_requests_that_were_given_up_do_not_count(self, tmp_path: Path) -> None:
+        """Those after challenges counted as sent, although they waited until they were dropped."""
+        routes = {"/robots.txt": Answer(body=FILE), "/*": challenge()}
+        with Site(routes) as site:
+            urls = [site.url(f"/{number}") for number in range(5)]
+            _, run = audited(urls, tmp_path, settings={"CONCURRENT_REQUESTS": 1})
+            seen = [path for path in site.paths() if path != "/robots.txt"]
+        found = json.loads(rep("report", run.path, "--json").out)
+        assert found["totals"]["challenged"] == 5
+        assert found["origins"]["rows"][0]["sent"] == {run.name: len(seen)}
+        assert [*found["agents"].values()] == [len(seen)]
+
     def test_delay_has_a_source(self, tmp_path: Path) -> None:
         """Sites of one host share its slot in Scrapy, so also a delay of one of them."""
         slow = Answer(body="User-agent: *\nCrawl-delay: 0.1\n")

@@ -314,8 +314,8 @@ class Counting:
     def _hear_drop(self, run: RunCounts, record: Record) -> None:
         reason, totals = record["reason"], self.totals
         totals.rate_limited += reason == records.RATE_LIMITED
-        run.passed -= reason == records.RATE_LIMITED
-        if reason == records.RATE_LIMITED:
+        if reason in (records.RATE_LIMITED, records.CHALLENGED):  # while it waited: it did not go
+            run.passed -= 1
             self.origins.of(origin_of(self._url(record["url"]))).sent.add(run.name, by=-1)
         totals.challenged += reason == records.CHALLENGED
         totals.dropped_later += reason not in (records.RATE_LIMITED, records.CHALLENGED)

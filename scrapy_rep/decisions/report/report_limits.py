@@ -17,8 +17,8 @@ Anything that can write the files can also replace them. To show that the files 
 the SHA-256 of a manifest in another place: the log of the crawl, a timestamp, or a signature.
 
 A request counts as sent when it goes to Scrapy's downloader. Another part of the crawl may have
-dropped it later. If it was put back into a queue that workers share, it counts for each worker that
-took it.
+dropped it there. If its origin began to rest, it may have been put back into the queue; then it
+counts again when it goes again, perhaps by another worker.
 
 Requests that do not pass through Scrapy's downloader, such as those that a spider or a pipeline
 sends by itself, are not in the trail.

@@ -236,7 +236,7 @@ def _host(origin: str) -> str:
 
 
 def _source(row: Paced, setter: Paced | None) -> str:
-    """What a delay was kept for; `setter` is an origin of the same host that set one."""
+    """The source of a delay, in words; `setter` is an origin of the same host that set one."""
     if row.asked_seconds and (row.kept_seconds or 0.0) <= row.asked_seconds:
         return "its Crawl-delay, capped" if row.is_capped else "its Crawl-delay"
     if setter is not None and setter.origin != row.origin:

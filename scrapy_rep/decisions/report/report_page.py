@@ -260,7 +260,7 @@ _CELLS: dict[str, Callable[[Any], str]] = {
 
 
 def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
-    """Yield for each site its facts: the files that were read, and what was sent."""
+    """Yield for each site its facts: the files that were read, and the requests that were sent."""
     opposed = _told(report, [*against(report), *exempted(report, DELAY_IGNORED)])
     for pace in report.paces.rows:
         if pace.too_soon:

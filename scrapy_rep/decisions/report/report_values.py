@@ -345,7 +345,7 @@ class Paced:
         crossed: the number of those sent too soon after one of another crawl only, if the clocks
             of both agree.
         word: `kept`, `not-kept`, `crossed`, or the reason why nothing can be compared.
-        source: what the crawl kept a delay for, in words.
+        source: the source of the delay, in words.
     """
 
     origin: str
