@@ -203,11 +203,12 @@ class TestFleet:
         assert fetched, counts
         assert sum(map(int, fetched.groups())) == 34
         assert " ".join(trails.split()) == (
-            "Their audit trails, as one: - 62 requests were judged by robots.txt; 28 were "
+            "Their audit trails, as one: - 62 requests were checked (55 by the rules of a "
+            "robots.txt, 7 by a policy or setting, because there were no rules); 28 were "
             "disallowed. None of these was sent: no request was sent against a robots.txt. - 1 "
             "origin set a delay between requests, and no request came too soon. - Each of the "
-            "3 trails is complete: every digest in it is right. - Each of 62 decisions was made "
-            "again from the octets in the trail, with the same result."
+            "3 trails is complete: every digest, number and total in it is right. - Each of 62 "
+            "decisions was made again from the octets in the trail, with the same result."
         )
 
     @needs_redis
