@@ -10,11 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from scrapy.utils.project import inside_project
-
 from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, is_live, pattern_of
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.cache.base import StoreError
+from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
@@ -72,7 +71,7 @@ def _look(call: Call, agents: Sequence[Agent]) -> None:
 
 def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
     options = call.options
-    if inside_project() and not call.settings.getbool("ROBOTSTXT_OBEY") and not options.robots:
+    if is_in_project() and not call.settings.getbool("ROBOTSTXT_OBEY") and not options.robots:
         call.terminal.complain(
             "note: ROBOTSTXT_OBEY is off here, so a crawl would ignore all of this"
         )

@@ -25,12 +25,12 @@ from scrapy.exceptions import IgnoreRequest
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 from scrapy.utils.misc import load_object
-from scrapy.utils.project import inside_project
 from scrapy.utils.python import global_object_name
 
 from scrapy_rep.addon import Addon
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.components import middleware_orders, wrap_each
+from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.identity import Identity
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.pace.pacing import keeps_pace_over_fleet, shares_pace, waits_in_queue
@@ -75,7 +75,7 @@ def run(call: Call) -> None:
     Raises:
         CommandError: there is no project, no such spider, or no URL.
     """
-    if not inside_project():
+    if not is_in_project():
         raise CommandError("there is no project here: run this in the folder of a scrapy.cfg")
     name, url = call.options.spider or "", call.options.url
     if "://" in name:

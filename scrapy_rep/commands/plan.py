@@ -19,10 +19,10 @@ from typing import Any
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 from scrapy.spiderloader import get_spider_loader
-from scrapy.utils.project import inside_project
 from w3lib.url import canonicalize_url
 
 from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.pace.pacing import waits_in_queue
 from scrapy_rep.pages.readings import usage_of
 from scrapy_rep.pages.reservations import policy_for
@@ -314,7 +314,7 @@ def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
     """Yield settings to set, and why, the most important first."""
     settings, ours, speed = site.call.settings, site.call.ours, site.speed
     said, pages = site.policy.site_pace(), round(site.page_count)
-    if inside_project() and not settings.getbool("ROBOTSTXT_OBEY"):
+    if is_in_project() and not settings.getbool("ROBOTSTXT_OBEY"):
         yield "ROBOTSTXT_OBEY = True", "it is off, so a crawl ignores all of this"
     if not site.policy.tokens:
         why = "the User-Agent names no crawler, so only rules for '*' count"

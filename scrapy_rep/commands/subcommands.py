@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sys
 import textwrap
 from argparse import SUPPRESS, Action, ArgumentParser, HelpFormatter, Namespace
@@ -156,9 +157,22 @@ def main() -> None:
 
 
 def _main(arguments: list[str]) -> None:
+    has_project = arguments[:1] != ["--no-project"]
+    if not has_project:
+        del arguments[0]
+        os.environ["SCRAPY_REP_NO_PROJECT"] = "1"  # `is_in_project` reads it
+        os.environ.pop("SCRAPY_SETTINGS_MODULE", None)  # Scrapy would import it
     first = arguments[0] if arguments else ""
     if first in OF_FILES or first not in SUBCOMMANDS:
-        parser = ArgumentParser(description=DESCRIPTION.format(prog="scrapy-rep"))
+        # An abbreviation of --no-project would not be seen above.
+        parser = ArgumentParser(
+            description=DESCRIPTION.format(prog="scrapy-rep"), allow_abbrev=False
+        )
+        parser.add_argument(
+            "--no-project",
+            action="store_true",
+            help="import no settings of the project here: use Scrapy's defaults; stands first",
+        )
         completion: Any = parser.add_argument(
             "--print-completion",
             action=_Completion,
@@ -171,10 +185,10 @@ def _main(arguments: list[str]) -> None:
         if not rest:  # the others may be options of Scrapy
             from .running import run
 
-            sys.exit(run(options, project_settings))
+            sys.exit(run(options, project_settings if has_project else default_settings))
     from scrapy.cmdline import execute
 
-    execute(["scrapy", "rep", *arguments])
+    execute(["scrapy", "rep", *arguments], None if has_project else default_settings())
 
 
 def program() -> str:
@@ -187,6 +201,15 @@ def project_settings() -> Any:
     from scrapy.utils.project import get_project_settings
 
     settings = get_project_settings()
+    settings.setdict(DEFAULT_SETTINGS, priority="command")
+    return settings
+
+
+def default_settings() -> Any:
+    """Scrapy's defaults, whatever project is in the current folder."""
+    from scrapy.settings import Settings
+
+    settings = Settings()
     settings.setdict(DEFAULT_SETTINGS, priority="command")
     return settings
 

@@ -157,11 +157,16 @@ def default_path() -> Path:
     return path
 
 
+def is_in_project() -> bool:
+    """Whether this process runs in a project, and uses its settings."""
+    return "SCRAPY_REP_NO_PROJECT" not in os.environ and inside_project()
+
+
 def _project_folder() -> Path | None:
     # Scrapy raises NotConfigured if settings come without a scrapy.cfg, as under scrapyd. It must
     # not leave our middleware, because Scrapy would then disable the middleware.
     try:
-        return Path(project_data_dir()) if inside_project() else None
+        return Path(project_data_dir()) if is_in_project() else None
     except NotConfigured:
         return None
 

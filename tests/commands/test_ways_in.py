@@ -12,7 +12,9 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from tests.processes import REPOSITORY
+from tests.servers.handle import Answer, Site
 
 pytestmark = [
     pytest.mark.slow,
@@ -111,3 +113,56 @@ def test_hooks_lint_and_format(project: Path) -> None:
     (project / "robots.txt").write_text(SHUT.lower(), encoding="utf-8")
     assert run([*entries["rep-format"], "robots.txt"], project).returncode == 0
     assert (project / "robots.txt").read_text(encoding="utf-8") == SHUT
+
+
+HOSTILE_SETTINGS = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
+
+
+def test_action_runs_no_code_from_the_checkout(project: Path) -> None:
+    """Every step that runs our command, on a file and on a live site, in a hostile checkout."""
+    (project / "scrapy.cfg").write_text(
+        "[settings]\ndefault = hostile_settings\n[datadir]\ndefault = kept\n", encoding="utf-8"
+    )
+    for name in ("hostile_settings", "sitecustomize", "pip", "scrapy", "scrapy_rep"):
+        (project / f"{name}.py").write_text(HOSTILE_SETTINGS, encoding="utf-8")
+    (project / "--set=ADDONS=hostile_settings.txt").write_text(SHUT, encoding="utf-8")
+    (project / "robots.txt").write_text(OPEN, encoding="utf-8")
+    cache = {"XDG_CACHE_HOME": str(project.parent)}
+    with Site({"/robots.txt": Answer(body=OPEN)}) as site:
+        done = step("Compare", project, BASE=site.url("/"), **cache)
+        assert done.returncode == 0, done.stderr
+        assert site.paths() == ["/robots.txt"]
+        files = f"{site.url('/')} *.txt"  # a URL needs settings
+        for name in ("Write SARIF", "Lint"):
+            given = {"FILES": files, "ARGUMENTS": "--refresh -s LOG_LEVEL=INFO", **cache}
+            done = step(name, project, SARIF="found.sarif", **given)
+            assert done.returncode == 0, done.stderr
+        assert site.paths() == ["/robots.txt"] * 3
+    assert step("Install", project, ACTION="--help").returncode == 0
+    assert not (project / "ran").exists()
+    assert not (project / "kept").exists(), "a store in the checkout could answer for the site"
+
+
+@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+def test_no_subcommand_imports_the_project(project: Path, subcommand: str) -> None:
+    (project / "scrapy.cfg").write_text("[settings]\ndefault = hostile_settings\n", "utf-8")
+    (project / "hostile_settings.py").write_text(HOSTILE_SETTINGS, encoding="utf-8")
+    given = {"cache": ["list"], "rule": ["REP401"], "agents": ["robots.txt"]}
+    arguments = given.get(subcommand, ["robots.txt"])
+    done = run(
+        ["scrapy-rep", "--no-project", subcommand, *arguments, "-s", "LOG_LEVEL=INFO"],
+        project,
+        XDG_CACHE_HOME=str(project.parent),
+        PYTHONPATH=str(project),
+        SCRAPY_SETTINGS_MODULE="hostile_settings",
+    )
+    assert "Traceback" not in done.stderr
+    assert not (project / "ran").exists()
+    assert not (project / ".scrapy").exists()
+
+
+def test_no_project_is_an_option_before_the_subcommand(project: Path) -> None:
+    (project / "scrapy.cfg").touch()
+    done = run(["scrapy-rep", "--no-project", "doctor", "https://example.com"], project)
+    assert (done.returncode, "there is no project here" in done.stderr) == (2, True)
+    assert "--no-project" in run(["scrapy-rep", "-h"], project).stdout
