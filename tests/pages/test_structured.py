@@ -1,10 +1,12 @@
-"""RFC 9651, 4.2: Dictionaries and Lists, and the Link field of RFC 8288."""
+"""RFC 9651, 4.2 and 4.1: Dictionaries and Lists, and the Link field of RFC 8288."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_rep.protocol.fields.structured import (
     Date,
@@ -14,8 +16,16 @@ from scrapy_rep.protocol.fields.structured import (
     Token,
     dictionary,
     member_list,
+    written,
 )
 from scrapy_rep.protocol.usage.licences import field_links
+
+keys = st.one_of(st.from_regex("[a-z*][a-z0-9_.*-]*", fullmatch=True), st.text(max_size=5))
+bare_items = (
+    *(st.integers(), st.booleans(), st.binary(), st.text(), st.text().map(Token)),
+    *(st.text().map(DisplayString), st.integers().map(Date)),
+    st.integers(-(10**15), 10**15).map(lambda number: number / 1000),
+)
 
 
 def only(text: str) -> Any:
@@ -126,6 +136,57 @@ class TestDictionaries:
     )
     def test_refuses(self, text: str) -> None:
         assert dictionary(text.encode()) is None
+
+
+class TestWriting:
+    """4.1: what is written can be read, and all else is refused."""
+
+    @pytest.mark.parametrize(
+        ("value", "text"),
+        [
+            *[(1, "1"), (-(10**15) + 1, "-999999999999999"), (10**15 - 1, "999999999999999")],
+            *[(1.0, "1.0"), (-0.125, "-0.125"), (0.0015, "0.002"), (0.0025, "0.002")],
+            *[(1e-9, "0.0"), (100.0, "100.0"), (999999999999.999, "999999999999.999")],
+            *[("", '""'), ('a"\\', r'"a\"\\"'), (Token("*a/b:"), "*a/b:"), (True, "?1")],
+            *[(b"hello", ":aGVsbG8=:"), (Date(-1), "@-1")],
+            *[(DisplayString('f\u00fc%"\n'), '%"f%c3%bc%25%22%0a"')],
+        ],
+    )
+    def test_writes(self, value: Any, text: str) -> None:
+        assert written(Item(value)) == text
+        assert written(InnerList((Item(value),), {"key": value})).startswith(f"({text});key")
+
+    @pytest.mark.parametrize(
+        "value",
+        [
+            *[10**15, -(10**15), Date(10**15), Date(True), Date(1.5)],  # type: ignore[arg-type]
+            *[1e12, -1e12, 999999999999.9996, 1e300, float("inf"), float("nan")],
+            *["\u00e9", "a\n", "\x00", "\x7f", DisplayString("\udcff")],
+            *[Token(""), Token("a b"), Token("1a"), Token("a\n"), Token("a\u00e9"), Token('a"')],
+            *[None, 1j, [1]],
+        ],
+    )
+    def test_refuses_values(self, value: Any) -> None:
+        for member in (Item(value), Item(1, {"a": value}), InnerList((Item(value),))):
+            with pytest.raises(ValueError, match=r"written|surrogates"):
+                written(member)
+
+    @pytest.mark.parametrize("key", ["", "A", "1a", "a b", "a=1", "a\n", "a\r\nx", "\u00e9", "-a"])
+    @pytest.mark.parametrize("value", [True, 1])
+    def test_refuses_keys(self, key: str, value: int) -> None:
+        for member in (Item(1, {key: value}), InnerList((), {key: value})):
+            with pytest.raises(ValueError, match="written"):
+                written(member)
+
+    @given(st.lists(st.tuples(keys, st.one_of(bare_items)), max_size=4))
+    def test_is_read_as_it_was_written(self, pairs: list[tuple[str, Any]]) -> None:
+        """Any value is refused, or comes back as it was."""
+        parameters = dict(pairs)
+        try:
+            text = written(Item(1, parameters))
+        except ValueError:
+            return
+        assert member_list(text.encode("ascii")) == [Item(1, parameters)]
 
 
 class TestLinkField:

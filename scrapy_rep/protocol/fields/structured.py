@@ -15,7 +15,9 @@ import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from functools import lru_cache
+from decimal import Decimal
+from functools import lru_cache, partial
+from typing import Any
 from urllib.parse import unquote_to_bytes
 
 from .remarks import FIELD_OCTETS
@@ -29,6 +31,7 @@ _OCTETS = re.compile(r":([A-Za-z0-9+/=]*):")
 _BOOLEAN = re.compile(r"\?([01])")
 _DISPLAY = re.compile(r'%"([ !#$&-~]*(?:%[0-9a-f]{2}[ !#$&-~]*)*)"')
 _VISIBLE = re.compile(r"[ -~]*")
+_ESCAPED = re.compile(r"[^ !#$&-~]")  # in a Display String
 _QUOTED = re.compile(r'["\\]')
 _SPACES = re.compile(r" *")
 _WHITE_SPACE = re.compile(r"[ \t]*")
@@ -104,8 +107,8 @@ def written(member: Member) -> str:
     """The text of an Item or an Inner List with its parameters (4.1).
 
     Raises:
-        ValueError: a String has characters outside of ASCII or control characters, or the value is
-            a Decimal or a Display String, which no field of ours has.
+        ValueError: a value or a key has no form: a String has characters outside of ASCII or
+            control characters, a number has too many digits, and so on.
     """
     if isinstance(member, InnerList):
         items = " ".join(map(written, member.items))
@@ -115,32 +118,65 @@ def written(member: Member) -> str:
 
 def _written_parameters(parameters: dict[str, BareItem]) -> str:
     return "".join(
-        f";{key}" if value is True else f";{key}={_written_value(value)}"
+        f";{_matched(_KEY, key)}" + ("" if value is True else f"={_written_value(value)}")
         for key, value in parameters.items()
     )
 
 
 def _written_value(value: BareItem) -> str:
-    if type(value) is str:
-        return _written_string(value)
-    if isinstance(value, bool):
-        return "?1" if value else "?0"
-    if isinstance(value, int):
-        return str(value)
-    if isinstance(value, bytes):
-        return f":{b2a_base64(value, newline=False).decode()}:"
-    if isinstance(value, Date):
-        return f"@{value.seconds}"
-    if isinstance(value, Token):
-        return str(value)
-    raise ValueError(f"{value!r} cannot be written as a structured field")
+    write = _WRITERS.get(type(value))
+    if write is None:
+        raise _unwritable(value)
+    return write(value)
+
+
+def _unwritable(value: object) -> ValueError:
+    return ValueError(f"{value!r} cannot be written as a structured field")
+
+
+def _matched(expression: re.Pattern[str], text: str) -> str:
+    """A text of this form, such as a key."""
+    if not expression.fullmatch(text):
+        raise _unwritable(text)
+    return text
+
+
+def _written_integer(number: int) -> str:
+    if type(number) is not int or abs(number) >= 10**_INTEGER_DIGITS:
+        raise _unwritable(number)
+    return str(number)
+
+
+def _written_decimal(number: float) -> str:
+    """A Decimal, rounded to the even one of two next ones (4.1.5)."""
+    text = f"{Decimal(repr(number)):.{_FRACTION_DIGITS}f}"  # the digits that users see
+    found = _NUMBER.fullmatch(text)
+    if found is None or len(found[2]) > _DECIMAL_DIGITS:
+        raise _unwritable(number)
+    return text.rstrip("0") + "0" * text.endswith(".000")
+
+
+def _escaped(text: DisplayString) -> str:
+    """The text of a Display String. Lone surrogates raise a ValueError, as UTF-8 has none."""
+    octets = text.encode().decode("latin-1")
+    return _ESCAPED.sub(lambda octet: f"%{ord(octet[0]):02x}", octets)
 
 
 @lru_cache(maxsize=256)  # most are names of components, which stay the same
 def _written_string(text: str) -> str:
-    if not _VISIBLE.fullmatch(text):
-        raise ValueError(f"{text!r} cannot be written as a structured field")
-    return '"' + _QUOTED.sub(r"\\\g<0>", text) + '"'
+    return '"' + _QUOTED.sub(r"\\\g<0>", _matched(_VISIBLE, text)) + '"'
+
+
+_WRITERS: dict[type, Callable[[Any], str]] = {
+    str: _written_string,
+    bool: lambda value: "?1" if value else "?0",
+    int: _written_integer,
+    float: _written_decimal,
+    bytes: lambda value: f":{b2a_base64(value, newline=False).decode()}:",
+    Date: lambda value: f"@{_written_integer(value.seconds)}",
+    Token: partial(_matched, _TOKEN),
+    DisplayString: lambda value: f'%"{_escaped(value)}"',
+}
 
 
 class _FieldReader:
