@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_rep.proof.spool import OWNER_ONLY
 
-from .terminal import OutputError, Terminal, csv_cell, csv_line
+from .terminal import OutputError, Terminal, csv_cell, csv_line, safe
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
     from scrapy.settings import Settings
@@ -87,7 +87,10 @@ def write_rows(options: Namespace, columns: Sequence[str], rows: Iterable[dict[s
             if table is None:
                 file.write(json.dumps(row) + "\n")
             else:
-                table.writerow([csv_cell(row.get(name, "")) for name in columns])
+                values = (row.get(name, "") for name in columns)
+                table.writerow(
+                    [csv_cell(safe(value) if file.isatty() else value) for value in values]
+                )
     return count
 
 
@@ -211,7 +214,7 @@ def run(options: Namespace, settings_of: Callable[[], Settings]) -> int:
     except Exception as error:  # noqa: BLE001 - Python's own status would be that of findings
         failure = _failure(error)
         if failure is None:
-            traceback.print_exc()
+            call.terminal.complain(traceback.format_exc())
             failure = CommandError("internal error; please report the lines above", INTERNAL)
         call.fail(failure)
     return call.status

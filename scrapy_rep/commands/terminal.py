@@ -9,7 +9,6 @@ from __future__ import annotations
 import csv
 import io
 import os
-import re
 import shutil
 import sys
 import textwrap
@@ -36,11 +35,25 @@ _WAITING_SECONDS = 0.5  # longer waits are shown
 # A colour of ours is "\x1b", this, and "[31m"; no file can know it. So `harmless` can tell our
 # colours from escape sequences in a file: "\x1b[8m" in a file would hide the text after it.
 _SEAL = token_hex(8)
-# Control characters of terminals: C0 and C1 except tab and line end, and changes of text direction.
-_OBEYED = re.compile(
-    f"\x1b(?!{_SEAL}\\[)"
-    "|[\x00-\x08\x0b-\x1a\x1c-\x1f\x7f-\x9f\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]"
-)
+_COLOUR = f"\x1b{_SEAL}["
+# General categories of Unicode: control and format characters, surrogates, and ends of lines and
+# paragraphs. A terminal obeys them, or shows nothing where they are.
+_ESCAPED = frozenset({"Cc", "Cf", "Cs", "Zl", "Zp"})
+_KEPT = frozenset("\t\n\u00ad")  # the soft hyphen is in ordinary words
+
+
+class _Shown(dict[int, str]):
+    """How each character is shown, by its number; filled as texts need it."""
+
+    def __missing__(self, number: int) -> str:
+        char = chr(number)
+        if char not in _KEPT and unicodedata.category(char) in _ESCAPED:
+            char = char.encode("unicode_escape").decode("ascii")
+        self[number] = char
+        return char
+
+
+_SHOWN = _Shown()
 
 
 class OutputError(Exception):
@@ -71,7 +84,7 @@ class Terminal:
             return None
         with self._lock:
             self._clear_bar()
-            self._write_err(question)
+            self._write_err(harmless(question))
         return sys.stdin.readline()
 
     def octets(self, octets: bytes) -> None:
@@ -101,7 +114,7 @@ class Terminal:
         if not self._has_colour or not text:
             return text
         codes = ";".join(str(_STYLES[style]) for style in styles)
-        return f"\x1b{_SEAL}[{codes}m{text}\x1b{_SEAL}[0m"
+        return f"{_COLOUR}{codes}m{text}{_COLOUR}0m"
 
     def flush(self) -> None:
         """Flush all output."""
@@ -247,8 +260,7 @@ def _is_terminal(stream: TextIO | None) -> bool:
 
 def harmless(text: str) -> str:
     """A text without control characters of terminals; colours made by `paint` stay."""
-    text = _OBEYED.sub(lambda match: match[0].encode("unicode_escape").decode("ascii"), text)
-    return text.replace(_SEAL, "")
+    return "\x1b[".join(part.translate(_SHOWN) for part in text.split(_COLOUR))
 
 
 def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:

@@ -6,6 +6,8 @@ import re
 import socket
 import subprocess
 import sys
+import time
+import unicodedata
 from collections.abc import Iterator
 from pathlib import Path
 from queue import Queue
@@ -16,13 +18,25 @@ import pytest
 
 from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from scrapy_rep.commands.terminal import Terminal, harmless
-from tests.commands.calling import LOOPS, Stream, rep
+from scrapy_rep.protocol.access.origin import Origin
+from tests.audit.making import Judged
+from tests.cache.samples import file_entry, usual_key
+from tests.commands.calling import LOOPS, Stream, rep, stored
 from tests.commands.terminals import on_terminal, plain_environment
 from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
 
+ESCAPED = "".join(
+    char
+    for char in map(chr, range(sys.maxunicode + 1))
+    if unicodedata.category(char) in ("Cc", "Cf", "Zl", "Zp") and char not in "\n\t\u00ad"
+)
+"""What no terminal may get from a site, except surrogates: none of it is in valid UTF-8."""
+
 # Colours, titles, the bell, the cursor, C1 and turned text: a terminal obeys all of them.
 HOSTILE = "\x1b[31m\x1b]0;title\x07\x1b[2J\x08\x9b1m\u202egpj.exe\x7f\u2066".encode()
+HOSTILE += ESCAPED.translate({ord("\r"): None, 0: None}).encode()
+SURROGATE = b"# \xed\xb2\x80\n"
 HOSTILE_FILE = b"".join(
     [
         b"# comment " + HOSTILE + b"\n",
@@ -38,7 +52,7 @@ FILE = b"User-agent: *\nDisallow: /a b\nDisallow: c\n"
 HIDING_FILE = (
     b"User-agent: *\nDisallow: /\x1b[8mx\nLicense: \x1b[8m\nLicense: \x1b[8m\n# \x1b[8m\nAllow: \n"
 )
-_OBEYED = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e\u2066-\u2069]")
+_OBEYED = re.compile(f"[{re.escape(ESCAPED)}\ud800-\udfff]")
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 
 
@@ -227,13 +241,69 @@ class TestTerminal:
     def test_commands_escape_control_characters(self, call: str) -> None:
         """A name and a file may conceal what follows with a colour, as ours are written."""
         name = "\x1b[8mrobots.txt"
-        Path(name).write_bytes(HOSTILE_FILE + HIDING_FILE)
+        Path(name).write_bytes(HOSTILE_FILE + HIDING_FILE + SURROGATE)
         Path("other.txt").write_bytes(b"User-agent: *\nDisallow: /z\n")
         done = rep(*call.format(name).split(" "), is_terminal=True)
         assert "\\x1b[8m" in done.out + done.err or "--json" in call or "sarif" in call
         written = re.sub(r"\r[^\n]*?\r", "", done.out + done.err)
         assert not _OBEYED.search(_COLOUR.sub("", written))
         assert "\x1b[8m" not in written
+
+    @pytest.mark.slow
+    @pytest.mark.parametrize(
+        "call",
+        [
+            *("lint {url}", "lint {file} --diff --select all", "lint {file} --json"),
+            *("format {file} --keep-errors", "format {file} --keep-errors --diff"),
+            *("diff {file} {url}", "agents {file} /", "agents {file} --disallow training"),
+            *("check {url}a", "check --rules {url}a", "check {url} --json", "check --usage {url}"),
+            *("check --page {url}page", "check --sitemap {url}", "plan {url}", "watch {url}"),
+            *("cache list", "cache show {url}", "cache show --body {url}", "cache log {url}"),
+            *("audit explain {run} {judged}", "audit export {run}", "audit list {runs}"),
+            *("audit export {run} --format csv", "audit verify {run}", "audit replay {run}"),
+        ],
+    )
+    def test_pseudo_terminal_gets_no_control_characters(self, call: str, tmp_path: Path) -> None:
+        """Each command that shows octets of a site, of a store or of a trail."""
+        text = b"# Most of the file is text.\n" * 400
+        file = tmp_path / "robots.txt"
+        file.write_bytes(text + HOSTILE_FILE + SURROGATE)
+        page = b"<title>" + HOSTILE + b"</title><meta name=robots content='" + HOSTILE + b"'>"
+        sitemap = b"<urlset><url><loc>https://h/" + HOSTILE + b"</loc></url></urlset>"
+        crawl = Judged(tmp_path / "runs")
+        crawl.know("h.example", HOSTILE_FILE.replace(b"/a", b"/*"))
+        crawl.judge(["https://h.example/a"])
+        run = crawl.end().path
+        with Site(
+            {
+                "/robots.txt": Answer(body=file.read_bytes(), headers=[("License", "x\u061cy")]),
+                "/page": Answer(body=page, headers=[("Content-Type", "text/html")]),
+                "/sitemap.xml": Answer(body=sitemap),
+            }
+        ) as site:
+            url = site.url("/")
+            origin = Origin.of(url)
+            assert origin is not None
+            entry = file_entry(usual_key(origin), at=time.time(), body=file.read_bytes())
+            settings = stored(tmp_path, entry)
+            words = call.format(
+                url=url, file=file, run=run, runs=run.parent, judged="https://h.example/a"
+            )
+            given = [f"{name}={value}" for name, value in settings.items()]
+            options = [one for setting in given for one in ("-s", setting)]
+            with on_terminal(*words.split(), *options) as screen:
+                screen.status()
+        written = screen.text.replace("\r", "")  # of the progress line
+        assert not _OBEYED.search(_COLOUR.sub("", written)), written
+        assert "\x1b[8m" not in written
+        assert screen.text
+
+    def test_commands_write_only_by_the_terminal(self) -> None:
+        """So that one table decides what is escaped."""
+        others = {"terminal.py", "running.py", "subcommands.py", "engine_work.py"}
+        for path in (REPOSITORY / "scrapy_rep" / "commands").rglob("*.py"):
+            if path.name not in others:
+                assert not re.search(r"\bprint\(|sys\.std(out|err)", path.read_text("utf-8")), path
 
     def test_octets_are_unchanged_in_a_pipe(self, here: Path) -> None:
         text = b"# Most of the file is text.\n" * 40
@@ -243,6 +313,11 @@ class TestTerminal:
     def test_harmless_escapes_control_characters(self) -> None:
         assert harmless("a\tb\n\x1b[1;31mc é 漢") == "a\tb\n\\x1b[1;31mc é 漢"
         assert harmless("\x1b[2J\x1b]0;\x07\r\x9b\u202e") == "\\x1b[2J\\x1b]0;\\x07\\r\\x9b\\u202e"
+        assert harmless("\u061c\u200b\udcff soft\u00adhyphen") == (
+            "\\u061c\\u200b\\udcff soft\u00adhyphen"
+        )
+        for char in ESCAPED:
+            assert harmless(char) == char.encode("unicode_escape").decode()
 
 
 def _url(server: socket.socket) -> str:
