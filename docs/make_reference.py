@@ -48,7 +48,10 @@ _GROUPS = {
         " REP_ITEM_FIELD"
     ),
     "Signed requests": "REP_SIGN_KEY REP_SIGN_AGENT REP_SIGN_HTTP",
-    "Evidence": "REP_AUDIT_DIR REP_AUDIT_QUERY REP_REPORT REP_REPORT_CONTACT REP_WARC_DIR",
+    "Evidence": (
+        "REP_AUDIT_DIR REP_AUDIT_QUERY REP_AUDIT_MAX_OCTETS REP_AUDIT_FULL REP_REPORT "
+        "REP_REPORT_CONTACT REP_WARC_DIR"
+    ),
 }
 """The settings by the headings of their page."""
 
@@ -107,6 +110,8 @@ _EXAMPLES: dict[str, object] = {
     "REP_ITEM_FIELD": "rules",
     "REP_AUDIT_DIR": "audit",
     "REP_AUDIT_QUERY": "drop",
+    "REP_AUDIT_MAX_OCTETS": 10_000_000_000,
+    "REP_AUDIT_FULL": "continue",
     "REP_REPORT": "report.html",
     "REP_REPORT_CONTACT": "Example Ltd., bot@example.com",
     "REP_WARC_DIR": "warc",

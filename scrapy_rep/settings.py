@@ -343,6 +343,19 @@ class RepSettings:
         "trail: keep, drop, or hash, which replaces each with an HMAC-SHA-256 with a key of the "
         "run, so that equal ones stay equal.",
     )
+    audit_max_octets: int = _setting(
+        0,
+        checks.number(0, whole=True),
+        "The most octets that a crawl keeps in its audit trail, and as many in its archive of "
+        "REP_WARC_DIR; 0 for no limit.",
+    )
+    audit_full: str = _setting(
+        "stop",
+        checks.one_of("stop", "continue"),
+        "What a crawl does at REP_AUDIT_MAX_OCTETS: stop, with the reason audit_full or warc_full, "
+        "or continue without further records. The trail or archive then says that it is not "
+        "complete.",
+    )
     warc_dir: str = _setting(
         "",
         checks.path,

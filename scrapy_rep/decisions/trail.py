@@ -17,6 +17,7 @@ from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
+from functools import partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -92,6 +93,7 @@ class Trail:
         self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._journal = Journal(crawl.crawler)
         self._clock = crawl.clock
+        self._limit = partial(crawl.octet_limit, "audit_full")
         self._opened: TrailWriter | None = None
         self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
         self._n = 0
@@ -122,6 +124,7 @@ class Trail:
                 self._folder,
                 self._head,
                 segment_octets=SEGMENT_OCTETS,
+                limit=self._limit(),
                 failed=self._failed,
                 clock=self._clock.now,
             )

@@ -344,6 +344,23 @@ def _value(result: Value | Failure) -> Value:
     return result
 
 
+def from_threads(function: Callable[..., object]) -> Callable[..., None]:
+    """A function by which any thread lets this one be called, in a next turn of its event loop."""
+    call: Any
+    if is_asyncio_available():
+        call = asyncio.get_running_loop().call_soon_threadsafe
+    else:
+        from twisted.internet import reactor
+
+        call = reactor.callFromThread
+
+    def call_it(*arguments: object) -> None:
+        with suppress(RuntimeError):  # the loop has ended, and all that waits in it
+            call(function, *arguments)
+
+    return call_it
+
+
 async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> Value:
     """The result of work in a thread, or its error.
 
@@ -353,19 +370,8 @@ async def result_of(future: Future[Value], limit_seconds: float = math.inf) -> V
     if future.done():
         return future.result()
     waiter: Promise[None] = Promise()
-    call: Any
-    if is_asyncio_available():
-        call = asyncio.get_running_loop().call_soon_threadsafe
-    else:
-        from twisted.internet import reactor
-
-        call = reactor.callFromThread
-
-    def wake(_: Future[Value]) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and its waiters with it
-            call(waiter.keep, None)
-
-    future.add_done_callback(wake)
+    wake = from_threads(waiter.keep)
+    future.add_done_callback(lambda _: wake(None))
     alarm = None
     if limit_seconds < math.inf:
         late = TimeoutError(f"it took more than {limit_seconds:g} s")

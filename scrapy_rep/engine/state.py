@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
+from scrapy.utils.defer import deferred_from_coro
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -26,6 +27,14 @@ def _is_closing(engine: Any) -> bool:
         return True
     slot = getattr(engine, "_slot", None)
     return slot is not None and getattr(slot, "closing", None) is not None
+
+
+def stop(crawler: Crawler, reason: str) -> None:
+    """End the crawl in order, unless it is ending; its queue stays where it is kept."""
+    if not is_closing(crawler):
+        engine = crawler.engine
+        assert engine is not None  # noqa: S101 - otherwise the crawl would be closing
+        deferred_from_coro(engine.close_spider_async(reason=reason))
 
 
 def is_running(crawler: Crawler) -> bool:

@@ -13,6 +13,7 @@ import logging
 import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -84,6 +85,7 @@ class Archive:
         self._signer = signer_of(crawl)
         self._journal = Journal(crawl.crawler, __name__)
         self._clock = crawl.clock
+        self._limit = partial(crawl.octet_limit, "warc_full")
         self._opened: ArchiveWriter | None = None
         self._is_closed = self._has_failed = False
         # Absolute: the working directory may change while the crawl runs.
@@ -98,6 +100,7 @@ class Archive:
                 self._folder,
                 self._facts(),
                 segment_octets=SEGMENT_OCTETS,
+                limit=self._limit(),
                 failed=self._failed,
                 clock=self._clock.now,
             )
@@ -125,8 +128,8 @@ class Archive:
 
     def _failed(self, error: str) -> None:
         self._journal.warning(
-            "The archive in %s cannot be written: %s. The crawl goes on. The manifest of the "
-            "archive and the stat %s count the missing exchanges",
+            "The archive in %s cannot be written: %s. The manifest of the archive and the stat %s "
+            "count the missing exchanges",
             self._folder,
             error,
             stats.WARC_FAILED,

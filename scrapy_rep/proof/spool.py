@@ -8,13 +8,15 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import secrets
 import shutil
 from abc import ABC, abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
+from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
 from typing import Any
@@ -138,6 +140,22 @@ class SpoolFile:
             os.close(self._descriptor)
 
 
+@dataclass(frozen=True, slots=True)
+class OctetLimit:
+    """The size limit of the folder of a run.
+
+    Attributes:
+        octets: that many are kept, packed files by their packed size.
+        reached: called once, when more would be written, by the thread that writes.
+    """
+
+    octets: float = math.inf
+    reached: Callable[[], None] = lambda: None
+
+
+NO_LIMIT = OctetLimit()
+
+
 class Spool(ABC):
     """The files of one run and their manifest.
 
@@ -145,13 +163,19 @@ class Spool(ABC):
         folder: the folder of this run only.
         record_count: the number of records written.
         segment_count: the number of files so far.
+        full: why nothing more is written; empty until the limit is reached.
     """
 
-    def __init__(self, folder: Path, *, segment_octets: int) -> None:
+    def __init__(self, folder: Path, *, segment_octets: int, limit: OctetLimit) -> None:
         self.folder = folder
         self.record_count = 0
         self.segment_count = 0
+        self.full = ""
         self._segment_octets = segment_octets
+        self._max_octets = limit.octets
+        self._reached = limit.reached
+        self._octets = 0
+        self._saved_octets = 0  # by packing, in the thread
         self._reserve = folder / "reserve"
         self._file: SpoolFile | None = None
         self._finished: list[dict[str, Any]] = []
@@ -180,6 +204,7 @@ class Spool(ABC):
         Raises:
             OSError: no file can be opened.
         """
+        self._refuse_excess()
         self._check(at)
         file = self._file
         if file is not None and (file.octets >= self._segment_octets or not file.is_sound):
@@ -196,9 +221,23 @@ class Spool(ABC):
                 self._file = None
                 self._lost(file)
 
+    def _refuse_excess(self, octets: int = 0) -> None:
+        """Refuse to write more than the limit.
+
+        Raises:
+            OSError: the limit is reached, now or before.
+        """
+        if self._octets - self._saved_octets + octets > self._max_octets:
+            if not self.full:
+                self.full = f"REP_AUDIT_MAX_OCTETS = {self._max_octets:.0f} is reached"
+                self._reached()
+            self._max_octets = -math.inf  # smaller records would hide that others are missing
+            raise OSError(self.full)
+
     def _begin(self) -> SpoolFile:
         self.folder.mkdir(parents=True, exist_ok=True)
         name, octets = self._first(self.segment_count + 1)
+        self._refuse_excess(len(octets))
         file = SpoolFile(self.folder / name)
         try:
             file.append(octets, 1)
@@ -208,6 +247,7 @@ class Spool(ABC):
                 file.path.unlink()
             raise
         self._file = file
+        self._octets += len(octets)
         self.segment_count += 1
         self.record_count += 1
         with suppress(OSError):
@@ -220,7 +260,9 @@ class Spool(ABC):
     def _append(self, octets: bytes, records: int) -> None:
         if self._file is None:
             raise OSError("no file is open")
+        self._refuse_excess(len(octets))
         self._file.append(octets, records)
+        self._octets += len(octets)
         self.record_count += records
 
     def _finish(self) -> None:
@@ -249,6 +291,8 @@ class Spool(ABC):
         return sha256(found).hexdigest() if found == octets else ""
 
     def _free_reserve(self) -> None:
+        """Let the last records be written: on a full disk, and over the limit."""
+        self._max_octets = math.inf
         with suppress(OSError):
             self._reserve.unlink()
 

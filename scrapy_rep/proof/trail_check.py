@@ -197,6 +197,8 @@ class Checking:
                 f"number {check.last_n:,}"
             )
             return
+        if "error" in end:
+            check.missing.append(f"not all records could be written ({end['error']})")
         for kind in OUTCOMES:
             if end.get(kind, 0) != check.counts[kind]:
                 check.wrong(

@@ -26,7 +26,7 @@ from typing import Any
 
 from . import spool
 from . import trail_records as records
-from .spool import Spool, SpoolFile, replacing
+from .spool import NO_LIMIT, OctetLimit, Spool, SpoolFile, replacing
 from .trail_records import OUTCOMES, line, rounded
 
 _MARK_RECORDS = 1000
@@ -79,6 +79,7 @@ class TrailWriter(Spool):
         head: Callable[[int], Mapping[str, Any]],
         *,
         segment_octets: int,
+        limit: OctetLimit = NO_LIMIT,
         failed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -88,10 +89,11 @@ class TrailWriter(Spool):
             folder: the folder of this run only.
             head: gives the first record of a segment, by the segment's number.
             segment_octets: the size limit of a segment.
+            limit: the size limit of the folder, except for the end of the trail.
             failed: called with an error whenever a gap begins.
             clock: gives the time.
         """
-        super().__init__(folder, segment_octets=segment_octets)
+        super().__init__(folder, segment_octets=segment_octets, limit=limit)
         self._head = head
         self._failed = failed
         self._clock = clock
@@ -196,7 +198,10 @@ class TrailWriter(Spool):
 
     def _pack(self, file: SpoolFile, facts: dict[str, Any]) -> None:
         file.close()
-        facts["name"] = packed(file.path).name
+        path = packed(file.path)
+        facts["name"] = path.name
+        with suppress(OSError):
+            self._saved_octets += file.octets - path.stat().st_size
         self._write_manifest()
 
     def _manifest(self) -> dict[str, Any]:
@@ -218,6 +223,7 @@ class TrailWriter(Spool):
             "n": self._last_n,
             **{kind: self.counts[kind] for kind in OUTCOMES},
             "gaps": self.gap_count,
+            **({"error": self.full} if self.full else {}),
         }
         # An end without a manifest, or in the manifest alone, looks as if something was removed.
         can_end = (self.folder / spool.MANIFEST).is_file() or bool(self._write_manifest())

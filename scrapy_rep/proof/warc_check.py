@@ -119,7 +119,8 @@ def _check_manifest(run: ArchiveRun, found: CheckOutcome) -> None:
         found.missing.append("the archive has no end: the crawl was killed, or is still running")
     failed = manifest.get("failed")
     if failed:
-        found.missing.append(f"exchanges that could not be archived: {failed}")
+        why = f" ({manifest['error']})" if "error" in manifest else ""
+        found.missing.append(f"exchanges that could not be archived: {failed}{why}")
     if _has_end(manifest) and not found.problems:
         total = found.counts.total()
         if manifest.get("records") != total:

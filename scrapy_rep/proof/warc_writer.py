@@ -20,7 +20,7 @@ from threading import Lock
 from typing import Any
 
 from . import spool
-from .spool import Spool, SpoolFile
+from .spool import NO_LIMIT, OctetLimit, Spool, SpoolFile
 from .warc_exchanges import Archived, Exchange, FileOutcome
 from .warc_records import date, packed, records_of, warcinfo
 
@@ -46,6 +46,7 @@ class ArchiveWriter(Spool):
         facts: Mapping[str, str],
         *,
         segment_octets: int,
+        limit: OctetLimit = NO_LIMIT,
         failed: Callable[[str], None] = lambda _: None,
         clock: Callable[[], float] = time.time,
     ) -> None:
@@ -55,10 +56,11 @@ class ArchiveWriter(Spool):
             folder: the folder of this run only.
             facts: the facts of the crawl for the first record of each file.
             segment_octets: the size limit of a file.
+            limit: the size limit of the folder.
             failed: called once, in the thread, with the first error.
             clock: gives the time of records; pauses do not depend on it.
         """
-        super().__init__(folder, segment_octets=segment_octets)
+        super().__init__(folder, segment_octets=segment_octets, limit=limit)
         self.failed_count = 0
         self._facts = dict(facts)
         self._failed = failed
@@ -163,6 +165,7 @@ class ArchiveWriter(Spool):
             "run": self.folder.name,
             "records": self.record_count,
             "failed": self.failed_count,
+            **({"error": self.full} if self.full else {}),
         }
 
 

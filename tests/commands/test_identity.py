@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -20,10 +21,12 @@ from scrapy_rep.protocol.signatures import (
     signed_fields,
 )
 from tests.commands.calling import Done, rep, rep_process
+from tests.processes import REPOSITORY
 from tests.protocol.test_signatures import vectors
 from tests.servers.handle import Answer, Site, certificate
 from tests.shared import needs_shared
 
+TEMPLATES = REPOSITORY / "scrapy_rep" / "proof" / "templates"
 AGENT = "https://bot.example"
 BOT: dict[str, Any] = {
     "REP_SIGN_KEY": "bot.pem",  # cards and pages do not read it
@@ -141,6 +144,11 @@ def test_card_has_the_facts_of_the_settings() -> None:
 
 def test_page_has_the_same_facts() -> None:
     html = rep("identity", "page", settings=BOT | {"USER_AGENT": "Bot/1 (<b>)"}).out
+    policies = [
+        re.findall('<meta http-equiv="Content-Security-Policy" [^>]*>', text)
+        for text in (html, (TEMPLATES / "base.html").read_text(encoding="utf-8"))
+    ]
+    assert policies[0] == policies[1] != [], "as the report has it"
     assert "User-agent: ExampleBot\nDisallow: /" in html
     for fact in ("mailto:bot@example.com", "Bot/1 (&lt;b&gt;)", AGENT + DIRECTORY_PATH, "search"):
         assert fact in html

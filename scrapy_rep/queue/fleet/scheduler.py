@@ -35,7 +35,7 @@ from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.refusals import refusals_in_one_line
-from scrapy_rep.engine.state import is_closing, is_command, wake
+from scrapy_rep.engine.state import is_closing, is_command, stop, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -486,10 +486,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 self._downloader.recall(self._out.__contains__)
             if self._is_joined:
                 wake(self._crawler)
-        if reply.order == "stop" and self._is_joined and not is_closing(self._crawler):
-            engine = self._crawler.engine
-            assert engine is not None  # noqa: S101 - otherwise the crawl would be closing
-            deferred_from_coro(engine.close_spider_async(reason="fleet_stopped"))
+        if reply.order == "stop" and self._is_joined:
+            stop(self._crawler, "fleet_stopped")
 
     def _watch(self, reply: Reply) -> None:
         """Log a warning, again and again, while nothing changes in the whole fleet."""
