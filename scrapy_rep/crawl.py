@@ -12,11 +12,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from scrapy_rep.engine.clock import Clock
 from scrapy_rep.engine.loops import from_threads
 from scrapy_rep.engine.state import stop
-from scrapy_rep.proof.spool import NO_LIMIT, OctetLimit
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+    from scrapy_rep.proof.spool import OctetLimit
 
 Part = TypeVar("Part")
 
@@ -56,6 +57,8 @@ class Crawl:
 
     def octet_limit(self, reason: str) -> OctetLimit:
         """The size limit of a folder of records, at which the crawl may end with this reason."""
+        from scrapy_rep.proof.spool import NO_LIMIT, OctetLimit  # most crawls write no records
+
         settings = self.settings
         if not settings.audit_max_octets:
             return NO_LIMIT
