@@ -352,9 +352,9 @@ class RepSettings:
     audit_full: str = _setting(
         "stop",
         checks.one_of("stop", "continue"),
-        "What a crawl does at REP_AUDIT_MAX_OCTETS: stop, with the reason audit_full or warc_full, "
-        "or continue without further records. The trail or archive then says that it is not "
-        "complete.",
+        "At REP_AUDIT_MAX_OCTETS, stop ends the crawl, with the reason audit_full or warc_full, and "
+        "continue lets it go on without further records. In both cases the trail or the archive "
+        "is marked as incomplete.",
     )
     warc_dir: str = _setting(
         "",

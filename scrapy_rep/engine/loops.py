@@ -355,7 +355,7 @@ def from_threads(function: Callable[..., object]) -> Callable[..., None]:
         call = reactor.callFromThread
 
     def call_it(*arguments: object) -> None:
-        with suppress(RuntimeError):  # the loop has ended, and all that waits in it
+        with suppress(RuntimeError):  # the loop has ended, so nothing waits
             call(function, *arguments)
 
     return call_it
