@@ -352,7 +352,7 @@ class RepSettings:
     audit_full: str = _setting(
         "stop",
         checks.one_of("stop", "continue"),
-        "At REP_AUDIT_MAX_OCTETS, stop ends the crawl, with the reason audit_full or warc_full, and "
+        "At REP_AUDIT_MAX_OCTETS, stop ends the crawl, with the reason audit_full or warc_full; "
         "continue lets it go on without further records. In both cases the trail or the archive "
         "is marked as incomplete.",
     )

@@ -24,6 +24,7 @@ from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import LOOPS, Stream, rep, stored
 from tests.commands.terminals import on_terminal, plain_environment
 from tests.processes import REPOSITORY, Scrapy
+from tests.report.test_first_lines import forged
 from tests.servers.handle import Answer, Site
 
 ESCAPED = "".join(
@@ -297,6 +298,17 @@ class TestTerminal:
         assert not _OBEYED.search(_COLOUR.sub("", written)), written
         assert "\x1b[8m" not in written
         assert screen.text
+
+    def test_table_of_a_forged_trail_is_escaped(self, tmp_path: Path) -> None:
+        crawl = Judged(tmp_path)
+        crawl.know("h.example")
+        crawl.judge(["https://h.example/private"])
+        run = crawl.end()
+        forged(run, {"t": "decision"}, {"rule": f"Disallow: /{ESCAPED}\udc80"})
+        call = ["audit", "export", run.path, "--format", "csv"]
+        done = rep(*call, is_terminal=True)
+        assert "\\u061c" in done.out
+        assert not _OBEYED.search(done.out.replace("\r\n", ""))
 
     def test_commands_write_only_by_the_terminal(self) -> None:
         """So that one table decides what is escaped."""
