@@ -50,7 +50,7 @@ def test_crawl_at_the_limit_of_its_trail(loop: Loop, full: str, tmp_path: Path) 
     found = check(run)
     assert found.problems == []
     assert any(f"not all records could be written ({REACHED})" == text for text in found.missing)
-    assert any(text.endswith(f"({REACHED})") and "decisions" in text for text in found.missing)
+    assert any(text.endswith(f"({REACHED})") and "decision" in text for text in found.missing)
     assert found.counts.total() + found.lost.total() == found.last_n >= page_count
     assert found.lost.total() > (PAGES / 5 if full == "continue" else 0)
     assert rep("audit", "verify", run.path).status == 4
