@@ -1,9 +1,11 @@
 """Suites that others wrote, judged case by case.
 
-A suite is a row of `table.SUITES`: a repository at a commit, an adapter and an answerer. The adapter
-takes a `Checkout` and yields a `Case` for each case that it reads in the suite's own files, which
-are not in this repository. The answerer says what this package makes of `given`; a case is equal if
-that equals `expected`. `exceptions.txt` lists the cases in which it does not, each with its reason.
+A suite is a row of `table.SUITES`: a repository at a commit, an adapter, and what answers. The
+adapter takes a `Checkout` and yields a `Case` for each case that it reads in the suite's own files,
+which are not in this repository. A case is equal if what this package answers to `given` equals
+`expected`. `exceptions.txt` lists the cases that are not, each with its reason.
+
+    python -m tests.outside [SUITE ...] [--checkouts FOLDER]
 """
 
 from __future__ import annotations
@@ -11,6 +13,7 @@ from __future__ import annotations
 import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -21,7 +24,7 @@ class Case(NamedTuple):
     Attributes:
         name: unlike that of each other case of the suite, without white space; it should stay
             as it is if the suite gets new cases elsewhere.
-        given: what the suite's answerer takes.
+        given: what the suite's `answer` takes.
         expected: the suite's own answer.
     """
 
@@ -31,11 +34,19 @@ class Case(NamedTuple):
 
 
 class Robots(NamedTuple):
-    """What a case on robots.txt asks: may a crawler of this name fetch this URL or path?"""
+    """What a case on robots.txt asks: may a crawler of this name fetch this URL or path?
+
+    Attributes:
+        octets: of the file.
+        agent: a name or a User-Agent header.
+        url: or a path.
+        file_url: where the file is, if the suite says so.
+    """
 
     octets: bytes
     agent: str
     url: str
+    file_url: str = ""
 
 
 @dataclass(frozen=True)
@@ -50,7 +61,7 @@ class Checkout:
     folder: Path
     commit: str
 
-    @property
+    @cached_property
     def is_pinned(self) -> bool:
         """Whether the files are those of the commit; plain files can be any."""
         return not self._git("cat-file", "-e", f"{self.commit}^{{commit}}").returncode
@@ -86,7 +97,7 @@ class Suite:
         date: of the commit.
         licence: of the suite, by its SPDX name.
         cases: the adapter.
-        answer: the answerer.
+        answer: what this package answers to what a case gives.
         part: of the repository, if it has several suites.
     """
 
@@ -100,5 +111,5 @@ class Suite:
 
     @property
     def name(self) -> str:
-        """The name in the table and in the list of exceptions."""
-        return self.repository.rpartition("/")[2] + (f"-{self.part}" if self.part else "")
+        """The name in the table and in the list of exceptions, without white space."""
+        return self.repository + (f":{self.part}" if self.part else "")
