@@ -52,15 +52,16 @@ class RepRobotParser(RobotParser):
 
     def verdict(self, url: str | bytes, user_agent: str | bytes) -> Verdict:
         """Like `allowed`, with the reason, the rule and its line."""
-        return self.robots_txt.verdict(_text(url), tokens_of(_text(user_agent)))
+        tokens = tokens_of(_text(user_agent))
+        return self.robots_txt.verdict(_text(url, "surrogateescape"), tokens)
 
     def crawl_delay(self, user_agent: str | bytes) -> float | None:
         """The Crawl-delay in the group for a token or header, in seconds."""
         return self.robots_txt.crawl_delay(tokens_of(_text(user_agent)))
 
 
-def _text(value: str | bytes) -> str:
-    return value if isinstance(value, str) else value.decode("utf-8", "replace")
+def _text(value: str | bytes, errors: str = "replace") -> str:
+    return value if isinstance(value, str) else value.decode("utf-8", errors)
 
 
 @lru_cache(maxsize=256)

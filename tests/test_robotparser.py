@@ -71,6 +71,13 @@ def test_parser_takes_a_token_or_a_header(user_agent: str | bytes) -> None:
     assert parser.verdict(f"{URL}/foo", user_agent).line == 3
 
 
+@pytest.mark.parametrize("rule", [b"/caf\xe9/", b"/caf%E9/"])
+@pytest.mark.parametrize("url", [b"/caf\xe9/", "/caf\udce9/", "/caf%e9/"])
+def test_octets_that_are_not_utf_8_equal_their_escapes(url: str | bytes, rule: bytes) -> None:
+    parser = RepRobotParser.from_crawler(None, b"User-agent: *\nDisallow: " + rule)
+    assert not parser.allowed(url, "FooBot")
+
+
 @pytest.mark.parametrize("user_agent", ["BarBot", "", "*", "Mozilla/5.0 (X11) Gecko Firefox/1"])
 def test_unknown_crawlers_get_the_group_of_the_star(user_agent: str) -> None:
     parser = RepRobotParser.from_crawler(None, BODY)

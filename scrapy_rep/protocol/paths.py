@@ -138,9 +138,19 @@ def normal_path(path: str) -> str:
 
 
 def octets_of(path: str) -> str:
-    """Path, parameters and query, one character per octet; a fragment is ignored."""
+    """Path, parameters and query, one character per octet; a fragment is ignored.
+
+    Octets that are not UTF-8 are lone surrogates in the path, as Python decodes arguments of a
+    command.
+    """
     path = path.partition("#")[0]
-    return path if path.isascii() else path.encode("utf-8", "surrogatepass").decode("latin-1")
+    if path.isascii():
+        return path
+    try:
+        octets = path.encode("utf-8", "surrogateescape")
+    except UnicodeEncodeError:  # other surrogates, which stand for no octet
+        octets = path.encode("utf-8", "surrogatepass")
+    return octets.decode("latin-1")
 
 
 def _normal(found: re.Match[str]) -> str:
