@@ -18,6 +18,10 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 
+SECONDS = 600.0
+"""The limit of each command of git."""
+
+
 class Case(NamedTuple):
     """A case of a suite.
 
@@ -84,7 +88,7 @@ class Checkout:
 
     def _git(self, *arguments: str) -> subprocess.CompletedProcess[bytes]:
         command = ["git", "-C", str(self.folder), *arguments]
-        return subprocess.run(command, capture_output=True, check=False)
+        return subprocess.run(command, capture_output=True, check=False, timeout=SECONDS)
 
 
 @dataclass(frozen=True)

@@ -10,31 +10,32 @@ import subprocess
 import sys
 from pathlib import Path
 
-from tests.outside import Checkout, Suite
+from tests.outside import SECONDS, Checkout, Suite
 from tests.outside.judging import Judgement, judge
 from tests.outside.table import SUITES
 from tests.suites.comparing import expected_of
 
-_ROOT = Path(__file__).parents[2]
+_CLONES = Path(__file__).parents[2] / "build" / "outside"
 _LIST = Path(__file__).with_name("exceptions.txt")
 
 
 def main() -> int:
     """Judge the suites, and return the exit status: 1 if the list does not say what differs."""
     arguments = _arguments()
-    judgements = []
+    rows, status = [], 0
     for name in arguments.suites or SUITES:
         suite = SUITES[name]
         checkout = _checkout(suite, arguments.checkouts)
         listed = expected_of(_LIST.read_text(encoding="utf-8"), name)
         judgement = judge(suite, checkout, {entry.test for entry in listed})
-        judgements.append((suite, judgement))
+        rows.append(_row(suite, judgement, checkout))
         for complaint in judgement.complaints:
             print(complaint, file=sys.stderr)
-    print("| Suite | Cases | Equal | By design | Version |\n|---|---|---|---|---|")
-    for suite, judgement in judgements:
-        print(_row(suite, judgement))
-    return int(any(judgement.complaints for _, judgement in judgements))
+            status = 1
+    print(
+        "| Suite | Cases | Equal | By design | Version |", "|---|---|---|---|---|", *rows, sep="\n"
+    )
+    return status
 
 
 def _arguments() -> argparse.Namespace:
@@ -47,7 +48,6 @@ def _arguments() -> argparse.Namespace:
     parser.add_argument(
         "--checkouts",
         type=Path,
-        default=None,
         metavar="FOLDER",
         help="take repositories from FOLDER/OWNER/NAME, instead of cloning them to build/outside",
     )
@@ -59,24 +59,26 @@ def _arguments() -> argparse.Namespace:
 
 
 def _checkout(suite: Suite, checkouts: Path | None) -> Checkout:
-    if checkouts:
-        return Checkout(checkouts / suite.repository, suite.commit)
-    folder = _ROOT / "build" / "outside" / suite.repository
-    found = Checkout(folder, suite.commit)
-    if not found.is_pinned:
-        url = f"https://github.com/{suite.repository}"
-        partial = ("--quiet", "--depth=1", "--filter=blob:none")
-        subprocess.run(["git", "init", "--quiet", "--bare", str(folder)], check=True)
-        for command in (("config", "remote.origin.url", url), ("fetch", *partial, "origin", suite.commit)):
-            subprocess.run(["git", "-C", str(folder), *command], check=True)
-    return Checkout(folder, suite.commit)
+    found = Checkout((checkouts or _CLONES) / suite.repository, suite.commit)
+    if checkouts or found.is_pinned:
+        return found
+    git, url = ["git", "-C", str(found.folder)], f"https://github.com/{suite.repository}"
+    partial = ["--quiet", "--depth=1", "--filter=blob:none"]  # files come when they are read
+    for command in (
+        ["git", "init", "--quiet", "--bare", str(found.folder)],
+        [*git, "config", "remote.origin.url", url],
+        [*git, "fetch", *partial, "origin", suite.commit],
+    ):
+        subprocess.run(command, check=True, timeout=SECONDS)
+    return Checkout(found.folder, suite.commit)
 
 
-def _row(suite: Suite, judgement: Judgement) -> str:
+def _row(suite: Suite, judgement: Judgement, checkout: Checkout) -> str:
     url = f"https://github.com/{suite.repository}"
-    name = f"[{suite.name}]({url}), {suite.licence}"
     counts = f"{judgement.cases} | {judgement.equal} | {judgement.by_design}"
-    return f"| {name} | {counts} | {suite.date}, [{suite.commit[:7]}]({url}/tree/{suite.commit}) |"
+    version = f"{suite.date}, [{suite.commit[:7]}]({url}/tree/{suite.commit})"
+    version = version if checkout.is_pinned else "unknown"
+    return f"| [{suite.name}]({url}), {suite.licence} | {counts} | {version} |"
 
 
 if __name__ == "__main__":

@@ -19,10 +19,8 @@ from pathlib import PurePosixPath
 
 from tests.outside import Case, Checkout, Robots
 
-LITERAL = (
-    r'(?:"""[\s\S]*?"""|"(?:[^"\\]|\\[\s\S])*"|' + r"'(?:[^'\\\n]|\\.)*'" + r"|`[^`]*`)"
-)
-_TERM = rf'(?:read_?[fF]ile\(\s*{LITERAL}\)|{LITERAL}|\w+)'
+LITERAL = r'(?:"""[\s\S]*?"""|"(?:[^"\\]|\\[\s\S])*"|' + r"'(?:[^'\\\n]|\\.)*'" + r"|`[^`]*`)"
+_TERM = rf"(?:read_?[fF]ile\(\s*{LITERAL}\)|{LITERAL}|\w+)"
 WORDS = rf"{_TERM}(?:\s*\+\s*{_TERM}|\s*{LITERAL})*"
 """An expression of text: literals, variables and files, with or without `+`."""
 
@@ -32,7 +30,7 @@ _PLAIN = {b"n": b"\n", b"r": b"\r", b"t": b"\t", b"0": b"\0"}
 _YES = {"true": True, "allowed": True, "": True, "false": False, "disallowed": False, "!": False}
 
 
-class Unreadable(Exception):
+class UnreadableError(Exception):
     """An expression contains what is not known here, such as a call."""
 
 
@@ -44,7 +42,11 @@ def unquoted(literal: str) -> bytes:
     def octets(escape: re.Match[bytes]) -> bytes:
         octet, point, other = escape.groups()
         if octet or point:
-            return bytes.fromhex(octet.decode()) if octet else chr(int(point, 16)).encode("utf-8", "surrogatepass")
+            return (
+                bytes.fromhex(octet.decode())
+                if octet
+                else chr(int(point, 16)).encode("utf-8", "surrogatepass")
+            )
         return b"" if other.startswith(b"\n") else _PLAIN.get(other, other)
 
     return _ESCAPE.sub(octets, literal[1:-1].encode())
@@ -67,9 +69,11 @@ class Assertions:
         self._checkout, self._files = checkout, files
         for path in paths:
             self._names: dict[str, str | None] = dict(self._given)
-            self._rows, self._table = [{}], []
-            self._test, self._text, self._agent = PurePosixPath(path).stem, None, None
-            self._count, self._file_url = 0, '""'
+            self._rows: list[dict[str, str]] = [{}]
+            self._table: list[list[str]] = []
+            self._text: str | None = None
+            self._agent: str | None = None
+            self._test, self._count, self._file_url = PurePosixPath(path).stem, 0, '""'
             source = _COMMENT.sub(lambda found: found[1] or "", checkout.read(path).decode())
             found = [one for pattern in self._patterns for one in re.finditer(pattern, source)]
             for match in sorted(found, key=re.Match.start):
@@ -78,7 +82,7 @@ class Assertions:
     def _read(self, groups: Mapping[str, str | None]) -> Iterator[Case]:
         if test := groups.get("test"):
             columns = re.findall(r"(\w+)(?:,|$)", groups.get("columns") or "")
-            self._rows = [dict(zip(columns, row)) for row in self._table] or [{}]
+            self._rows = [dict(zip(columns, row, strict=False)) for row in self._table] or [{}]
             self._test, self._count, self._table, self._text = test, 0, [], None
         if name := groups.get("name"):
             self._names[name] = groups.get("value")
@@ -99,14 +103,16 @@ class Assertions:
             text, agent, url, file_url = (self._octets(part, row) for part in parts)
             answer = groups["answer"] or ""
             allowed = _YES[row.get(answer, answer).lower()]
-        except (Unreadable, KeyError):
+        except (UnreadableError, KeyError):
             return
-        given = Robots(text, agent.decode(), url.decode("utf-8", "surrogateescape"), file_url.decode())
+        given = Robots(
+            text, agent.decode(), url.decode("utf-8", "surrogateescape"), file_url.decode()
+        )
         yield Case(f"{self._test}#{self._count}", given, allowed)
 
     def _octets(self, words: str | None, row: Mapping[str, str]) -> bytes:
         if words is None:
-            raise Unreadable
+            raise UnreadableError
         found = b""
         for term in re.findall(_TERM, words):
             if term.startswith("read"):

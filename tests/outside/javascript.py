@@ -8,41 +8,44 @@ from collections.abc import Iterator
 from tests.outside import Case, Checkout, Robots
 from tests.outside.assertions import LITERAL, unquoted
 
-_LIST = r"\s*=\s*\[([^\]]*)\]"
-
-
-def _items(source: str) -> list[bytes] | None:
-    """The items of a list; None if one is no literal."""
-    rest = re.sub(LITERAL, "", source)
-    return None if rest.strip(" ,\n\t") else [unquoted(one) for one in re.findall(LITERAL, source)]
-
-
-def _question(text: bytes, agent: bytes, url: bytes, file_url: bytes) -> Robots:
-    one, other = (octets.decode("utf-8", "surrogatepass") for octets in (url, file_url))
-    return Robots(text, agent.decode(), one, other)
+_TEST = re.compile(rf"\bit\(({LITERAL}), function([\s\S]*?)\n\t\}}\);")
+_LIST = re.compile(r"var (\w+)\s*=\s*\[([^\]]*)\]")
+_FILE = re.compile(rf"\]\.join\(({LITERAL})\)")
+_OF_LISTS = re.compile(rf"testRobots\(({LITERAL}), contents, allowed, (?:disallowed|\[\])\)")
+_OF_ONE = re.compile(rf"robotsParser\(({LITERAL}), contents\)")
+_ASKED = re.compile(rf"\.isAllowed\(({LITERAL})(?:, ({LITERAL}))?\)\)\.to\.equal\((\w+)\)")
 
 
 def cases(checkout: Checkout) -> Iterator[Case]:
-    """All cases; no answer, to a URL of another origin than that of the file, is not allowed."""
-    source = re.sub(rf"({LITERAL})|//[^\n]*", lambda found: found[1] or "", checkout.read("test/Robots.js").decode())
-    for block in re.split(r"\n\tit\(", source)[1:]:
-        name = re.sub(r"\W+", "-", unquoted(re.match(LITERAL, block)[0]).decode())
-        lists = {one[1]: _items(one[2]) for one in re.finditer(rf"var (\w+){_LIST}", block)}
-        joined = re.search(rf"\.join\(({LITERAL})\)", block)
-        text = lists.get("contents")
-        if text is None or joined is None:
-            continue
-        octets = unquoted(joined[1]).join(text)
-        count = 0
-        for file_url in re.findall(rf"testRobots\(({LITERAL})", block):
-            for key in ("allowed", "disallowed"):
-                for url in lists.get(key) or ():
-                    count += 1
-                    given = _question(octets, b"", url, unquoted(file_url))
-                    yield Case(f"{name}#{count}", given, key == "allowed")
-        of = re.search(rf"robotsParser\(({LITERAL})", block)
-        asked = rf"\.isAllowed\(({LITERAL})(?:, ({LITERAL}))?\)\)\.to\.equal\((\w+)\)"
-        for url, agent, answer in re.findall(asked, block) if of else ():
-            count += 1
-            given = _question(octets, unquoted(agent or "''"), unquoted(url), unquoted(of[1]))
-            yield Case(f"{name}#{count}", given, answer == "true")
+    """All cases; the answer `undefined`, to a URL of another origin, counts as not allowed."""
+    source = checkout.read("test/Robots.js").decode()
+    for name, test in _TEST.findall(re.sub(r"(?m)^\s*//.*$", "", source)):
+        for count, (given, is_allowed) in enumerate(_asked(test), 1):
+            words = re.sub(r"\W+", "-", _text(name))
+            yield Case(f"{words}#{count}", given, is_allowed)
+
+
+def _asked(test: str) -> Iterator[tuple[Robots, bool]]:
+    lists = {name: _items(items) for name, items in _LIST.findall(test)}
+    lines, end = lists.get("contents"), _FILE.search(test)
+    if not lines or not end:
+        return
+    octets = unquoted(end[1]).join(line.encode("utf-8", "surrogatepass") for line in lines)
+    for file_url in _OF_LISTS.findall(test):
+        for name in ("allowed", "disallowed"):
+            for url in lists.get(name, ()):
+                yield Robots(octets, "", url, _text(file_url)), name == "allowed"
+    for file_url in _OF_ONE.findall(test):
+        for url, agent, answer in _ASKED.findall(test):
+            given = Robots(octets, _text(agent or "''"), _text(url), _text(file_url))
+            yield given, answer == "true"
+
+
+def _items(source: str) -> list[str]:
+    """The items of a list; none if one of them is no literal."""
+    is_plain = not re.sub(rf"{LITERAL}|[\s,]", "", source)
+    return [_text(item) for item in re.findall(LITERAL, source)] if is_plain else []
+
+
+def _text(literal: str) -> str:
+    return unquoted(literal).decode("utf-8", "surrogatepass")

@@ -57,7 +57,9 @@ def in_classes(checkout: Checkout, path: str) -> Iterator[Case]:
         for answer, key in ((True, "good"), (False, "bad")):
             for count, url in enumerate(names.get(key, ()), 1):
                 pair = url if isinstance(url, tuple) else (names["agent"], url)
-                yield Case(f"{node.name}.{key}#{count}", _robots(names["robots_txt"], *pair), answer)
+                yield Case(
+                    f"{node.name}.{key}#{count}", _robots(names["robots_txt"], *pair), answer
+                )
 
 
 def in_assertions(checkout: Checkout, path: str) -> Iterator[Case]:
@@ -70,11 +72,17 @@ def in_assertions(checkout: Checkout, path: str) -> Iterator[Case]:
         for statement in function.body:
             _set([statement], names)
             for asserted in ast.walk(statement):
-                if not isinstance(asserted, ast.Assert) or "can_fetch(" not in ast.unparse(asserted):
+                if not isinstance(asserted, ast.Assert) or "can_fetch(" not in ast.unparse(
+                    asserted
+                ):
                     continue
                 count += 1
                 is_denied = isinstance(asserted.test, ast.UnaryOp)
-                call = asserted.test.operand if isinstance(asserted.test, ast.UnaryOp) else asserted.test
+                call = (
+                    asserted.test.operand
+                    if isinstance(asserted.test, ast.UnaryOp)
+                    else asserted.test
+                )
                 try:
                     given = _value(call, names)
                 except NameError:
