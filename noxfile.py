@@ -86,6 +86,13 @@ def suites(session: nox.Session) -> None:
 
 
 @nox.session
+def outside(session: nox.Session) -> None:
+    """The cases of suites that others wrote; arguments after `--` are those of `tests.outside`."""
+    session.install(".")
+    session.run("python", "-m", "tests.outside", *session.posargs)
+
+
+@nox.session
 def lint(session: nox.Session) -> None:
     """Lint and types."""
     session.install(".[dev]")

@@ -17,7 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, NamedTuple
 
-
 SECONDS = 600.0
 """The limit of each command of git."""
 

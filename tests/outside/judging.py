@@ -33,7 +33,7 @@ def judge(suite: Suite, checkout: Checkout, listed: Collection[str]) -> Judgemen
             complaints.append(f"{suite.name}: two cases have the name {case.name}")
         cases[case.name] = case
     if not cases:
-        complaints.append(f"{suite.name}: it has no cases that can be read")
+        complaints.append(f"{suite.name}: no case can be read")
     different = {}
     for name, case in cases.items():
         answer = suite.answer(case.given)

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import ast
-import urllib.robotparser
 from collections.abc import Iterator
+from contextlib import suppress
 from typing import Any
 
 from tests.outside import Case, Checkout, Robots
 
-_BUILTINS = {"__builtins__": {"ord": ord, "range": range}, "urllib": urllib}
+_BUILTINS = {"__builtins__": {"ord": ord}}
 
 
 def _set(statements: list[ast.stmt], names: dict[str, Any]) -> None:
@@ -17,14 +17,8 @@ def _set(statements: list[ast.stmt], names: dict[str, Any]) -> None:
     for statement in statements:
         if isinstance(statement, ast.Assign | ast.AugAssign | ast.For):
             code = compile(ast.Module([statement], []), "suite", "exec")
-            try:
+            with suppress(NameError, AttributeError):
                 exec(code, _BUILTINS, names)
-            except (NameError, AttributeError):
-                continue
-
-
-def _value(node: ast.expr, names: dict[str, Any]) -> Any:
-    return eval(compile(ast.Expression(node), "suite", "eval"), _BUILTINS, names)
 
 
 def _robots(text: str, agent: str, url: str) -> Robots:
@@ -71,22 +65,14 @@ def in_assertions(checkout: Checkout, path: str) -> Iterator[Case]:
         count = 0
         for statement in function.body:
             _set([statement], names)
-            for asserted in ast.walk(statement):
-                if not isinstance(asserted, ast.Assert) or "can_fetch(" not in ast.unparse(
-                    asserted
-                ):
-                    continue
-                count += 1
-                is_denied = isinstance(asserted.test, ast.UnaryOp)
-                call = (
-                    asserted.test.operand
-                    if isinstance(asserted.test, ast.UnaryOp)
-                    else asserted.test
-                )
-                try:
-                    given = _value(call, names)
-                except NameError:
-                    continue
+            if not isinstance(statement, ast.Assert) or "can_fetch(" not in ast.unparse(statement):
+                continue
+            count += 1
+            question, is_denied = statement.test, isinstance(statement.test, ast.UnaryOp)
+            if isinstance(question, ast.UnaryOp):
+                question = question.operand
+            with suppress(NameError):
+                given = eval(compile(ast.Expression(question), "suite", "eval"), _BUILTINS, names)
                 if isinstance(given, Robots):
                     yield Case(f"{function.name}#{count}", given, not is_denied)
 
