@@ -42,8 +42,8 @@ _SUITES = [
     _suite("google/robotstxt", robots_suites.google),
     _suite("google/robotstxt-spec-test", robots_suites.google_specification),
     _suite("internetarchive/heritrix3", robots_suites.heritrix),
-    # It contains CPython's test_robotparser.py, and is a tenth as large as CPython.
-    _suite("RustPython/RustPython", robots_suites.cpython),
+    # CPython's test_robotparser.py, in a repository that is a tenth as large.
+    _suite("RustPython/RustPython", robots_suites.cpython, part="cpython"),
     _suite("samclarke/robots-parser", javascript.cases),
     _suite("scrapy/protego", robots_suites.protego),
     _suite("seomoz/rep-cpp", robots_suites.rep_cpp),
