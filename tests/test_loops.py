@@ -84,7 +84,7 @@ class TestRunning:
     def test_work_that_ignores_cancelling_is_not_waited_for(self) -> None:
         async def main() -> None:
             release = asyncio.Event()
-            with pytest.raises(TimeoutError, match=r"more than 0\.05 seconds"):
+            with pytest.raises(TimeoutError, match=r"more than 0\.05 s"):
                 await within(0.05, _stubbornly(release))
             release.set()
             await asyncio.sleep(0.01)
