@@ -7,11 +7,14 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
+from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
+from scrapy.utils.misc import load_object
 
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
+    from scrapy.settings import BaseSettings
 
 
 def is_closing(crawler: Crawler) -> bool:
@@ -78,6 +81,15 @@ def _has_start_of_command(crawler: Crawler) -> bool:
     """Whether the start of the spider is a command's, as with `fetch`, `parse` and `check`."""
     start = getattr(type(crawler.spider), "start", None)
     return getattr(start, "__module__", "").startswith("scrapy.commands.")
+
+
+def has_own_queue(settings: BaseSettings) -> bool:
+    """Whether the requests of a crawl are in Scrapy's own scheduler.
+
+    Another scheduler may share its queue with other processes. `issubclass` is true for each class
+    with the methods of a scheduler.
+    """
+    return Scheduler in load_object(settings["SCHEDULER"]).__mro__
 
 
 def queues_of(crawler: Crawler) -> list[Any]:

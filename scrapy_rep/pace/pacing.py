@@ -13,7 +13,6 @@ from contextlib import contextmanager, suppress
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 from scrapy import Request, signals
-from scrapy.core.scheduler import Scheduler
 from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
@@ -22,7 +21,7 @@ from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.state import is_closing, wake
+from scrapy_rep.engine.state import has_own_queue, is_closing, wake
 from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
@@ -342,9 +341,8 @@ def waits_in_queue(settings: BaseSettings) -> bool:
     """Whether the queue of a crawl keeps the requests of an origin while it rests."""
     if keeps_pace_over_fleet(settings):
         return True
-    scheduler = load_object(settings["SCHEDULER"])
     queue = load_object(settings["SCHEDULER_PRIORITY_QUEUE"])
-    return issubclass(scheduler, Scheduler) and getattr(queue, "keeps_resting", False)
+    return has_own_queue(settings) and getattr(queue, "keeps_resting", False)
 
 
 def shares_pace(settings: RepSettings) -> bool:

@@ -10,9 +10,7 @@ from hashlib import blake2b
 from typing import TYPE_CHECKING
 
 from scrapy import Request
-from scrapy.core.scheduler import Scheduler
 from scrapy.signals import request_reached_downloader, response_downloaded, response_received
-from scrapy.utils.misc import load_object
 
 from scrapy_rep import stats
 from scrapy_rep.decisions.decisions import Decisions
@@ -29,8 +27,8 @@ from scrapy_rep.decisions.url_ends import (
     WOULD_DROP,
     UrlEnds,
 )
+from scrapy_rep.engine.state import has_own_queue
 from scrapy_rep.engine.transfer import MARK
-from scrapy_rep.pace.pacing import keeps_pace_over_fleet
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.units import counted
@@ -204,10 +202,7 @@ class Coverage:
         yield from self._lines(counts)
 
     def _lines(self, counts: dict[str, int]) -> Iterator[str]:
-        settings = self._crawler.settings
-        # A scheduler that is not Scrapy's may share its queue with other processes.
-        is_alone = issubclass(load_object(settings["SCHEDULER"]), Scheduler)
-        is_alone = is_alone and not keeps_pace_over_fleet(settings)
+        is_alone = has_own_queue(self._crawler.settings)
         listed, requested = counted(counts["listed"], "URL"), f"{counts['requested']:,} of these"
         if is_alone:
             were = "was" if counts["requested"] == 1 else "were"
