@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 from scrapy import Request, signals
 from scrapy.spidermiddlewares.httperror import HttpError, HttpErrorMiddleware
 
+from scrapy_rep.engine.state import has_own_queue
 from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.fetch.faults import REMEDIES, FaultKind, fault_of_page, shown_error
 from scrapy_rep.protocol.access.events import Failure
@@ -132,7 +133,6 @@ class _Causes(Enum):
 
 
 _CAUSES: dict[str, Cause] = {name: one.value for name, one in _Causes.__members__.items()}
-_COUNTED = (("offsite/filtered", "OFFSITE"), ("dupefilter/filtered", "REPEATED"))
 
 
 @dataclass(slots=True)
@@ -226,24 +226,37 @@ class NoPage:
     def warning(self, reason: str) -> str:
         """The warning for a crawl that ends for a reason; empty if none is due.
 
-        None is due if the spider got a page, or requested none.
+        None is due if the spider got a page, or wanted none.
         """
         if self._has_page:
             return ""
-        for stat, name in _COUNTED:
-            if count := self._stat(stat):
-                self._found[_CAUSES[name]] = _Prevented(count=count)
-        if not self._found and not self._has_list and self._stat("scheduler/enqueued"):
-            if reason == "finished":
-                self._found[_CAUSES["UNSEEN"]] = _Prevented()
-            else:
-                self._found = self._awaited or {_CAUSES["ENDED"]: _Prevented()}
-        if not self._found:
+        if count := self._stat("offsite/filtered"):
+            self._found[_CAUSES["OFFSITE"]] = _Prevented(count=count)
+        causes = self._found or self._unnoted(reason)
+        if not causes:
             return ""
-        cause, found = max(self._found.items(), key=lambda one: one[1].count)
+        cause, found = max(causes.items(), key=lambda one: one[1].count)
         example = f" For example: {found.example}." if found.example else ""
         ended = "" if reason in ("", "finished") else f" The crawl was ended early ({reason})."
         return f"No page was crawled, because {cause.words}.{example} {cause.setting}.{ended}"
+
+    def _unnoted(self, reason: str) -> dict[Cause, _Prevented]:
+        """The causes of a crawl in which no request is known to have failed.
+
+        Duplicates say nothing while their first request has failed, and if it may be with another
+        worker.
+        """
+        is_alone = has_own_queue(self._crawler.settings)
+        repeated = self._stat("dupefilter/filtered") if is_alone else 0
+        if self._has_list:
+            return {_CAUSES["REPEATED"]: _Prevented(count=repeated)} if repeated else {}
+        had_requests = any(map(self._stat, ("scheduler/enqueued", "scheduler/dequeued")))
+        if reason != "finished":
+            is_cut = repeated or had_requests
+            return self._awaited or ({_CAUSES["ENDED"]: _Prevented()} if is_cut else {})
+        if had_requests:
+            return {_CAUSES["UNSEEN"]: _Prevented()}
+        return {_CAUSES["REPEATED"]: _Prevented(count=repeated)} if repeated else self._awaited
 
     def _stat(self, name: str) -> int:
         return int(self._crawler.stats.get_value(name, 0) or 0)  # some collectors keep nothing

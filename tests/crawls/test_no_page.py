@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -216,6 +217,28 @@ def test_errbacks_change_nothing(name: str) -> None:
     assert case.setting in line
 
 
+@pytest.mark.parametrize(("path", "words"), [("/gone", "with errors."), ("/private", "disallows")])
+def test_duplicates_are_no_cause_beside_their_first_request(path: str, words: str) -> None:
+    file = Answer(body="User-agent: *\nDisallow: /private\n")
+    with Site({"/robots.txt": file, "/gone": _NO_FILE}) as site:
+        urls = [site.url(path)] * 3
+        result = crawl(f"{_HERE}:PlainSpider", settings=ADDON, urls=urls, dont_filter=False)
+    ((_, line),) = warnings_in(result)
+    assert words in line, line
+
+
+def test_requests_of_an_earlier_run(tmp_path: Path) -> None:
+    settings = {**ADDON, "JOBDIR": str(tmp_path)}
+    with Site() as site:
+        for expected in (0, 1):
+            result = crawl(
+                f"{_HERE}:PlainSpider", settings=settings, urls=[site.url()], dont_filter=False
+            )
+            found = warnings_in(result)
+            assert len(found) == expected
+    assert "the requests were made before. DUPEFILTER_CLASS" in found[0][1]
+
+
 @pytest.mark.parametrize(
     ("urls", "arguments", "settings"),
     [
@@ -268,6 +291,16 @@ def test_sitemap_is_no_page(pages: str, words: str) -> None:
         assert "/s.xml" in site.paths()
     found = warnings_in(result)
     assert [words in line for _, line in found] == ([True] if words else [])
+
+
+def test_no_sitemap_is_known() -> None:
+    """The spider requests nothing at all, because the file that lists its sitemaps is missing."""
+    with Site({"/robots.txt": Answer(status=503)}) as site:
+        spider = "tests.crawls.sitemap_spider:SitesSpider"
+        settings = {**ADDON, "REP_QUICK_RETRY_SECONDS": []}
+        result = crawl(spider, settings=settings, sites=site.url())
+    ((_, line),) = warnings_in(result)
+    assert "robots.txt is unreachable. For example: " in line
 
 
 @pytest.mark.every_loop

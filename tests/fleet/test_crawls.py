@@ -81,6 +81,14 @@ def test_retries_and_redirects_of_start_requests_are_fetched(
     assert_nothing_left(redis_server)
 
 
+def test_worker_without_a_page_is_not_warned_of(site_of: SiteOf, begin: Begin) -> None:
+    """Another worker has fetched the only page, whose request this one has repeated."""
+    crew = begin(site_of(**{"/*": Answer(delay_seconds=0.5)}), pages=1)
+    crew.wait()
+    assert crew.stat("dupefilter/filtered") > 0
+    assert "No page was crawled" not in crew.logs
+
+
 _SELECT = {"TWISTED_REACTOR": "twisted.internet.selectreactor.SelectReactor"}
 _DOWN = f"redis://127.0.0.1:{free_port()}/0"
 
@@ -249,3 +257,26 @@ def test_report_has_the_coverage_of_all_workers(
     assert crew.logs.count("Sitemaps that this worker read list 61 URLs; it requested") == 1
     told = f"not requested by this worker (for all workers, see scrapy rep report {tmp_path})"
     assert told in crew.logs
+
+
+def test_coverage_beside_another_shared_queue(
+    site_of: SiteOf, begin: Begin, redis_server: RedisServer
+) -> None:
+    """Workers of scrapy-redis share their queue, too: each has fetched a part of the pages."""
+    site = site_of(page=Answer(body="page"))
+    (root,) = roots(site, 1)
+    site.change(
+        {
+            "/robots.txt": Answer(body=f"Sitemap: {root}map.xml"),
+            "/map.xml": Answer(body=f"<urlset><url><loc>{root}a</loc></url></urlset>"),
+        }
+    )
+    settings = {
+        "SCHEDULER": "scrapy_redis.scheduler.Scheduler",
+        "DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter",
+        "REDIS_URL": redis_server.url,
+        "REP_REDIS_URL": "",
+    }
+    crew = begin(site, "tests.fleet.spiders:MapSpider", 1, settings=settings, sites=[root])
+    crew.wait()
+    assert "Sitemaps that this worker read list 1 URL; it requested 1 of these" in crew.logs
