@@ -16,14 +16,47 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import checked_values
 
 if TYPE_CHECKING:
+    from scrapy.crawler import Crawler
     from scrapy.settings import BaseSettings
+    from typing_extensions import Self
 
 _MIDDLEWARES = "DOWNLOADER_MIDDLEWARES"
 _QUEUE = "SCHEDULER_PRIORITY_QUEUE"
 _SPIDER_MIDDLEWARES = "SPIDER_MIDDLEWARES"
 _PAGES_ORDER = 950  # next to the spider: requests that other middlewares add are not judged
 _LINKS_ORDER = 0  # next to the engine: also links that other middlewares add are noted
+_FIRST = -1000  # before all other extensions
 _ORDER = 100  # the order of Scrapy's own robots.txt middleware
+
+
+class Refusal:
+    """An extension of a crawl with a wrong setting, which ends it at its start.
+
+    Scrapy builds extensions after it has installed the reactor, which the next crawls of the
+    process need, and before parts that it would not close again.
+    """
+
+    @refusals_in_one_line()
+    def __init__(self, crawler: Crawler) -> None:
+        """Read and check the settings.
+
+        Raises:
+            ConfigurationError: a setting is wrong.
+        """
+        checked_values(crawler.settings)
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        """Build from a crawler."""
+        return cls(crawler)
+
+
+def _are_right(settings: BaseSettings) -> bool:
+    try:
+        checked_values(settings)
+    except ConfigurationError:
+        return False
+    return True
 
 
 class Addon:
@@ -39,10 +72,10 @@ class Addon:
         """Change the settings of a crawl, at the add-on's priority.
 
         Raises:
-            ConfigurationError: the user disabled `RepMiddleware`, or a setting is wrong.
+            ConfigurationError: the user disabled `RepMiddleware`.
         """
-        if settings.getbool("ROBOTSTXT_OBEY"):
-            checked_values(settings)  # before Scrapy builds parts that it would not close again
+        if settings.getbool("ROBOTSTXT_OBEY") and not _are_right(settings):
+            settings.set_in_component_priority_dict("EXTENSIONS", Refusal, _FIRST)
         for component, order in (settings[_MIDDLEWARES] or {}).items():
             if order is None and load_object(component) is RepMiddleware:
                 raise ConfigurationError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import subprocess
 import sys
 from pathlib import Path
@@ -169,3 +170,45 @@ def test_as_the_command_line_passes_them() -> None:
         urls = [site.url("/a"), site.url("/b"), site.url("/c", host="localhost")]
         result = crawl(URLS_SPIDER, settings=settings, urls=urls)
         assert sorted(site.paths()) == ["/b", "/c", "/robots.txt"], result.log
+
+
+_TWO_CRAWLS = """
+import json, sys
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess, CrawlerProcess
+
+class Wrong(scrapy.Spider):
+    name = "wrong"
+    custom_settings = {"REP_POLICY": "nice"}
+
+class Right(scrapy.Spider):
+    name = "right"
+    start_urls = ["data:,page"]
+
+    def parse(self, response):
+        print(response.text)
+
+loop, settings = json.loads(sys.argv[1])
+kind = AsyncCrawlerProcess if loop == "reactorless" else CrawlerProcess
+process = kind({**settings, "ROBOTSTXT_OBEY": True, "LOG_LEVEL": "ERROR"})
+process.crawl(Wrong)
+process.crawl(Right)
+process.start()
+"""
+
+
+@pytest.mark.every_loop
+@pytest.mark.parametrize("loop", LOOPS)
+def test_wrong_setting_of_one_crawl_does_not_stop_the_next(loop: Loop) -> None:
+    """A process installs its reactor with the settings of its first crawl."""
+    done = subprocess.run(
+        [sys.executable, "-c", _TWO_CRAWLS, json.dumps([loop, {**ADDON, **_OPTIONS[loop]}])],
+        env=without_proxies(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        encoding="utf-8",
+    )
+    assert done.stdout == "page\n", done.stderr
+    assert done.stderr.count("REP_POLICY = 'nice': must be one of") == 1
+    assert "Traceback" not in done.stderr
