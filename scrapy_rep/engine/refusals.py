@@ -9,6 +9,7 @@ from __future__ import annotations
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager
+from weakref import WeakSet
 
 from twisted.logger import globalLogBeginner, globalLogPublisher
 from twisted.python.log import PythonLoggingObserver, theLogPublisher
@@ -19,18 +20,32 @@ logger = logging.getLogger(__name__)
 
 _REPORTERS = ("asyncio", "twisted", "scrapy.core.engine")
 _HEADING = "Unhandled error in Deferred:"  # of Twisted, as a record before that of the error
+_told: WeakSet[ConfigurationError] = WeakSet()
 
 
 @contextmanager
-def refusals_in_one_line() -> Iterator[None]:
-    """Log a `ConfigurationError` that the block raises, and nothing catches, in one line."""
+def refusals_in_one_line(*, at_once: bool = False) -> Iterator[None]:
+    """Log a `ConfigurationError` that the block raises, and nothing catches, in one line.
+
+    With `at_once`, it is logged in any case: code that catches the errors of a crawl would see
+    another one if Scrapy fails again when it cleans up.
+    """
     for name in _REPORTERS:
         logging.getLogger(name).addFilter(_FILTER)  # once: a filter is not added again
     try:
         yield
-    except ConfigurationError:
+    except ConfigurationError as error:
         _log_once()
+        if at_once:
+            _tell(error)
         raise
+
+
+def _tell(error: ConfigurationError) -> None:
+    if error not in _told:
+        _told.add(error)
+        # The cause was raised by foreign code, such as a class that the user names.
+        logger.error("%s", error, exc_info=error.__cause__)
 
 
 def _log_once() -> None:
@@ -57,8 +72,7 @@ class _InOneLine(logging.Filter):
         while not isinstance(error, ConfigurationError | None):
             error = error.__context__  # some releases of Scrapy fail again when they clean up
         if error is not None:
-            # The cause was raised by foreign code, such as a class that the user names.
-            logger.error("%s", error, exc_info=error.__cause__)
+            _tell(error)
             return False
         if heading is not None:
             logging.getLogger(heading.name).callHandlers(heading)

@@ -137,7 +137,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     spider_middleware = FleetLinks
 
     @classmethod
-    @refusals_in_one_line()
+    @refusals_in_one_line(at_once=True)
     def from_crawler(cls, crawler: Crawler) -> Self | OwnScheduler:
         """Build from a crawler; Scrapy's own scheduler for a command that does not crawl.
 
