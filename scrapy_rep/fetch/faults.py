@@ -6,6 +6,7 @@ They say nothing about the site. So they are never stored, and the log names the
 from __future__ import annotations
 
 import re
+from contextlib import suppress
 from dataclasses import dataclass
 from enum import Enum
 from typing import TYPE_CHECKING
@@ -141,7 +142,7 @@ def _of_middleware(error: Exception) -> Fault | None:
 
 def _of_proxy(request: Request, error: Exception, *, has_head: bool) -> Fault | None:
     proxy = str(request.meta.get(PROXY) or "").rpartition("@")[2].rpartition("//")[2]
-    if proxy and (isinstance(error, ProxyRefusedError) or _REFUSES in str(error)):
+    if proxy and (isinstance(error, ProxyRefusedError) or _REFUSES in _words(error)):
         return Fault(FaultKind.CREDENTIALS, proxy, "407", "answers 407")
     failure = failure_of(error)
     of_proxies = _OF_PROXY.get(request.url.partition(":")[0], ())
@@ -158,7 +159,15 @@ def failure_by(fault: Fault | None, error: BaseException) -> Failure:
 
 def shown_error(error: BaseException) -> str:
     """An exception in a line of limited length, without what may be secret."""
-    return " ".join(_masked(f"{type(error).__name__}: {error}").split())[:_ERROR_CHARACTERS]
+    words = f"{type(error).__name__}: {_words(error)}"
+    return " ".join(_masked(words).split())[:_ERROR_CHARACTERS]
+
+
+def _words(error: BaseException) -> str:
+    """The words of an exception; empty if its own code fails."""
+    with suppress(Exception):
+        return str(error)
+    return ""
 
 
 def _masked(text: str) -> str:
