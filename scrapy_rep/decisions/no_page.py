@@ -166,11 +166,15 @@ class NoPage:
             self._has_page = True
 
     def _is_for_spider(self, response: Response) -> bool:
-        """Whether Scrapy gives an answer to the spider, and not its status to an errback."""
+        """Whether Scrapy gives an answer to the spider, and not its status to an errback.
+
+        It is unknown what a middleware of the project lets pass.
+        """
         filters = self._crawler.get_spider_middleware(HttpErrorMiddleware)
+        method = HttpErrorMiddleware.process_spider_input
         try:
-            if filters is not None:
-                HttpErrorMiddleware.process_spider_input(filters, response)
+            if filters is not None and type(filters).process_spider_input is method:
+                filters.process_spider_input(response)
         except HttpError:
             return False
         return True

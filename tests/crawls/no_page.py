@@ -11,6 +11,8 @@ from scrapy import Request, Spider, signals
 from scrapy.crawler import Crawler
 from scrapy.exceptions import IgnoreRequest
 from scrapy.http import Response
+from scrapy.spidermiddlewares.httperror import HttpErrorMiddleware
+from typing_extensions import Self
 
 import scrapy_rep
 from tests.spiders import OfCrawler
@@ -63,6 +65,37 @@ class DropsPages:
     def process_request(self, request: Request) -> None:
         if not request.url.endswith("/robots.txt"):
             raise IgnoreRequest("not today")
+
+
+class UnsayableError(OSError):
+    """Has no words: its code fails."""
+
+    def __str__(self) -> str:
+        raise ValueError("no words")
+
+    __repr__ = __str__
+
+
+class BreaksPagesOnce:
+    """Fails on each page once, with an error that has no words."""
+
+    def process_request(self, request: Request) -> None:
+        if not (request.url.endswith("/robots.txt") or request.meta.get("retry_times")):
+            raise UnsayableError
+
+
+class LetsAllPass(HttpErrorMiddleware):
+    """Decides for itself which answers the spider gets, and needs nothing of its base class."""
+
+    def __init__(self, crawler: Crawler) -> None:
+        self.crawler = crawler
+
+    @classmethod
+    def from_crawler(cls, crawler: Crawler) -> Self:
+        return cls(crawler)
+
+    def process_spider_input(self, response: Response) -> None:  # type: ignore[override]
+        """Lets an answer pass."""
 
 
 class Pauses(OfCrawler):

@@ -53,6 +53,8 @@ def middleware(name: str) -> dict[str, Any]:
     return {"DOWNLOADER_MIDDLEWARES": {f"{_HERE}.{name}": 800}}
 
 
+_HTTP_ERROR = "scrapy.spidermiddlewares.httperror.HttpErrorMiddleware"
+_LETS_ALL_PASS = {_HTTP_ERROR: None, f"{_HERE}.LetsAllPass": 50}
 _CLOSED = f"http://127.0.0.2:{free_port()}/"
 _DEAD = {"proxy": f"http://127.0.0.2:{free_port()}"}
 _NO_RETRIES = {"RETRY_ENABLED": False}
@@ -249,8 +251,13 @@ def test_requests_of_an_earlier_run(tmp_path: Path) -> None:
         (["/gone"], {}, {"HTTPERROR_ALLOW_ALL": True}),
         (["/private"], {"meta": {"dont_obey_robotstxt": True}}, {}),
         (["/private"], {}, {"REP_DRY_RUN": True}),
+        (["/gone"], {}, {"SPIDER_MIDDLEWARES": _LETS_ALL_PASS}),
+        (["/a"], {}, middleware("BreaksPagesOnce")),
     ],
-    ids=["no request", "a page", "one of two", "wanted", "all wanted", "exempt", "dry run"],
+    ids=[
+        *("no request", "a page", "one of two", "wanted", "all wanted", "exempt", "dry run"),
+        *("wanted by a middleware", "retried after an error without words"),
+    ],
 )
 def test_no_warning(urls: list[str], arguments: dict[str, Any], settings: dict[str, Any]) -> None:
     file = Answer(body="User-agent: *\nDisallow: /private\n")
@@ -261,6 +268,8 @@ def test_no_warning(urls: list[str], arguments: dict[str, Any], settings: dict[s
             "tests.crawls.no_page:PlainSpider", settings=settings, urls=wanted, **arguments
         )
     assert warnings_in(result) == []
+    assert bool(result.items) == bool(urls)
+    assert "Error caught on signal handler" not in result.log
 
 
 @pytest.mark.parametrize(
