@@ -30,6 +30,7 @@ from .occasions import DONT_OBEY, OFF
 CONFIRMED, DIFFERS, _REDACTED = "confirmed", "differs", "redacted"
 
 _FILES_OCTETS = 1 << 28
+_RECORD_OCTETS = 2500  # of a policy in memory, also without a file
 _MOST_EARLY = 10_000  # requests kept until the file of their origin comes
 _OVERRIDE = "override"
 _ISSUES = "https://github.com/scrapy-rep/scrapy-rep/issues"
@@ -137,7 +138,7 @@ class Replayer:
         early_count = 0
         for record, told, body in with_grounds(self._run):
             if record["t"] == records.POLICY and record.get("source") != _OVERRIDE:
-                files.put(record["origin"], (record, body), len(body or b""))
+                files.put(record["origin"], (record, body), _RECORD_OCTETS + len(body or b""))
                 for one in early.pop(record["origin"], ()):
                     early_count -= 1
                     yield one, self._afterwards(one, record, body)

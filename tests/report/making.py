@@ -36,7 +36,13 @@ class Made:
     """A trail without a crawl; `at` counts from its beginning."""
 
     def __init__(
-        self, root: Path, name: str = "run-1", *, began: float = BEGAN, **settings: Any
+        self,
+        root: Path,
+        name: str = "run-1",
+        *,
+        began: float = BEGAN,
+        segment_octets: int = 1 << 26,
+        **settings: Any,
     ) -> None:
         self.folder = root / name
         self.now = began
@@ -45,9 +51,8 @@ class Made:
         self._policies: dict[int, str] = {}
         self._written: set[tuple[int, int]] = set()
         self._name, self._settings = name, {"ROBOTSTXT_OBEY": True, **settings}
-        octets = 1 << 26
         self.writer = TrailWriter(
-            self.folder, self._head, segment_octets=octets, clock=lambda: self.now
+            self.folder, self._head, segment_octets=segment_octets, clock=lambda: self.now
         )
 
     def _head(self, segment: int) -> Mapping[str, Any]:
