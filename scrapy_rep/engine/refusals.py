@@ -7,9 +7,9 @@ error. asyncio, Twisted or the engine would log it, each with a long traceback.
 from __future__ import annotations
 
 import logging
+import traceback
 from collections.abc import Iterator
 from contextlib import contextmanager
-from weakref import WeakSet
 
 from twisted.logger import globalLogBeginner, globalLogPublisher
 from twisted.python.log import PythonLoggingObserver, theLogPublisher
@@ -18,9 +18,10 @@ from scrapy_rep.protocol.errors import ConfigurationError
 
 logger = logging.getLogger(__name__)
 
-_REPORTERS = ("asyncio", "twisted", "scrapy.core.engine")
+_ENGINE = "scrapy.core.engine"
+_REPORTERS = ("asyncio", "twisted", _ENGINE)
 _HEADING = "Unhandled error in Deferred:"  # of Twisted, as a record before that of the error
-_told: WeakSet[ConfigurationError] = WeakSet()
+_TOLD = "is_told"  # an attribute, as garbage is logged, too, and has no weak references any more
 
 
 @contextmanager
@@ -42,8 +43,8 @@ def refusals_in_one_line(*, at_once: bool = False) -> Iterator[None]:
 
 
 def _tell(error: ConfigurationError) -> None:
-    if error not in _told:
-        _told.add(error)
+    if not hasattr(error, _TOLD):
+        setattr(error, _TOLD, True)
         # The cause was raised by foreign code, such as a class that the user names.
         logger.error("%s", error, exc_info=error.__cause__)
 
@@ -59,6 +60,12 @@ def _log_once() -> None:
         globalLogPublisher.removeObserver(to_stream)
 
 
+def _is_of_engine(error: BaseException) -> bool:
+    """Whether Scrapy's engine raised an exception, and no code of the project."""
+    frames = [frame for frame, _ in traceback.walk_tb(error.__traceback__)]
+    return bool(frames) and frames[-1].f_globals.get("__name__") == _ENGINE
+
+
 class _InOneLine(logging.Filter):
     """Replaces a record of our error by one of our logger."""
 
@@ -69,9 +76,9 @@ class _InOneLine(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         heading, self._heading = self._heading, None
         error = record.exc_info[1] if record.exc_info else None
-        while not isinstance(error, ConfigurationError | None):
-            error = error.__context__  # some releases of Scrapy fail again when they clean up
-        if error is not None:
+        while error is not None and _is_of_engine(error):
+            error = error.__context__  # it failed again when it cleaned up
+        if isinstance(error, ConfigurationError):
             _tell(error)
             return False
         if heading is not None:

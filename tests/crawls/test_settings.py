@@ -212,3 +212,51 @@ def test_wrong_setting_of_one_crawl_does_not_stop_the_next(loop: Loop) -> None:
     assert done.stdout == "page\n", done.stderr
     assert done.stderr.count("REP_POLICY = 'nice': must be one of") == 1
     assert "Traceback" not in done.stderr
+
+
+_LOST_ERROR = """
+import asyncio, gc, logging
+import scrapy
+from scrapy.crawler import AsyncCrawlerProcess
+from scrapy_rep import ConfigurationError
+
+class Wrong(scrapy.Spider):
+    name = "wrong"
+    custom_settings = {"REP_POLICY": "nice"}
+
+async def main():
+    try:
+        await process.crawl(Wrong)
+    except ConfigurationError as error:
+        raise KeyError("of the project")
+
+process = AsyncCrawlerProcess(
+    {"ADDONS": {"scrapy_rep.Addon": 500}, "ROBOTSTXT_OBEY": True, "LOG_LEVEL": "ERROR"}
+)
+from twisted.internet import reactor
+reactor.callWhenRunning(lambda: asyncio.ensure_future(main()))
+reactor.callLater(0.5, reactor.stop)
+reactor.callLater(0.4, gc.collect)
+process.start(stop_after_crawl=False)
+"""
+
+
+def test_error_of_the_project_is_logged_after_ours() -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", _LOST_ERROR],
+        env=without_proxies(),
+        capture_output=True,
+        timeout=60,
+        check=False,
+        encoding="utf-8",
+    )
+    assert "KeyError: 'of the project'" in done.stderr
+
+
+def test_scheduler_of_a_fleet_is_refused_in_one_line(tmp_path: Path) -> None:
+    """Scrapy fails again when it cleans up."""
+    for options in _OPTIONS.values():
+        log, _ = _run(tmp_path, SCHEDULER="scrapy_rep.RepRedisScheduler", **options)
+        assert log.count("RepRedisScheduler needs REP_REDIS_URL") == 1
+        assert "Traceback" not in log
+        (tmp_path / "log").unlink()
