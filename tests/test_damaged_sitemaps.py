@@ -15,6 +15,7 @@ from hypothesis import strategies as st
 from scrapy.utils.sitemap import Sitemap as ScrapySitemap
 
 from scrapy_rep.sitemaps.reader import _ROOT, Sitemap, SitemapEntry, _XmlReader
+from scrapy_rep.sitemaps.seeding import urls_of
 from scrapy_rep.sitemaps.unpacking import Unpacked
 
 XMLNS = 'xmlns="http://www.sitemaps.org/schemas/sitemap/0.9"'
@@ -139,6 +140,32 @@ def test_alternate_links_and_values() -> None:
     (one,) = Sitemap(urlset(entry(1, more=more)))
     assert one["alternate"] == ['http://a/de?b=1&c=2&d"']
     assert one["title"] == "caf%E9\u00e9<"
+
+
+@pytest.mark.parametrize(
+    ("written", "meant"),
+    [
+        ("a/1", ["https://a/1"]),
+        ("www.a/1", ["https://www.a/1"]),
+        ("https//a/1", ["https://a/1"]),
+        ("http:/a/1", ["http://a/1"]),
+        ("https://https://a/1", ["https://a/1"]),
+        ("https:///a/1", ["https://a/1"]),
+        ('"https://b/1"', ["https://b/1"]),
+        ("https://b/1 2", ["https://b/1 2"]),
+        ("https://https.b/1", ["https://https.b/1"]),
+        ("HTTPS://b/1", ["https://b/1"]),
+        ("/1 2", ["https://a/1 2"]),
+        ("1.html", ["https://a/x/1.html"]),
+        ("//b/1", ["https://b/1"]),
+        ("b/1", ["https://a/x/b/1"]),
+        ("\ud800", ["https://a/x/\ud800"]),
+        ("https://[", ["https://["]),
+        ("//[", [""]),
+    ],
+)
+def test_slips_in_an_address_are_mended(written: str, meant: list[str]) -> None:
+    assert list(urls_of("https://a/x/sitemap.xml", f" {written}\n")) == meant
 
 
 def test_feeds_and_lists() -> None:
@@ -331,7 +358,8 @@ blanks = st.sampled_from(["", " ", "\n", "\r\n\t", "<!-- <url> & -->", "<?a <b> 
 @st.composite
 def entries(draw: st.DrawFn, prefix: str) -> str:
     children = [f"<{prefix}loc>{draw(blanks)}http://a/{draw(written)}</{prefix}loc>"]
-    names = draw(st.lists(st.sampled_from(["lastmod", "priority", "x", "y:x"]), max_size=3))
+    names = draw(st.lists(st.sampled_from(["priority", "x", "y:x"]), max_size=3))
+    names += ["lastmod"] * draw(st.integers(0, 1))  # two differ from Scrapy's reading
     children += [f"<{name}>{draw(written)}{draw(blanks)}</{name}>" for name in names]
     if draw(st.booleans()):
         children.append("<image:image><image:loc>http://b/</image:loc> x</image:image>")

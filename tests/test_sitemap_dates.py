@@ -33,6 +33,8 @@ MIDNIGHT = NOON - HALF_DAY
         (" 2024-05-01 12:00:00 Z\n", NOON, 1),
         ("Wed, 01 May 2024 14:00:00 +0200", NOON, 1),
         ("1 May 2024 12:00:00 GMT", NOON, 1),
+        ("Wed, 01 May 24 12:00:00 GMT", NOON, 1),
+        ("1 May 24 12:00:00 GMT", NOON, 1),
         ("2024-05-01T12:00:00", NOON, 1 + HALF_DAY),
         ("2024-05-01 12:00", NOON, 60 + HALF_DAY),
         ("2024-05-01", MIDNIGHT, DAY + HALF_DAY),
@@ -59,7 +61,12 @@ def test_date_is_a_period(text: str, start: float, seconds: float) -> None:
             "20240501",
         ],
         *["01.05.2024", "2024-05-01T12:00:00+99:00", "2024-05-01T12:00:00Z and", "\u0662024-05-01"],
-        *["Wed, 31 Feb 2024 14:00:00 GMT", "1 May 99999 12:00:00 GMT", "2024-05-01" + "0" * 5000],
+        *[
+            "Wed, 31 Feb 2024 14:00:00 GMT",
+            "1 May 024 12:00:00 GMT",
+            "1 May 99999 12:00:00 GMT",
+            "2024-05-01" + "0" * 5000,
+        ],
     ],
 )
 def test_other_text_is_not_a_date(text: str) -> None:

@@ -92,7 +92,11 @@ URLSET = f"<urlset {XMLNS}><url><loc> {ONE} </loc></url></urlset>"
         (f"\ufeff{ONE}", SitemapKind.TEXT, [ONE]),
         (f"# a comment\n{ONE}\n{'x' * 200_000}\n{ONE}", SitemapKind.TEXT, [ONE, ONE]),
         ("<urlset><url><loc>http://a/?b&amp;c</loc></url>", SitemapKind.URLSET, ["http://a/?b&c"]),
-        ("<urlset><url><loc><![CDATA[http://a/?b&c]]></loc>", SitemapKind.URLSET, []),
+        (
+            "<urlset><url><loc><![CDATA[http://a/?b&c]]></loc>",
+            SitemapKind.URLSET,
+            ["http://a/?b&c"],
+        ),
         (f"<urlset><url><loc/></url><url><x/></url>{URLSET[60:]}", SitemapKind.URLSET, [ONE]),
         ("<html><body>http://a/</body></html>", None, []),
         ("<!doctype html><p>not found", None, []),
@@ -120,17 +124,136 @@ def test_each_form_is_read(body: str | bytes, kind: SitemapKind | None, found: l
     assert read(halves) == (kind, found)
 
 
-def test_item_has_its_date() -> None:
-    feed = f"<rss><item><link>{ONE}</link><pubDate>Mon</pubDate></item></rss>"
+@pytest.mark.parametrize(
+    "dates",
+    [
+        "<pubDate>Mon</pubDate>",
+        "<pubDate>Mon</pubDate><d:date>Tue</d:date>",
+        "<pubDate>Fri</pubDate><a:updated>Mon</a:updated>",
+        "<d:modified>Mon</d:modified><pubDate>Fri</pubDate>",
+    ],
+)
+def test_item_has_the_date_of_its_change(dates: str) -> None:
+    feed = f"<rss><item><link>{ONE}</link>{dates}</item></rss>"
     assert list(Sitemap(feed.encode())) == [{"loc": ONE, "lastmod": "Mon"}]
 
 
 def test_entry_with_several_addresses_gives_each() -> None:
     body = f"""<urlset {XMLNS} xmlns:i="i"><url><loc>{ONE}</loc><i:loc>http://a/i</i:loc>
-        <loc>http://a/2</loc><loc>{ONE}</loc><lastmod>2024</lastmod></url></urlset>"""
+        <loc>http://a/2</loc><loc>{ONE}</loc><priority>1</priority></url></urlset>"""
     one, two = Sitemap(body.encode())
-    assert one == {"loc": ONE, "lastmod": "2024"}
-    assert two == {"loc": "http://a/2", "lastmod": "2024"}
+    assert one == {"loc": ONE, "priority": "1"}
+    assert two == {"loc": "http://a/2", "priority": "1"}
+
+
+@pytest.mark.parametrize(
+    ("children", "dates"),
+    [
+        ("A 2021 B 2022", ["2021", "2022"]),
+        ("A B 2022", [None, "2022"]),
+        ("A 2021 B", ["2021", None]),
+        ("A 2021 B C 2023", ["2021", None, "2023"]),
+        ("A 2021 2021 B", ["2021", None]),
+        ("A 2021 2022 B", [None, None]),
+        ("2021 A 2022 B", [None, None]),
+        ("A 2021 B 2022 A 2023", [None, "2022"]),
+        ("2021 A", ["2021"]),
+        ("2021 A 2022", [None]),
+        ("A 2021 2022", [None]),
+        ("A 2021 A", ["2021"]),
+    ],
+)
+def test_date_belongs_to_the_address_before_it(children: str, dates: list[str | None]) -> None:
+    """A page with the date of another could be skipped although it has changed."""
+    inner = "".join(
+        f"<loc>http://a/{one}</loc>" if one.isalpha() else f"<lastmod>{one}</lastmod>"
+        for one in children.split()
+    )
+    found = list(Sitemap(f"<urlset><url>{inner}</url></urlset>".encode()))
+    assert [entry.get("lastmod") for entry in found] == dates
+    assert [entry["loc"] for entry in found] == ["http://a/A", "http://a/B", "http://a/C"][
+        : len(dates)
+    ]
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        ONE,
+        f"\n {ONE}\n<lastmod>2024</lastmod>",
+        f"<lastmod/><loc><a href='{ONE}'>{ONE}</a></loc>",
+        f"<loc>\n<url>{ONE}</url></loc><lastmod>2024</lastmod>",
+        f"<loc><url><loc><![CDATA[{ONE}]]></loc></url></loc>",
+        f"<x><loc>http://a/2</loc></x><loc><b><i>{ONE}</i></b> more</loc>",
+    ],
+)
+@pytest.mark.parametrize("entry", ["url", "sitemap"])
+def test_address_at_an_unusual_place_is_read(child: str, entry: str) -> None:
+    body = f"<urlset><{entry}>{child}</{entry}><{entry}><loc>http://a/3</loc></{entry}></urlset>"
+    sitemap = Sitemap(body.encode())
+    assert [one["loc"] for one in sitemap] == [ONE, "http://a/3"]
+    assert not sitemap.damage
+
+
+def test_address_of_an_item_at_an_unusual_place() -> None:
+    assert read(f"<rss><item><link><a>{ONE}</a></link></item></rss>")[1] == [ONE]
+    assert read(f"<rss><item>{ONE}</item></rss>")[1] == [ONE]
+
+
+@pytest.mark.parametrize(
+    "child",
+    [
+        "",
+        "<loc/>",
+        "a page",
+        "see http://a/1 for more",
+        "<loc><a href='/1'>a page</a></loc>",
+        "<loc><a/>http://a/1</loc>",
+        f"<loc>{'a' * 9000}</loc>",
+        "<lastmod>2024</lastmod>",
+    ],
+)
+def test_entries_without_an_address_are_told(child: str) -> None:
+    body = f"<urlset><url>{child}</url><url><loc>{ONE}</loc></url><url>{child}</url></urlset>"
+    sitemap = Sitemap(body.encode())
+    assert [one["loc"] for one in sitemap] == [ONE]
+    assert sitemap.damage == "2 entries without an address"
+    other = Sitemap(body.replace("<urlset>", "<urlset>&").replace("</urlset>", "<url>").encode())
+    list(other)
+    assert other.damage == "'&' is not XML, 2 entries without an address"
+
+
+def test_item_of_a_feed_needs_no_address() -> None:
+    sitemap = Sitemap(b"<rss><item><title>a</title></item></rss>")
+    assert list(sitemap) == []
+    assert not sitemap.damage
+
+
+@pytest.mark.parametrize(
+    ("end", "found"),
+    [
+        (f"<loc>{ONE}</loc><las", {"loc": ONE}),
+        (f"<loc>{ONE}</loc><lastmod>2024-05-0", {"loc": ONE}),
+        (f"<loc>{ONE}</loc><lastmod>2024-05-01</lastm", {"loc": ONE, "lastmod": "2024-05-01"}),
+        (f"<loc>{ONE}</loc><loc>http://a/", {"loc": ONE}),
+        (f"<loc>{ONE}</", {"loc": ONE}),
+        (f"{ONE}</ur", {"loc": ONE}),
+        (f"<loc><a>{ONE}</a></loc", {"loc": ONE}),
+        (f"<loc>{ONE}", None),
+        (f"<loc>{ONE}<", None),
+        (f"<loc>{ONE}&am", None),
+        (f"<loc>{ONE}<b>2</b>", None),
+        (f"<loc><a>{ONE}", None),
+        (f"<loc><![CDATA[{ONE}]]", None),
+        (ONE, None),
+        (f"{ONE}<", None),
+    ],
+)
+def test_cut_entry_gives_the_whole_values(end: str, found: dict[str, str] | None) -> None:
+    before = {"loc": "http://a/0"}
+    sitemap = Sitemap(f"<urlset><url><loc>http://a/0</loc></url><url>{end}".encode())
+    assert list(sitemap) == ([before, found] if found else [before])
+    assert sitemap.is_cut
 
 
 @pytest.mark.parametrize(

@@ -29,6 +29,7 @@ from scrapy_rep.sitemaps.seeding import (
     is_robots_txt,
     join,
     origin_of,
+    urls_of,
     web_request,
 )
 
@@ -248,11 +249,11 @@ class SitemapWalk:
             return
         self.read[sitemap.kind] += 1
         for entry in sitemap:
-            target = join(url, entry["loc"])
-            if sitemap.kind is SitemapKind.INDEX:
-                self._admit(target, origin or origin_of(target))
-            else:
-                yield url, target, entry
+            for target in urls_of(url, entry["loc"]):
+                if sitemap.kind is SitemapKind.INDEX:
+                    self._admit(target, origin or origin_of(target))
+                else:
+                    yield url, target, entry
         if sitemap.damage:
             self.note(url, f"damaged ({sitemap.damage}); as much as possible was read")
         elif sitemap.is_cut:

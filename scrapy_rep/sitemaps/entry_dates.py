@@ -34,7 +34,8 @@ _W3C = re.compile(
     re.ASCII | re.IGNORECASE | re.VERBOSE,
 )
 _MAIL = re.compile(
-    r"(?:[a-z]{3,9}, ?)?\d\d? [a-z]{3} \d{4} \d\d:\d\d(:\d\d)?(?: (?:[a-z]{1,5}|[+-]\d{4}))?",
+    r"(?:[a-z]{3,9}, ?)?\d\d? [a-z]{3} (?:\d\d)?\d\d \d\d:\d\d(:\d\d)?"
+    r"(?: (?:[a-z]{1,5}|[+-]\d{4}))?",
     re.ASCII | re.IGNORECASE,
 )
 _NAMES = ("lastmod", "changefreq", "priority")

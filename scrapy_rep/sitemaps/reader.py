@@ -22,6 +22,8 @@ from typing import Any, NamedTuple
 
 from lxml import etree
 
+from scrapy_rep.protocol.units import counted
+
 from .unpacking import Unpacked, percent_encoded
 from .xml_mending import XmlMender
 
@@ -70,8 +72,10 @@ _JUNK_CHARACTERS = 1 << 12  # before the XML, for example a warning of the site'
 _BLANK = " \t\r\n\v\f\0\ufeff"
 _BLANK_OF_XML = " \t\r\n\ufeff"
 _ADDRESS = re.compile("https?://", re.IGNORECASE)
+_WHOLE_ADDRESS = re.compile(r"https?://\S+", re.IGNORECASE)
 _ANY_ADDRESS = re.compile("(?:^|[\r\n])[ \t\v\f\0\ufeff]*https?://", re.IGNORECASE)
-_FEED_NAMES = {"pubDate": "lastmod", "date": "lastmod", "updated": "lastmod"}
+_CHANGE_NAMES = ("updated", "modified")  # their dates replace that of the publication
+_FEED_NAMES = {"pubDate": "lastmod", "date": "lastmod"}
 _AROUND = "rep"  # an element that this reader adds around the root
 _LEVELS = 1000  # of these elements: each end tag without a start ends one
 
@@ -133,7 +137,7 @@ class Sitemap:
 
     @property
     def damage(self) -> str:
-        """The first error so far, in words; empty without one."""
+        """The errors so far, in words: the first one, and lost entries; empty without one."""
         return self._reader.damage if self._reader else ""
 
     def __iter__(self) -> Iterator[SitemapEntry]:
@@ -163,6 +167,7 @@ class Sitemap:
                 return
             left -= len(found)
             yield True
+        self._ready.extend(self._reader.rest()[:left])
         self.is_cut |= self._reader.is_unfinished
 
     def _pieces(self) -> Iterator[str]:
@@ -197,6 +202,10 @@ class _TextReader:
                     self.damage = "octets that are not UTF-8"
         return bool(found), found
 
+    def rest(self) -> list[SitemapEntry]:
+        """No entry: a line that is cut may be half an address."""
+        return []
+
 
 class _XmlReader:
     """Reads the three kinds of XML with libxml2's incremental parser in recovery mode.
@@ -205,7 +214,6 @@ class _XmlReader:
     elements, so that it continues after the end of the root, and after superfluous end tags.
 
     Attributes:
-        damage: the first error of the file, in words; empty without one.
         is_over: whether reading must stop here.
         is_unfinished: whether the end of the root element is missing.
     """
@@ -215,7 +223,9 @@ class _XmlReader:
         self.kind, self._entry_names = _KINDS[root[2]]
         is_feed = self.kind is SitemapKind.FEED
         self._entries = _entries_of_feed if is_feed else _entries_of_list
-        self.damage = ""
+        self._address_names = ("link" if is_feed else "loc", "")
+        self._error = ""
+        self._lost = 0  # entries without an address; an item of a feed needs none
         self.is_over = False
         self.is_unfinished = True
         self._root_end = f"</{root[1]}"
@@ -248,10 +258,25 @@ class _XmlReader:
         self.is_over |= self._mender.damages > _DAMAGES or self._elements > _SILENT_ELEMENTS
         if self._root_end in mended or (self._has_root and self._depth <= _LEVELS):
             self.is_unfinished = False
-        if not self.damage:
+        if not self._error:
             errors = self._parser.feed_error_log.filter_from_fatals()
-            self.damage = self._mender.damage or (errors[0].message if errors else "")
+            self._error = self._mender.damage or (errors[0].message if errors else "")
         return self._has_heard, self._found
+
+    def rest(self) -> list[SitemapEntry]:
+        """The entry that has no end, without a value that is cut."""
+        self._found = []
+        if self._mender.is_in_end_tag:
+            self._parser.feed(f"</{_AROUND}>".encode())
+        if self._is_in_text or self._depth > self._entry_depth:
+            del self._children[-1:]
+        return [*self._found, *self._entries(self._entry_tag, self._children)]
+
+    @property
+    def damage(self) -> str:
+        """The first error of the file, and the number of lost entries; empty without one."""
+        lost = counted(self._lost, "entry", "entries") + " without an address"
+        return ", ".join(filter(None, [self._error, lost * bool(self._lost)]))
 
     # The methods below are those of a parser's target.
 
@@ -270,12 +295,22 @@ class _XmlReader:
         if self._depth == _LEVELS + 1 and self._has_root:
             self._mender.note("more than one root element")
         self._has_root = True
+        is_around_address = self._is_in_text and self._is_around_address()
         self._is_in_text = False
-        if tag == self._entry_tag or (not self._entry_tag and _local(tag) in self._entry_names):
+        if is_around_address:
+            self._begin_child("", {})
+        elif tag == self._entry_tag or (not self._entry_tag and _local(tag) in self._entry_names):
             self._end_entry()
             self._entry_tag, self._entry_depth = tag, self._depth
+            self._begin_child("", {})
         elif self._entry_tag and self._depth == self._entry_depth + 1:
             self._begin_child(tag, attributes)
+
+    def _is_around_address(self) -> bool:
+        """Whether an element begins where the text of an address is expected."""
+        child = self._children[-1]
+        is_within = self._depth > self._entry_depth + 1
+        return is_within and _local(child.tag) in self._address_names and not child.text
 
     def _begin_child(self, tag: str, attributes: Mapping[str, str]) -> None:
         if len(self._children) == _VALUES_AN_ENTRY:
@@ -311,11 +346,13 @@ class _XmlReader:
         self._found += self._entries(self._entry_tag, self._children)
         if len(self._found) > before:
             self._elements = 0
+        elif self._entry_tag and self.kind is not SitemapKind.FEED:
+            self._lost += 1
         self._entry_tag, self._entry_depth, self._children = "", 0, []
 
 
 class _Child(NamedTuple):
-    """A child element of an entry."""
+    """A child element of an entry, or, without a tag, some text at an unusual place."""
 
     tag: str
     attributes: dict[str, str]
@@ -326,6 +363,11 @@ class _Child(NamedTuple):
         return "".join(self.texts).strip()
 
     @property
+    def is_address(self) -> bool:
+        """Whether it is an address at an unusual place."""
+        return not self.tag and bool(_WHOLE_ADDRESS.fullmatch(self.text))
+
+    @property
     def href(self) -> str:
         return self.attributes.get("href", "").replace("&#38;", "&")  # as libxml2 passes it
 
@@ -333,22 +375,32 @@ class _Child(NamedTuple):
 def _entries_of_list(tag: str, children: list[_Child]) -> Iterator[SitemapEntry]:
     """An entry for each address; for other names, the last value counts, as in Scrapy.
 
-    An address in another namespace, such as an image's, is used if the entry has none.
+    An address in another namespace, such as an image's, is used if the entry has none. A date
+    belongs to the address before it; two dates of one address are no date.
     """
     values: SitemapEntry = {}
-    locs: list[str] = []
+    dates: dict[str, set[str]] = {"": set()}  # by address, first those before all addresses
     other_locs: list[str] = []
+    current = ""
     for child in children:
         name = _local(child.tag)
-        if name == "loc":
-            is_own = child.tag.removesuffix(name) == tag.removesuffix(_local(tag))
-            (locs if is_own else other_locs).append(child.text)
+        if name == "loc" and child.tag.removesuffix(name) != tag.removesuffix(_local(tag)):
+            other_locs += filter(None, [child.text])
+        elif name == "loc" or child.is_address:
+            current = child.text or current
+            dates.setdefault(current, set())
+        elif name == "lastmod":
+            dates[current].add(child.text)
         elif name == "link" and child.href:
             values.setdefault("alternate", []).append(child.href)
-        elif name not in ("alternate", "link"):
+        elif name and name not in ("alternate", "link"):
             values[name] = child.text
-    for loc in dict.fromkeys(filter(None, locs or other_locs[:1])):
-        yield {**values, "loc": loc}
+    early = dates.pop("")
+    dates = dates or {loc: set() for loc in other_locs[:1]}
+    for loc, own in dates.items():
+        lastmods = own | early
+        is_clear = len(lastmods) == 1 and (len(dates) <= 1 or not early)
+        yield {**values, **({"lastmod": lastmods.pop()} if is_clear else {}), "loc": loc}
 
 
 def _entries_of_feed(_: str, children: list[_Child]) -> Iterator[SitemapEntry]:
@@ -358,12 +410,16 @@ def _entries_of_feed(_: str, children: list[_Child]) -> Iterator[SitemapEntry]:
     permalinks: list[str] = []
     for child in children:
         name = _local(child.tag)
-        if name == "link":
+        if child.is_address:
+            permalinks.append(child.text)
+        elif name == "link":
             is_alternate = child.attributes.get("rel", "alternate") == "alternate"
             locs.append(child.text or child.href * is_alternate)
         elif name == "guid" and child.attributes.get("isPermaLink", "true") == "true":
             permalinks += filter(_ADDRESS.match, [child.text])
-        elif name not in ("alternate", "loc"):
+        elif name in _CHANGE_NAMES:
+            values["lastmod"] = child.text
+        elif name and name not in ("alternate", "loc"):
             values.setdefault(_FEED_NAMES.get(name, name), child.text)
     for loc in list(filter(None, locs + permalinks))[:1]:
         yield {**values, "loc": loc}

@@ -5,6 +5,7 @@ A sitemap must be on a permitted host and within the limit, and is fetched once.
 
 from __future__ import annotations
 
+import re
 from enum import Enum
 from typing import Any
 from urllib.parse import urljoin
@@ -14,10 +15,12 @@ from scrapy import Request
 from scrapy_rep.checks import HostScope
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.signals import NAMED_BY
 
 _SCHEMES = ("http", "https")
+_USUAL = re.compile(r"https?://(?!https?[:;/])[^\s:;/]")
 
 
 def origin_of_site(site: str) -> Origin:
@@ -56,6 +59,19 @@ def join(base: str, address: str) -> str:
         return urljoin(base, address)
     except ValueError:
         return ""
+
+
+def urls_of(base: str, address: str) -> tuple[str, ...]:
+    """The URLs of an address in a sitemap, usually one; slips in it are mended as in robots.txt.
+
+    Any other address is resolved, and may give an empty text.
+    """
+    address = address.strip()
+    if not _USUAL.match(address):
+        line = sitemap_line(address.encode("utf-8", "surrogatepass"), base)
+        if line.uris and Slip.RELATIVE not in line.slips:
+            return line.uris
+    return (join(base, address),)
 
 
 def web_request(url: str, named_by: Origin | str | None, **arguments: Any) -> Request | None:

@@ -58,6 +58,7 @@ from .seeding import (
     join,
     origin_of,
     origin_of_site,
+    urls_of,
     web_request,
 )
 
@@ -373,7 +374,7 @@ class RobotsSitemapMixin(Starts):
     def _urls_of(self, entry: SitemapEntry, response: Response) -> Iterator[str]:
         alternates = entry.get("alternate", ()) if self.sitemap_alternate_links else ()
         for address in filter(None, (entry.get("loc"), *alternates)):
-            yield join(response.url, address)
+            yield from urls_of(response.url, address)
 
     def _sitemap_failed(self, failure: Failure) -> Iterator[Request] | Failure:
         """Log a sitemap that is not allowed; after any failure of a probe, probe the next place."""

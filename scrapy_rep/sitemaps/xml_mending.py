@@ -61,6 +61,11 @@ class XmlMender:
         self.damages = 0
         self._rest = ""  # an unfinished tag or reference
 
+    @property
+    def is_in_end_tag(self) -> bool:
+        """Whether the text so far ends within an end tag."""
+        return self._rest.startswith("</")
+
     def note(self, damage: str) -> None:
         """Note an error."""
         self.damage = self.damage or damage

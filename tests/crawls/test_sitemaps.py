@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gzip
+import re
 from collections.abc import Iterable
 from contextlib import ExitStack
 from dataclasses import replace
@@ -503,19 +504,21 @@ def test_damaged_sitemaps(loop: Loop) -> None:
         bad = urlset(*good).replace("/1?a=1&amp;b", "/1?a=1&b&nbsp;", 1)
         site.change(
             {
-                "/robots.txt": robots("/bad.xml", "/short.xml", "/latin.txt"),
+                "/robots.txt": robots("/bad.xml", "/short.xml", "/latin.txt", "/odd.xml"),
                 "/bad.xml": xml(bad),
                 "/short.xml": xml(urlset(site.url("/5?a=1&b=2"), site.url("/6"))[:-30]),
                 "/latin.txt": Answer(body=site.url("/caf").encode() + b"\xe9\n"),
+                "/odd.xml": xml(urlset(site.url("/7")[7:], f"https://{site.url('/8')}", "", "")),
             }
         )
         result = run(site, loop=loop)
         pages = [path for path in site.paths() if "." not in path]
     whole = [f"/{number}?a=1&b=2" for number in (0, 2, 3, 5)]
-    assert sorted(pages) == sorted([*whole, "/1?a=1&b%C2%A0=2", "/caf%E9"]), result.log
-    assert result.stats["rep/sitemap/damaged"] == 2
+    assert sorted(pages) == sorted([*whole, "/1?a=1&b%C2%A0=2", "/caf%E9", "/7", "/8"]), result.log
+    assert result.stats["rep/sitemap/damaged"] == 3
     assert result.stats["rep/sitemap/cut"] == 1
     assert "bad.xml> is damaged ('&' is not XML)" in result.log
+    assert re.search("WARNING: .*/odd.xml> is damaged .2 entries without an address", result.log)
     assert "Read only the beginning of <200" in result.log
 
 
@@ -657,7 +660,7 @@ def test_entries_that_have_not_changed_since_a_date(loop: Loop) -> None:
         old = f"<sitemap><loc>{site.url('/a.xml')}</loc><lastmod>2001</lastmod></sitemap>"
         site.change(
             {
-                "/robots.txt": robots("/index.xml", "/feed"),
+                "/robots.txt": robots("/index.xml", "/feed", "/two.xml"),
                 "/index.xml": xml(f"<sitemapindex>{old}</sitemapindex>"),
                 "/a.xml": dated(
                     site, new="2024-05-02", same="2024-05-01", old="2024-04-29", none="", odd="x"
@@ -666,6 +669,10 @@ def test_entries_that_have_not_changed_since_a_date(loop: Loop) -> None:
                     "<rss><item><link>/fed</link><pubDate>Mon, 29 Apr 2024 10:00:00 GMT</pubDate>"
                     "</item></rss>"
                 ),
+                "/two.xml": xml(
+                    "<urlset><url><loc>/changed</loc><lastmod>2024-05-02</lastmod>"
+                    "<loc>/unchanged</loc><lastmod>2001-01-01</lastmod></url></urlset>"
+                ),
             }
         )
         result = crawl(
@@ -673,9 +680,9 @@ def test_entries_that_have_not_changed_since_a_date(loop: Loop) -> None:
         )
         assert result.exit_code == 0, result.log
         pages = {path for path in site.paths() if "." not in path}
-    assert pages == {"/feed", "/new", "/same", "/none", "/odd"}
-    assert result.stats["rep/sitemap/unchanged"] == 2
-    assert result.stats["rep/sitemap/pages"] == 4
+    assert pages == {"/feed", "/new", "/same", "/none", "/odd", "/changed"}
+    assert result.stats["rep/sitemap/unchanged"] == 3
+    assert result.stats["rep/sitemap/pages"] == 5
 
 
 def test_pages_are_counted_if_they_are_scheduled() -> None:
