@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.outside import Case, Checkout, Suite, javascript, robots_suites
+from tests.outside import Case, Checkout, Suite, javascript, robots_suites, sitemap_suites
 from tests.outside.robots_suites import is_allowed
+from tests.outside.sitemap_suites import addresses_or_date
 
 _PINS = """
 andreburgaud/robotspy 46fd34d14c9ef4ccb18e920b0a7250bcbf285be6 2026-03-01 MIT
@@ -14,6 +15,7 @@ crawler-commons/crawler-commons 8e14e27cad529a35ee57010fbd63a91cfcfa3fcc 2026-07
 google/robotstxt 22b355ff855419e6a3ff8ff09c0ad7fdb17116f9 2026-04-01 Apache-2.0
 google/robotstxt-spec-test 552ade54b9ce6c121ffc462bceb26941749907a7 2022-03-07 Apache-2.0
 internetarchive/heritrix3 5ada2a784a7b9ee066d6181c40777f41dc4357a3 2026-07-02 Apache-2.0
+mediacloud/ultimate-sitemap-parser 68d1ccdd573be16cdfadc7f071c088642182bff1 2020-09-08 GPL-3.0+
 RustPython/RustPython cc1e55e3e43f14a673901ea78ccb426ecb6c3bbb 2026-08-23 PSF-2.0
 samclarke/robots-parser fc27a0010e41bb87b138f8aa9b6e4aac87125ff7 2026-08-07 MIT
 scrapy/protego 81f1b35d1a2b86595fb3ff656a58a68631ba06da 2026-06-11 BSD-3-Clause
@@ -39,9 +41,20 @@ def _suite(
 _SUITES = [
     _suite("andreburgaud/robotspy", robots_suites.robotspy),
     _suite("crawler-commons/crawler-commons", robots_suites.crawler_commons),
+    _suite(
+        "crawler-commons/crawler-commons",
+        sitemap_suites.crawler_commons,
+        addresses_or_date,
+        "sitemaps",
+    ),
     _suite("google/robotstxt", robots_suites.google),
     _suite("google/robotstxt-spec-test", robots_suites.google_specification),
     _suite("internetarchive/heritrix3", robots_suites.heritrix),
+    _suite(
+        "mediacloud/ultimate-sitemap-parser",
+        sitemap_suites.ultimate_sitemap_parser,
+        addresses_or_date,
+    ),
     # CPython's test_robotparser.py, in a repository that is a tenth as large.
     _suite("RustPython/RustPython", robots_suites.cpython, part="cpython"),
     _suite("samclarke/robots-parser", javascript.cases),
