@@ -410,4 +410,5 @@ def site_of(host: str) -> str:
 def _extract() -> TLDExtract:
     from tldextract import TLDExtract
 
-    return TLDExtract(suffix_list_urls=(), cache_dir=None)
+    # Hosters such as github.io give each name to another owner.
+    return TLDExtract(suffix_list_urls=(), cache_dir=None, include_psl_private_domains=True)

@@ -17,6 +17,8 @@ from scrapy_rep.sitemaps.seeding import LeftOut, Seeding
         ("example.com", "example.org", False),
         ("a.co.uk", "b.co.uk", False),
         ("www.a.co.uk", "a.co.uk", True),
+        ("a.github.io", "b.github.io", False),
+        ("a.github.io", "github.io", False),
         ("127.0.0.1", "127.0.0.2", False),
         ("localhost", "127.0.0.1", False),
     ],

@@ -62,7 +62,7 @@ def join(base: str, address: str) -> str:
 
 
 def urls_of(base: str, address: str) -> tuple[str, ...]:
-    """The URLs of an address in a sitemap, usually one; slips in it are mended as in robots.txt.
+    """The URLs of an address in a sitemap, usually one, repaired like a Sitemap line of robots.txt.
 
     Any other address is resolved, and may give an empty text.
     """
