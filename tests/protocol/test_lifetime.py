@@ -54,7 +54,10 @@ class TestLifetime:
             ({"cache-control": "max-age=600,,\tpublic,max-age=7200"}, 600),
             ({"cache-control": 'a="x, y", max-age="6\\00"'}, 600),
             ({"cache-control": "x-max-age=5, max-age=600"}, 600),
-            ({"cache-control": "max-age=600", "age": "100, 500"}, 100),
+            ({"cache-control": "max-age=600", "age": "100, 500"}, 500),
+            ({"cache-control": "max-age=7200", "age": "0, 7200"}, 7200),
+            ({"cache-control": "max-age=7200", "age": "7100 , 0"}, 100),
+            ({"cache-control": "max-age=7200", "age": "soon, 7200"}, 7200),
             ({"cache-control": "max-age=600", "expires": "0"}, 600),
             ({"cache-control": "max-age=600", "expires": at(7200), "date": at(0)}, 600),
             ({"cache-control": "max-age=600", "age": "500"}, 100),
@@ -79,6 +82,7 @@ class TestLifetime:
             {"cache-control": "No-Store, max-age=7200"},
             {"cache-control": "max-age=7200, no-cache"},
             {"cache-control": "max-age=600", "age": "600"},
+            {"cache-control": "max-age=600", "age": "600, 0"},
             {"cache-control": "max-age=600", "age": "9999999"},
             {"cache-control": "max-age=600", "age": "9" * 20},
             {"cache-control": f"max-age={'9' * 400}", "age": "9" * 4000},
@@ -176,6 +180,60 @@ class TestDates:
         else:
             os.environ["TZ"] = before
         time.tzset()
+
+    @pytest.mark.parametrize(
+        "expires",
+        [
+            "Fri, 15 Jan 2027 10:00:00 GMT",
+            "Friday, 15-Jan-27 10:00:00 GMT",
+            "Fri Jan 15 10:00:00 2027",
+            "\tFri, 15 Jan 2027 10:00:00 GMT ",
+            "FRI, 15 jan 2027 10:00:00 gmt",  # RFC 9111, 4.2
+            "Mon, 15 Jan 2027 10:00:00 GMT",  # the weekday is not checked
+        ],
+    )
+    def test_forms_of_expires(self, expires: str) -> None:
+        assert holds({"expires": expires, "date": at(0)}) == 7200
+
+    @pytest.mark.parametrize(
+        "expires",
+        [
+            "Fri, 15 Jan 2027 10:00:00 UTC",
+            "Fri, 15 Jan 2027 10:00:00 AEST",
+            "Fri, 15 Jan 2027 10:00:00 +0000",
+            "Fri, 15 Jan 2027 10:00:00",
+            "Fri, 15 Jan 2027 10:00 GMT",
+            "Fri, 15 Jan 2027 10.00.00 GMT",
+            "Thu, 14 Jan 2027 9:00:00 GMT",
+            "Fri, 15 Jan 27 10:00:00 GMT",
+            "Fri, 15-Jan-2027 10:00:00 GMT",
+            "Fri, 15  Jan 2027 10:00:00 GMT",
+            "Fri 15 Jan 2027 10:00:00 GMT",
+            "15 Jan 2027 10:00:00 GMT",
+            "Friday, 15 Jan 2027 10:00:00 GMT",
+            "Fri, 15-Jan-27 10:00:00 GMT",
+            "Fri Jan 15 10:00:00 2027 GMT",
+            "Mon Feb 1 10:00:00 2027",
+            "Fri, 15 Jan 2027 24:00:00 GMT",
+            "Fri, 15 Jan 2027 10:00:61 GMT",
+            "Wed, 31 Feb 2027 10:00:00 GMT",
+            "Sat, 00 Jan 2028 10:00:00 GMT",
+            "Sat, 15 Jan 0027 10:00:00 GMT",
+            "Fri Jan 15 10:00:00 0027",
+            "Fri, 15 Jan 2027 10:00:00 GMT, Fri, 15 Jan 2027 10:00:00 GMT",
+            "2027-01-15T10:00:00Z",
+            '"Fri, 15 Jan 2027 10:00:00 GMT"',
+            "1800007200",
+        ],
+    )
+    def test_any_other_form_of_expires_is_in_the_past(self, expires: str) -> None:
+        """RFC 9111, 5.3."""
+        assert holds({"expires": expires, "date": at(0)}) == 60
+
+    @pytest.mark.parametrize("date", ["Fri, 15 Jan 2027 08:00:00 UTC", "15 Jan 27 8:00 +0000"])
+    def test_other_dates_are_read_leniently(self, date: str) -> None:
+        assert retry_after_seconds({"retry-after": date}, NOW - 100) == 100
+        assert holds({"expires": at(7200), "date": date}) == 7200
 
     @pytest.mark.usefixtures("_zone")
     @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from email.utils import formatdate
 from pathlib import Path
 
 import pytest
@@ -116,6 +117,34 @@ class TestLearning:
         assert copy.confirmed_at - START == 50
         assert copy.fresh_until - START == 1050
         assert dict(copy.headers) == {**headers, "cache-control": "max-age=1000"}
+
+    def test_a_304_has_an_age_of_its_own(self) -> None:
+        """RFC 9111, 3.2: the newer fields win; but Age and Date are those of one answer."""
+        headers = {"cache-control": "max-age=7200", "age": "3600", "date": "soon"}
+        first = dataclasses.replace(FILE, headers=headers)
+        copy = after((0, first), (50, SAME)).copy
+        assert copy is not None
+        assert copy.fresh_until - START == 50 + 7200
+        assert dict(copy.headers) == {"cache-control": "max-age=7200"}
+        aged = Answer(304, headers={"age": "100"}, confirms=True)
+        copy = after((0, first), (50, aged)).copy
+        assert copy is not None
+        assert copy.fresh_until - START == 50 + 7100
+
+    def test_a_304_without_a_date_is_of_now(self) -> None:
+        """RFC 9110, 6.6.1. Otherwise each 304 would move an Expires that has passed."""
+        headers = {"date": formatdate(START), "expires": formatdate(START + HOUR, usegmt=True)}
+        first = dataclasses.replace(FILE, headers=headers)
+        copy = after((0, first), (HOUR, SAME)).copy
+        assert copy is not None
+        assert copy.fresh_until - copy.confirmed_at == Limits().min_seconds
+
+    def test_a_304_does_not_tell_the_length_of_the_file(self) -> None:
+        first = dataclasses.replace(FILE, headers={"content-length": "26", "x": "old"})
+        newer = Answer(304, headers={"content-length": "0", "x": "new"}, confirms=True)
+        copy = after((0, first), (50, newer)).copy
+        assert copy is not None
+        assert dict(copy.headers) == {"content-length": "26", "x": "new"}
 
     @pytest.mark.parametrize(
         ("ours", "theirs", "is_same"),

@@ -21,6 +21,15 @@ _BLANKS = " \t"
 _SECONDS = re.compile(r"[0-9]+")
 _MOST_SECONDS = 1e18  # RFC 9111, 1.2.2: a larger number counts as the largest
 _DIRECTIVE = re.compile(r'(?:[^,"]|"(?:[^"\\]|\\.)*"?)+', re.DOTALL)
+_MONTH = "(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_YEAR = "[1-9][0-9]{3}"
+_CLOCK = "[0-9]{2}:[0-9]{2}:[0-9]{2}"
+_HTTP_DATE = re.compile(
+    rf"(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun), [0-9]{{2}} {_MONTH} {_YEAR} {_CLOCK} GMT"
+    rf"|(?:Mon|Tues|Wednes|Thurs|Fri|Satur|Sun)day, [0-9]{{2}}-{_MONTH}-[0-9]{{2}} {_CLOCK} GMT"
+    rf"|(?:Mon|Tue|Wed|Thu|Fri|Sat|Sun) {_MONTH} [0-9 ][0-9] {_CLOCK} {_YEAR}",
+    re.IGNORECASE | re.ASCII,  # RFC 9111, 4.2: a cache compares them without regard to case
+)
 _QUOTED_PAIR = re.compile(r"\\(.)", re.DOTALL)
 
 
@@ -76,7 +85,7 @@ def retry_after_seconds(headers: Mapping[str, str], now: float) -> float | None:
     seconds = _delta_seconds(value)
     if seconds is not None:
         return seconds
-    instant, date = _instant(value), _instant(headers.get("date", ""))
+    instant, date = _lenient_date(value), _lenient_date(headers.get("date", ""))
     at = now if date is None else date + _age_seconds(headers)
     return None if instant is None else max(instant - at, 0.0)
 
@@ -93,8 +102,8 @@ def _headers_seconds(headers: Mapping[str, str], now: float) -> float | None:
     if max_ages:
         return min(max_ages) - _age_seconds(headers)  # the most restrictive of duplicates
     if "expires" in headers:
-        date = _instant(headers.get("date", ""))
-        expires = _instant(headers["expires"])
+        date = _lenient_date(headers.get("date", ""))
+        expires = _http_date(headers["expires"])
         if expires is None:
             return 0.0  # RFC 9111, 5.3: an invalid date, such as 0, is in the past
         return expires - (now if date is None else date) - _age_seconds(headers)
@@ -116,14 +125,19 @@ def _delta_seconds(value: str) -> float | None:
 
 
 def _age_seconds(headers: Mapping[str, str]) -> float:
-    """The answer's age on arrival, the greatest of several; unreadable values are ignored."""
-    ages = (_delta_seconds(value.strip(_BLANKS)) for value in headers.get("age", "").split(","))
-    return max((age for age in ages if age is not None), default=0.0)
+    """The answer's age on arrival: the first of several; ignored if unreadable (RFC 9111, 5.1)."""
+    return _delta_seconds(headers.get("age", "").split(",")[0].strip(_BLANKS)) or 0.0
 
 
-def _instant(value: str) -> float | None:
+def _http_date(value: str) -> float | None:
+    """A date in one of the three forms of HTTP-date (RFC 9110, 5.6.7); None in any other form."""
+    text = value.strip(_BLANKS)
+    return _lenient_date(text) if _HTTP_DATE.fullmatch(text) else None
+
+
+def _lenient_date(value: str) -> float | None:
+    """A date in any form of mail; one without a zone, or with an unknown zone, is in GMT."""
     try:
-        # An HTTP date is in GMT (RFC 9110, 5.6.7), also in the form that does not say so.
         return float(timegm(parsedate_to_datetime(value).utctimetuple()))
     except (ValueError, TypeError, OverflowError, IndexError, AttributeError):
         return None

@@ -46,6 +46,8 @@ _ANSWER_SECONDS = 60.0
 # A store survives changes of the clock, and machines with different clocks share it.
 _SKEW_SECONDS = 300.0  # a plausible difference between the clocks of machines that share a store
 _SPREAD = 1.25  # retries are delayed by up to a quarter, at random
+# Fields about the age of one answer: a later answer that lacks them has other values.
+_OF_ONE_ANSWER = frozenset({"age", "date"})
 
 
 class Act(Enum):
@@ -314,7 +316,9 @@ def is_worth_a_retry(answer: Answer, now: float, pause_seconds: float) -> bool:
 
 
 def _confirmed(copy: Copy, answer: Answer, now: float, limits: Limits) -> Copy:
-    headers = {**dict(copy.headers), **answer.headers}  # RFC 9111, 3.2: the newer fields win
+    kept = {name: value for name, value in copy.headers if name not in _OF_ONE_ANSWER}
+    newer = {name: value for name, value in answer.headers.items() if name != "content-length"}
+    headers = {**kept, **newer}  # RFC 9111, 3.2
     return replace(
         copy,
         headers=tuple(sorted(headers.items())),
