@@ -41,7 +41,7 @@ _EFFECT_FREE = frozenset(
         *["functools", "heapq", "ipaddress", "itertools", "math", "operator", "re", "string"],
         *["datetime.datetime", "datetime.timedelta"],  # but not `now`: see below
         *["binascii", "calendar.monthrange", "calendar.timegm", "codecs.getincrementaldecoder"],
-        *["email.utils.parsedate_to_datetime", "hashlib.sha256", "json.loads"],
+        *["decimal.Decimal", "email.utils.parsedate_to_datetime", "hashlib.sha256", "json.loads"],
         *["base64.urlsafe_b64encode", "html.unescape"],
         *["json.detect_encoding", "json.dumps"],
         *["types.MappingProxyType", "typing", "urllib.parse", "zlib"],

@@ -15,6 +15,7 @@ import re
 from binascii import Error, a2b_base64, b2a_base64
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from decimal import Decimal
 from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
@@ -148,7 +149,7 @@ def _written_integer(number: int) -> str:
 
 def _written_decimal(number: float) -> str:
     """A Decimal with the nearest three digits after its point, of two the even one (4.1.5)."""
-    text = f"{number:.{_FRACTION_DIGITS}f}"
+    text = f"{Decimal(repr(number)):.{_FRACTION_DIGITS}f}"  # 0.0025 is a tie, its float is not
     found = _NUMBER.fullmatch(text)
     if found is None or len(found[2]) > _DECIMAL_DIGITS:
         raise _unwritable(number)
