@@ -5,7 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from tests.outside import Case, Checkout, Suite, javascript, robots_suites, sitemap_suites
+from tests.outside import (
+    Case,
+    Checkout,
+    Suite,
+    caches,
+    javascript,
+    robots_suites,
+    sitemap_suites,
+    structured_fields,
+)
 from tests.outside.robots_suites import is_allowed
 from tests.outside.sitemap_suites import addresses_or_date
 
@@ -14,6 +23,8 @@ andreburgaud/robotspy 46fd34d14c9ef4ccb18e920b0a7250bcbf285be6 2026-03-01 MIT
 crawler-commons/crawler-commons 8e14e27cad529a35ee57010fbd63a91cfcfa3fcc 2026-07-27 Apache-2.0
 google/robotstxt 22b355ff855419e6a3ff8ff09c0ad7fdb17116f9 2026-04-01 Apache-2.0
 google/robotstxt-spec-test 552ade54b9ce6c121ffc462bceb26941749907a7 2022-03-07 Apache-2.0
+http-tests/cache-tests b55b8bda3dbb8c927c04e85bd8d496a8caa3e4ba 2026-07-20 BSD-3-Clause
+httpwg/structured-field-tests 1e280c3ed9ffe0ca5fdb1d97219dddc389007677 2026-06-09 BSD-3-Clause
 internetarchive/heritrix3 5ada2a784a7b9ee066d6181c40777f41dc4357a3 2026-07-02 Apache-2.0
 mediacloud/ultimate-sitemap-parser 68d1ccdd573be16cdfadc7f071c088642182bff1 2020-09-08 GPL-3.0+
 RustPython/RustPython cc1e55e3e43f14a673901ea78ccb426ecb6c3bbb 2026-08-23 PSF-2.0
@@ -49,6 +60,8 @@ _SUITES = [
     ),
     _suite("google/robotstxt", robots_suites.google),
     _suite("google/robotstxt-spec-test", robots_suites.google_specification),
+    _suite("http-tests/cache-tests", caches.cases, caches.answered),
+    _suite("httpwg/structured-field-tests", structured_fields.cases, structured_fields.answered),
     _suite("internetarchive/heritrix3", robots_suites.heritrix),
     _suite(
         "mediacloud/ultimate-sitemap-parser",
