@@ -97,8 +97,10 @@ def _by_http2(request: Request) -> str:
 
 
 def _by_aiohttp(request: Request) -> str:
+    """Also without the dot at the end of a host."""
     is_encoded = bool(request.meta.get("verbatim_url"))
-    return str(_library("_aiohttp", "yarl").URL(request.url, encoded=is_encoded))
+    url = _library("_aiohttp", "yarl").URL(request.url, encoded=is_encoded)
+    return f"{url.scheme}://{url.host_port_subcomponent}{url.raw_path_qs}"
 
 
 def _by_httpx(request: Request) -> str:

@@ -16,7 +16,6 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
-from urllib.parse import urlsplit
 
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.fields.structured import (
@@ -293,14 +292,14 @@ def _parts_of(url: str) -> Mapping[str, str]:
     origin = origin_of(url)
     if origin is None:
         return {}
-    target = url.partition("#")[0]
-    query = target.partition("?")
-    path = urlsplit(url).path or "/"
+    before, mark, query = url.partition("#")[0].partition("?")
+    path = "/" + "".join(before.split("/", 3)[3:])
+    target = f"{path}{mark}{query}"
     return {
         "@authority": str(origin).partition("://")[2],
         "@path": path,
         "@scheme": origin.scheme,
-        "@query": f"?{query[2]}",
-        "@request-target": path + (f"?{query[2]}" if query[1] else ""),
-        "@target-uri": target,
+        "@query": f"?{query}",
+        "@request-target": target,
+        "@target-uri": f"{origin}{target}",
     }

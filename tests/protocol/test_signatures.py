@@ -243,6 +243,26 @@ class TestWishes:
         assert b'"@target-uri": https://example.com/a?b\n' in signed.base
         PRIVATE.public_key().verify(signed.signature, signed.base)
 
+    @pytest.mark.parametrize(
+        ("url", "path", "target"),
+        [
+            ("https://example.com", "/", "https://example.com/"),
+            ("https://example.com?x=1", "/", "https://example.com/?x=1"),
+            ("https://example.com/a?", "/a", "https://example.com/a?"),
+            ("https://u:p@EXAMPLE.com:443/a;#top", "/a;", "https://example.com/a;"),
+            ("http://example.com:80//a?b?/c", "//a", "http://example.com//a?b?/c"),
+            ("http://example.com:443#", "/", "http://example.com:443/"),
+            ("https://[2001:DB8::1]:443", "/", "https://[2001:db8::1]/"),
+        ],
+    )
+    def test_target_is_normalised(self, url: str, path: str, target: str) -> None:
+        wish = SignatureWish(("@target-uri",))
+        fields = signed_fields(Message("GET", url), AGENT, KEY, NOW, wish)
+        signed = signatures_in(Message("GET", target, lowered(fields)))["sig1"]
+        PRIVATE.public_key().verify(signed.signature, signed.base)
+        assert f'"@path": {path}\n'.encode() in signed.base
+        assert f'"@target-uri": {target}\n'.encode() in signed.base
+
     def test_missing_header_field_cannot_be_signed(self) -> None:
         wish = wish_of('sig1=("@authority" "cookie")')
         assert wish is not None
