@@ -16,6 +16,7 @@ from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
 from json import dumps
+from math import inf
 
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.fields.structured import (
@@ -26,6 +27,7 @@ from scrapy_rep.protocol.fields.structured import (
     dictionary,
     written,
 )
+from scrapy_rep.protocol.units import DAY_SECONDS
 
 TAG = "web-bot-auth"
 """The `tag` of the signatures of requests."""
@@ -48,24 +50,33 @@ FIELDS = ("Signature-Agent", "Signature-Input", "Signature")
 COMPONENTS = ("@authority", "@method", "@path")
 """The derived components that every request signs, before the member of `Signature-Agent`."""
 
+_AGENT = "signature-agent"
 _LABEL = "sig1"
 _PARAMETERS = '"@signature-params": '
 _LINE = re.compile(r"[\t -~]*")
-_CLOCK_SECONDS = 5  # clocks of sites differ
-_AGENT = "signature-agent"
+_CLOCK_SECONDS = 60  # clocks differ
 _DERIVED = frozenset({*COMPONENTS, "@scheme", "@target-uri", "@request-target", "@query"})
 _NONCE_CHARACTERS = 512
+_TYPES: dict[str, tuple[type, str]] = {
+    **dict.fromkeys(("created", "expires"), (int, "an Integer")),
+    **dict.fromkeys(("keyid", "tag", "alg", "nonce"), (str, "a String")),
+}
+_NEEDED = ("created", "expires", "keyid", "tag")
 _MEMBERS = {"OKP": ("crv", "kty", "x"), "RSA": ("e", "kty", "n"), "EC": ("crv", "kty", "x", "y")}
 """The members of a key that its thumbprint covers, by its type (RFC 7638, 3.2; RFC 8037, 2)."""
 
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A request as it is sent: its method, absolute URL, and header fields by lower-case name."""
+    """A request as it is sent: its method, absolute URL, and header fields by lower-case name.
+
+    If `is_response`, the header fields are those of the response to this request.
+    """
 
     method: str
     url: str
     headers: Mapping[str, str] = field(default_factory=dict)
+    is_response: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,16 +92,42 @@ class Signed:
     """A signature that a message carries.
 
     Attributes:
-        base: the octets that it covers.
-        signature: its octets.
+        base: the octets that it covers; empty if they cannot be known.
+        fault: why they cannot, such as a component that the message lacks; or empty.
+        signature: its octets; empty if the message lacks them.
         parameters: `created`, `expires`, `keyid`, `tag` and so on.
         agent: the URI of the member of `Signature-Agent` with this label; empty without one.
+        components: the name of each component that it covers, and its parameters.
     """
 
     base: bytes
+    fault: str
     signature: bytes
     parameters: Mapping[str, object]
     agent: str
+    components: tuple[tuple[str, frozenset[tuple[str, object]]], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class SignatureUse:
+    """Rules for the signatures of one kind of message.
+
+    Attributes:
+        tag: their `tag`.
+        covers: names of components, from each group of which a signature must cover one.
+        longest_seconds: how long after `created` they may expire.
+    """
+
+    tag: str
+    covers: tuple[tuple[str, ...], ...]
+    longest_seconds: float
+
+
+REQUESTS = SignatureUse(TAG, (("@authority", "@target-uri"), (_AGENT,)), DAY_SECONDS)
+"""The rules for the signatures of requests."""
+
+DIRECTORIES = SignatureUse(DIRECTORY_TAG, (("@authority",), ("content-digest",)), inf)
+"""The rules for the signatures of a directory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,20 +206,30 @@ def wish_of(accept_signature: str) -> SignatureWish | None:
 
 
 def signatures_in(message: Message) -> dict[str, Signed]:
-    """The signatures that a message carries, by label, as far as they can be read."""
+    """The signatures that a message carries, by label, unless an input has no components."""
     inputs = _members(message.headers.get("signature-input", ""))
     values = _members(message.headers.get("signature", ""))
     agents = agents_in(message.headers.get("signature-agent", ""))
     found = {}
     for label, covered in inputs.items():
+        if not isinstance(covered, InnerList):
+            continue
         octets = getattr(values.get(label), "value", None)
-        if not (isinstance(covered, InnerList) and isinstance(octets, bytes)):
-            continue
-        agent = agents.get(_agent_key(covered), ("", ""))[0]
+        base, fault = b"", ""
         try:
-            found[label] = Signed(_base(message, covered), octets, covered.parameters, agent)
-        except ValueError:
-            continue
+            base = _base(message, covered)
+        except ValueError as error:
+            fault = str(error)
+        found[label] = Signed(
+            base=base,
+            fault=fault,
+            signature=octets if isinstance(octets, bytes) else b"",
+            parameters=covered.parameters,
+            agent=agents.get(_agent_key(covered), ("", ""))[0],
+            components=tuple(
+                (str(item.value), frozenset(item.parameters.items())) for item in covered.items
+            ),
+        )
     return found
 
 
@@ -196,20 +243,67 @@ def agents_in(signature_agent: str) -> dict[str, tuple[str, str]]:
     }
 
 
-def problem_of(signed: Signed, now: float) -> str:
-    """Why a verifier would refuse the parameters of a signature; empty if it would not."""
-    created, expires = (signed.parameters.get(name) for name in ("created", "expires"))
-    if signed.parameters.get("tag") != TAG:
-        return f"the tag is not {TAG!r}"
-    if not isinstance(created, int) or not isinstance(expires, int):
-        return "created or expires is missing"
-    if created > now + _CLOCK_SECONDS:
-        return "created is in the future"
-    if expires <= now:
-        return f"it expired {now - expires:.0f} s ago"
-    if not isinstance(signed.parameters.get("keyid"), str):
-        return "keyid is missing"
-    return "" if signed.agent else "no Signature-Agent has its label"
+def problem_of(signed: Signed, key: Mapping[str, object], use: SignatureUse, now: float) -> str:
+    """Why a verifier would refuse a signature, before it computes anything; empty if it would not.
+
+    `key` is the JSON Web Key with the `keyid` of the signature; empty if it is unknown.
+    """
+    malformed = _malformed(signed, use)
+    if malformed:
+        return malformed
+    created, expires, tag, alg = map(signed.parameters.get, ("created", "expires", "tag", "alg"))
+    assert isinstance(created, int) and isinstance(expires, int)  # noqa: S101, PT018 - by `_TYPES`
+    valid_from, valid_until = key.get("nbf", -inf), key.get("exp", inf)
+    place = (signed.agent or "its agent").removesuffix(DIRECTORY_PATH) + DIRECTORY_PATH
+    return _first(
+        {
+            f"its tag is {tag!r}, not {use.tag!r}": tag != use.tag,
+            "expires is before created": expires < created,
+            f"it is valid for more than {use.longest_seconds / 3600:.0f} hours": (
+                expires - created > use.longest_seconds
+            ),
+            "created is in the future": created > now + _CLOCK_SECONDS,
+            f"it expired {now - expires:.0f} s ago": expires <= now,
+            f"its key is unknown; the keys are at {place}": not key,
+            "only keys of the type Ed25519 are verified here": key.get("crv") != "Ed25519",
+            f"its alg is {alg!r}, not 'ed25519', that of its key": alg not in (None, "ed25519"),
+            f"its key is not valid before nbf = {valid_from}": not _is_at_most(valid_from, now),
+            f"its key is not valid after exp = {valid_until}": not _is_at_most(now, valid_until),
+        }
+    )
+
+
+def _malformed(signed: Signed, use: SignatureUse) -> str:
+    """Why a verifier would refuse the components or the types of the parameters; or empty."""
+    found, names = signed.parameters, {name for name, _ in signed.components}
+    return _first(
+        {
+            **{f"{name} is missing": name not in found for name in _NEEDED},
+            **{
+                f"{name} is not {words}": name in found and type(found[name]) is not kind
+                for name, (kind, words) in _TYPES.items()
+            },
+            "it covers a component twice": len(set(signed.components)) < len(signed.components),
+            **{
+                f"it does not cover {' or '.join(group)}": names.isdisjoint(group)
+                for group in use.covers
+            },
+            signed.fault: signed.fault != "",
+            "the message lacks its Signature": not signed.signature,
+            "it does not cover a String in Signature-Agent by its key": (
+                _AGENT in names and not signed.agent
+            ),
+        }
+    )
+
+
+def _first(problems: Mapping[str, bool]) -> str:
+    return next((words for words, is_so in problems.items() if is_so), "")
+
+
+def _is_at_most(first: object, second: object) -> bool:
+    """Whether both are numbers in this order."""
+    return all(type(one) in (int, float) for one in (first, second)) and first <= second  # type: ignore[operator]
 
 
 def directory_fields(
@@ -224,7 +318,7 @@ def directory_fields(
     """
     digest = f"sha-256={written(Item(sha256(body).digest()))}"
     url = f"https://{authority}{DIRECTORY_PATH}"
-    message = Message("GET", url, {"content-digest": digest})
+    message = Message("GET", url, {"content-digest": digest}, is_response=True)
     fields = {"Content-Digest": digest}
     for number, key in enumerate(keys):
         parameters: dict[str, BareItem] = {
@@ -237,6 +331,11 @@ def directory_fields(
         made = _fields(message, f"binding{number or ''}", covered, key)
         fields |= {name: f"{fields[name]}, {made[name]}" for name in made.keys() & fields} or made
     return fields
+
+
+def is_digest_of(body: bytes, content_digest: str) -> bool:
+    """Whether a `Content-Digest` is that of a body, with SHA-256 (RFC 9530, 2)."""
+    return _members(content_digest).get("sha-256") == Item(sha256(body).digest())
 
 
 def _fields(message: Message, label: str, covered: InnerList, key: SigningKey) -> dict[str, str]:
@@ -265,7 +364,7 @@ def _base(message: Message, covered: InnerList) -> bytes:
     """The octets to sign (RFC 9421, 2.5).
 
     Raises:
-        ValueError: the message lacks a component, or no signature of a request has it.
+        ValueError: the message lacks a component, or no signature of such a message has it.
     """
     lines = [f"{written(item)}: {_value_of(item, message)}" for item in covered.items]
     return "\n".join((*lines, _PARAMETERS + written(covered))).encode("ascii")
@@ -275,14 +374,15 @@ def _value_of(item: Item, message: Message) -> str:
     name, parameters, value = str(item.value), set(item.parameters), None
     if name.startswith("@"):  # a derived component (RFC 9421, 2.2)
         derived = {"@method": message.method.upper(), **_parts_of(message.url)}
-        value = derived.get(name) if parameters <= {"req"} else None
+        if parameters == ({"req"} if message.is_response else set()):
+            value = derived.get(name)
     elif not parameters and name in message.headers:
         value = message.headers[name].strip()
     elif parameters == {"key"}:
         member = _members(message.headers.get(name, "")).get(str(item.parameters["key"]))
         value = None if member is None else written(member)
-    if value is None or not _LINE.fullmatch(value):
-        raise ValueError(f"the request has no {name}")
+    if value is None or type(item.value) is not str or not _LINE.fullmatch(value):
+        raise ValueError(f"the message has no {written(item)}")
     return value
 
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
+from base64 import b64encode, urlsafe_b64encode
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 from scrapy_rep.fetch.keys import KeyPair
 from scrapy_rep.protocol.card import Profile, card_problems, key_set, key_set_problems
@@ -17,8 +19,10 @@ from scrapy_rep.protocol.signatures import (
     DIRECTORY_PATH,
     DIRECTORY_TYPE,
     Message,
+    SigningKey,
     directory_fields,
     signed_fields,
+    thumbprint,
 )
 from tests.commands.calling import Done, rep, rep_process
 from tests.processes import REPOSITORY
@@ -28,6 +32,7 @@ from tests.shared import needs_shared
 
 TEMPLATES = REPOSITORY / "scrapy_rep" / "proof" / "templates"
 AGENT = "https://bot.example"
+MEMBER = '"signature-agent";key="sig1"'
 BOT: dict[str, Any] = {
     "REP_SIGN_KEY": "bot.pem",  # cards and pages do not read it
     "REP_SIGN_AGENT": AGENT,
@@ -184,8 +189,8 @@ class TestVerify:
     @pytest.mark.parametrize(
         ("before", "after", "words"),
         [
-            ("/a?b", "/other", "the request has changed"),
-            ("GET", "POST", "the request has changed"),
+            ("/a?b", "/other", "the message has changed"),
+            ("GET", "POST", "the message has changed"),
             ("Signature:", "X:", "lacks its Signature"),
             ("Signature-Agent: sig1=", "Signature-Agent: ", "must be a Dictionary"),
             ("Signature-Input", "X", "no signature"),
@@ -210,6 +215,89 @@ class TestVerify:
         done = rep("identity", "verify", stdin=changed, settings=settings)
         assert done.status == 1
         assert words in done.out
+
+    @pytest.mark.parametrize(
+        ("changes", "words"),
+        [
+            ({}, ""),
+            ({"covered": ['"@target-uri"', MEMBER]}, ""),
+            ({"expires": 1000 + 86400}, ""),
+            ({"created": 1060, "expires": 1061}, ""),
+            ({"key": {"nbf": 1000, "exp": 1001.5}}, ""),
+            ({"covered": ['"@method"', MEMBER]}, "it does not cover @authority or @target-uri"),
+            ({"covered": ['"@authority"']}, "it does not cover signature-agent"),
+            ({"covered": ['"@authority"', '"signature-agent"']}, "Signature-Agent by its key"),
+            ({"covered": ['"@authority"', '"@authority"', MEMBER]}, "covers a component twice"),
+            ({"covered": ['"@authority";req', MEMBER]}, 'the message has no "@authority";req'),
+            ({"covered": ['"@authority"', MEMBER, '"@status"']}, 'the message has no "@status"'),
+            ({"covered": ['"@authority"', MEMBER, "host"]}, "the message has no host"),
+            ({"more": ';alg="hmac-sha256"'}, "its alg is 'hmac-sha256', not 'ed25519'"),
+            ({"more": ";alg=ed25519"}, "alg is not a String"),
+            ({"more": ";nonce=5"}, "nonce is not a String"),
+            ({"more": ";keyid=:AAAA:"}, "keyid is not a String"),
+            ({"more": ";tag=web-bot-auth"}, "tag is not a String"),
+            ({"more": ';tag="other"'}, "its tag is 'other', not 'web-bot-auth'"),
+            ({"drops": ';tag="web-bot-auth"'}, "tag is missing"),
+            ({"drops": ";expires=1060"}, "expires is missing"),
+            ({"drops": ";created=1000"}, "created is missing"),
+            ({"created": "?1"}, "created is not an Integer"),
+            ({"created": "1000.5"}, "created is not an Integer"),
+            ({"created": '"1000"'}, "created is not an Integer"),
+            ({"expires": "@1060"}, "expires is not an Integer"),
+            ({"created": 1005, "expires": 1003}, "expires is before created"),
+            ({"expires": 1000 + 86401}, "it is valid for more than 24 hours"),
+            ({"created": 900, "expires": 1001}, "it expired 0 s ago"),
+            ({"created": 1062, "expires": 1063}, "created is in the future"),
+            ({"key": {"nbf": 1002}}, "its key is not valid before nbf = 1002"),
+            ({"key": {"exp": 1000}}, "its key is not valid after exp = 1000"),
+            ({"key": {"exp": "never"}}, "its key is not valid after exp = never"),
+            ({"key": {"nbf": float("nan")}}, "its key is not valid before nbf = nan"),
+        ],
+    )
+    def test_each_rule_for_a_request_is_tested(
+        self, tmp_path: Path, changes: dict[str, Any], words: str
+    ) -> None:
+        """Each request has a valid signature by the same key, over what it says."""
+        private = Ed25519PrivateKey.generate()
+        public = urlsafe_b64encode(private.public_key().public_bytes_raw()).decode().rstrip("=")
+        jwk = {"kty": "OKP", "crv": "Ed25519", "x": public}
+        (tmp_path / "keys.json").write_text(
+            json.dumps({"keys": [{**jwk, **changes.get("key", {})}]})
+        )
+        values = {
+            '"@authority"': "example.com",
+            '"@authority";req': "example.com",
+            '"@method"': "GET",
+            '"@status"': "200",
+            '"@target-uri"': "https://example.com/",
+            "host": "example.com",
+            MEMBER: f'"{AGENT}"',
+            '"signature-agent"': f'sig1="{AGENT}"',
+        }
+        covered = changes.get("covered", ['"@authority"', MEMBER])
+        parameters = (
+            f"({' '.join(covered)});created={changes.get('created', 1000)};"
+            f'expires={changes.get("expires", 1060)};keyid="{thumbprint(jwk)}";tag="web-bot-auth"'
+        ).replace(changes.get("drops", "\n"), "") + changes.get("more", "")
+        lines = [
+            *(f"{one}: {values[one]}" for one in covered),
+            f'"@signature-params": {parameters}',
+        ]
+        signature = b64encode(private.sign("\n".join(lines).encode())).decode()
+        request = (
+            f"GET https://example.com/ HTTP/1.1\nHost: example.com\n"
+            f'Signature-Agent: sig1="{AGENT}"\n'
+            f"Signature-Input: sig1={parameters}\nSignature: sig1=:{signature}:\n"
+        )
+        options = ("--keys", tmp_path / "keys.json", "--at", 1001)
+        done = rep("identity", "verify", *options, stdin=request.encode())
+        first = done.out.partition("\n")[0]
+        if words:
+            assert first.startswith("sig1: does not verify: ")
+            assert words in first
+        else:
+            assert first.startswith("sig1: verifies (key ")
+        assert done.status == (1 if words else 0)
 
     def test_time_of_an_old_request_can_be_given(
         self, pem: Path, request_of: Callable[..., bytes], tmp_path: Path
@@ -328,6 +416,42 @@ class TestCheck:
         assert [one for one in words if one not in done.out] == []
         wrong = [line.split()[1] for line in done.out.splitlines() if line.startswith("wrong  ")]
         assert wrong[:2] == ["directory", "card"]
+
+    def test_signatures_of_the_directory_are_verified(self, site: Site, pem: Path) -> None:
+        """By a key that it does not contain, for other octets, in the past, and for a request."""
+        pair, origin, now = KeyPair.read(pem), self.origin(site), time.time()
+        other = KeyPair.create(pem.with_name("other.pem")).signing
+        body, authority = json.dumps(key_set([pair.jwk])), origin.partition("://")[2]
+
+        def signed(
+            key: SigningKey = pair.signing,
+            octets: str = body,
+            at: float = now,
+            host: str = authority,
+        ) -> dict[str, str]:
+            return directory_fields(octets.encode(), host, [key], at, 600)
+
+        as_request = signed_fields(
+            Message("GET", origin + DIRECTORY_PATH), AGENT, pair.signing, now
+        )
+        assert as_request is not None
+        verify = "its signature binding does not verify: "
+        wrong = [
+            (signed(other), verify + "its key is unknown"),
+            (signed(octets="another"), "its Content-Digest is not that of its octets"),
+            (signed(at=now - 700), verify + "it expired"),
+            (signed(host="other.example"), verify + "another key made it, or the message has"),
+            (as_request, "its signature sig1 does not verify: it does not cover content-digest"),
+            ({"Signature": signed()["Signature"]}, "no Signature-Input with components"),
+        ]
+        for fields, words in wrong:
+            headers = [("Content-Type", DIRECTORY_TYPE), ("Cache-Control", "max-age=9")]
+            answer = Answer(body=body, headers=[*headers, *fields.items()])
+            self.publish(site, pem, directory=answer)
+            done = self.check(site, pem)
+            assert words in done.out
+            assert done.status == 1
+            assert done.out.startswith("wrong  directory")
 
     def test_card_is_optional_unless_it_is_named(self, site: Site, pem: Path) -> None:
         self.publish(site, pem, card=Answer(status=404))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -13,7 +14,16 @@ from scrapy_rep.protocol.access.events import AccessResult, name_of
 from scrapy_rep.protocol.card import Profile, card_problems, key_set_problems, keys_by_id
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.signatures import DIRECTORY_PATH, DIRECTORY_TYPE
+from scrapy_rep.protocol.signatures import (
+    DIRECTORIES,
+    DIRECTORY_PATH,
+    DIRECTORY_TYPE,
+    Message,
+    is_digest_of,
+    signatures_in,
+)
+
+from .identity_verify import refusal_of
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -37,7 +47,7 @@ def check(call: Call, profile: Profile, card_url: str) -> int:
     keyid = key.signing.keyid if key else ""
     is_optional = not call.options.url
     findings = {
-        f"directory {profile.directory_url}": _of_directory(directory, keyid),
+        f"directory {profile.directory_url}": _of_directory(directory, profile, keyid),
         f"card {card_url}": _of_card(card, card_url, profile, is_optional=is_optional),
         "robots.txt": _of_robots(robots, profile.directory_url),
         "settings": _of_settings(call, profile, keyid),
@@ -95,7 +105,7 @@ def _json(answer: Any, type_: str) -> tuple[Any, list[str]]:
         return None, [*problems, "the body is not JSON"]
 
 
-def _of_directory(answer: Any, keyid: str) -> Iterator[str]:
+def _of_directory(answer: Any, profile: Profile, keyid: str) -> Iterator[str]:
     keys, problems = _json(answer, DIRECTORY_TYPE)
     yield from problems
     if keys is None:
@@ -107,6 +117,21 @@ def _of_directory(answer: Any, keyid: str) -> Iterator[str]:
         yield "note: it has no Cache-Control; set Cache-Control: max-age=3600"
     if not answer.headers.get("Signature"):
         yield "note: it is not signed, which the draft recommends; see identity directory --sign"
+        return
+    headers = {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in answer.headers.items()
+    }
+    message = Message("GET", profile.directory_url, headers, is_response=True)
+    signatures = signatures_in(message)
+    if not signatures:
+        yield "it has a Signature, but no Signature-Input with components"
+    for label, signed in signatures.items():
+        refusal = refusal_of(signed, keys_by_id(keys), DIRECTORIES, time.time())
+        if refusal:
+            yield f"its signature {label} does not verify: {refusal}; see identity directory --sign"
+    if not is_digest_of(answer.body, headers.get("content-digest", "")):
+        yield "its Content-Digest is not that of its octets; see identity directory --sign"
 
 
 def _of_card(answer: Any, url: str, profile: Profile, *, is_optional: bool) -> Iterator[str]:

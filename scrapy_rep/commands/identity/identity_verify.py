@@ -18,8 +18,9 @@ from scrapy_rep.fetch.keys import KeyPair
 from scrapy_rep.protocol.card import key_set, keys_by_id
 from scrapy_rep.protocol.fields.structured import dictionary
 from scrapy_rep.protocol.signatures import (
-    DIRECTORY_PATH,
+    REQUESTS,
     Message,
+    SignatureUse,
     Signed,
     agents_in,
     problem_of,
@@ -47,9 +48,9 @@ def verify(call: Call) -> int:
     for label in inputs:
         signed = signatures.get(label)
         if signed is None:
-            call.line(f"{label}: does not verify: the request lacks its Signature, or a component")
+            call.line(f"{label}: does not verify: its Signature-Input is not a list of components")
             continue
-        refusal = _refusal_of(signed, keys, now)
+        refusal = refusal_of(signed, keys, REQUESTS, now)
         verified += not refusal
         words = f"does not verify: {refusal}" if refusal else "verifies"
         call.line(f"{label}: {words} (key {signed.parameters.get('keyid')}, {signed.agent})")
@@ -58,20 +59,18 @@ def verify(call: Call) -> int:
     return OK if verified else FOUND
 
 
-def _refusal_of(signed: Signed, keys: Keys, now: float) -> str:
+def refusal_of(signed: Signed, keys: Keys, use: SignatureUse, now: float) -> str:
     """Why a verifier with these keys would refuse a signature; empty if it would not."""
-    key = keys.get(str(signed.parameters.get("keyid")))
-    if key is None:
-        place = (signed.agent or "its agent").removesuffix(DIRECTORY_PATH) + DIRECTORY_PATH
-        return f"its key is unknown; the keys are at {place}"
-    if key.get("crv") != "Ed25519":
-        return "only keys of the type Ed25519 are verified here"
+    key = keys.get(str(signed.parameters.get("keyid")), {})
+    problem = problem_of(signed, key, use, now)
+    if problem:
+        return problem
     try:
         public = urlsafe_b64decode(f"{key['x']}==")
         Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, signed.base)
     except (InvalidSignature, ValueError):
-        return "another key made it, or the request has changed since"
-    return problem_of(signed, now)
+        return "another key made it, or the message has changed since"
+    return ""
 
 
 def _keys(call: Call) -> Keys:
