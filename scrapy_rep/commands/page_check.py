@@ -147,7 +147,7 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
         _write_list(f"links not to be followed (rel: {NOFOLLOW})", links, call)
         for note in notes:
             call.remark(note, "  ")
-    if page_html.is_unreadable(response):
+    if page_html.has_unread_links(response):
         call.end_with(UNREACHABLE)
     elif refused or any(rules.rules for rules in said.values()):
         call.end_with(FOUND)
@@ -170,7 +170,7 @@ def _metas(response: Response, agents: Sequence[Agent]) -> Iterator[str]:
 
 
 def _rule_notes(response: Response, said: Iterable[PageRules]) -> Iterator[str]:
-    if page_html.is_unreadable(response):
+    if page_html.has_unread_links(response):
         yield "it cannot be read to its end, so what it says is unknown"
     elif not page_html.is_html(response):
         yield "not an HTML page, so only its fields count"

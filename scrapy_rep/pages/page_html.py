@@ -4,7 +4,8 @@ This is the only module that reads HTML. It uses the tree of the response's own 
 spider's callbacks share. Only HTML responses have elements.
 
 Each reader has a budget. A page that exceeds one is read in part, and counts as unreadable: so
-nothing that it says beyond the budget is lost.
+nothing that it says beyond the budget is lost. Too many links leave only the links unknown, and too
+many ``link`` elements nothing: they name licences, which forbid nothing.
 """
 
 from __future__ import annotations
@@ -50,6 +51,7 @@ ANCHORS = 50_000
 """The most links that are read."""
 
 _unreadable: WeakSet[Response] = WeakSet()
+_unread_links: WeakSet[Response] = WeakSet()
 
 
 FIELDS = (X_ROBOTS_TAG, ROBOTS_TAG, *USAGE_FIELDS)
@@ -110,7 +112,7 @@ def is_html(response: Response) -> bool:
 def metas_of(response: Response) -> list[Meta]:
     """The meta elements with a subject, in order."""
     found = []
-    for one, in_head in _first_elements(response, HEAD_ELEMENTS, "meta"):
+    for one, in_head in _first_elements(response, HEAD_ELEMENTS, _unreadable, "meta"):
         name, property_name, http_equiv = one.get("name"), None, None
         if not name:
             property_name, http_equiv = one.get("property"), one.get("http-equiv")
@@ -122,12 +124,12 @@ def metas_of(response: Response) -> list[Meta]:
 
 def anchors_of(response: Response) -> list[PageLink]:
     """The links of the page: each ``a`` and ``area`` with a target."""
-    return [*_links(response, ANCHORS, "a", "area")]
+    return [*_links(response, ANCHORS, _unread_links, "a", "area")]
 
 
 def link_elements_of(response: Response) -> list[PageLink]:
     """The ``link`` elements of the page with a target, in order."""
-    return [*_links(response, HEAD_ELEMENTS, "link")]
+    return [*_links(response, HEAD_ELEMENTS, None, "link")]
 
 
 def elements_of(response: Response, *tags: str) -> Iterator[tuple[str, dict[str, str], int]]:
@@ -143,10 +145,17 @@ def is_unreadable(response: Response) -> bool:
     return response in _unreadable
 
 
-def set_unreadable(response: Response, problem: str) -> None:
+def has_unread_links(response: Response) -> bool:
+    """Whether a page, or the links in it, could not be read to the end."""
+    return response in _unread_links or response in _unreadable
+
+
+def set_unreadable(
+    response: Response, problem: str, unread: WeakSet[Response] = _unreadable
+) -> None:
     """Note that a page could not be read to its end, and why; it is logged once for a response."""
-    if response not in _unreadable:
-        _unreadable.add(response)
+    if response not in unread:
+        unread.add(response)
         logger.warning(
             "Cannot read all of %(page)s: %(problem)s",
             {"page": bare(response.url), "problem": problem},
@@ -229,10 +238,12 @@ def _names(root: _Element, *tags: str) -> tuple[str, ...]:
     return tuple(f"{_XHTML}{tag}" for tag in tags) if is_xml else tags
 
 
-def _first_elements(response: Response, most: int, *tags: str) -> Iterator[tuple[_Element, bool]]:
+def _first_elements(
+    response: Response, most: int, unread: WeakSet[Response] | None, *tags: str
+) -> Iterator[tuple[_Element, bool]]:
     """The first elements of some names, in order, and whether each is in the head.
 
-    A page with more counts as unreadable. Each ancestor is visited once, and held until the end:
+    A page with more is noted in `unread`, if any. Each ancestor is visited once, and held until the end:
     when lxml frees an element, it looks for an ancestor that is held, at any distance.
     """
     root = _root(response)
@@ -244,7 +255,9 @@ def _first_elements(response: Response, most: int, *tags: str) -> Iterator[tuple
     for number, one in enumerate(_elements(root, *tags)):
         if number == most or len(held) > 2 * most:
             around = "" if number == most else ", or elements around them"
-            set_unreadable(response, f"it has more than {most:,} {tags[0]} elements{around}")
+            if unread is not None:
+                problem = f"it has more than {most:,} {tags[0]} elements{around}"
+                set_unreadable(response, problem, unread)
             break
         parent, new = one.getparent(), []
         while parent is not None and parent not in held:
@@ -259,8 +272,10 @@ def _first_elements(response: Response, most: int, *tags: str) -> Iterator[tuple
         held.popitem()  # the last one first: it is no ancestor of those before
 
 
-def _links(response: Response, most: int, *tags: str) -> Iterator[PageLink]:
-    for one, _ in _first_elements(response, most, *tags):
+def _links(
+    response: Response, most: int, unread: WeakSet[Response] | None, *tags: str
+) -> Iterator[PageLink]:
+    for one, _ in _first_elements(response, most, unread, *tags):
         if (target := one.get("href")) is not None:
             rel, media_type = one.get("rel") or "", one.get("type") or ""
             yield PageLink(target, rel, media_type, one.sourceline or 0)

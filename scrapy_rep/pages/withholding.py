@@ -19,7 +19,7 @@ from scrapy_rep.protocol.usage.preference import Preference, Statement, UsagePre
 from scrapy_rep.signals import DONT_OBEY_PAGE_RULES
 from scrapy_rep.stats import Journal
 
-from .page_html import is_unreadable, origin_of_page, without_fragment
+from .page_html import has_unread_links, is_unreadable, origin_of_page, without_fragment
 from .readings import page_rules, read_ahead, refused_links, usage_as_known
 
 if TYPE_CHECKING:
@@ -91,13 +91,15 @@ class Withholding:
         if url in map(without_fragment, own):  # a retry
             return None
         if _NOFOLLOW in self._of_requests:
-            rule = self._rules(response).says(_NOFOLLOW) or _unread(response, _NOFOLLOW)
+            rule = self._rules(response).says(_NOFOLLOW) or _rule_if(
+                is_unreadable(response), _NOFOLLOW
+            )
             if rule is not None:
                 return rule
         if REL_NOFOLLOW in self._of_requests:
             if url in refused_links(response):
                 return PageRule(REL_NOFOLLOW, value=True, source=Source("link"), text=request.url)
-            return _unread(response, REL_NOFOLLOW)
+            return _rule_if(has_unread_links(response), REL_NOFOLLOW)
         return None
 
     def _against_item(self, response: Response) -> tuple[Because | None, str]:
@@ -108,7 +110,7 @@ class Withholding:
         if self._of_items:
             rules = self._rules(response)
             for name in self._of_items:
-                rule = rules.says(name) or _unread(response, name)
+                rule = rules.says(name) or _rule_if(is_unreadable(response), name)
                 if rule is not None:
                     return rule, stats.PAGE_ITEMS
         if settings.uses or settings.use_level:
@@ -191,6 +193,6 @@ class Withholding:
                 )
 
 
-def _unread(response: Response, name: str) -> PageRule | None:
-    """A rule that an unreadable page may have: a failure to read is not a permission."""
-    return PageRule(name, value=True, source=_UNREAD) if is_unreadable(response) else None
+def _rule_if(is_unread: bool, name: str) -> PageRule | None:
+    """A rule that the unread part of a page may have: a failure to read is not a permission."""
+    return PageRule(name, value=True, source=_UNREAD) if is_unread else None

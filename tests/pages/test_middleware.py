@@ -21,6 +21,7 @@ from scrapy_rep import (
     RepPageMiddleware,
     page_rules,
 )
+from scrapy_rep.pages.page_html import ANCHORS, HEAD_ELEMENTS
 
 from .answers import URL, meta, page, response_of
 
@@ -86,6 +87,17 @@ def test_unreadable_page_permits_nothing(settings: dict[str, Any]) -> None:
     for response in (unparsed, response_of(page(body="<div>" * 2_100))):
         assert [*made.process_spider_output(response, result)] == []
         assert [*obeying_none.process_spider_output(response, result)] == result
+
+
+def test_items_of_a_page_with_very_many_links_are_kept() -> None:
+    """Only the links that were not read may have `nofollow`; licences forbid nothing."""
+    request, item = Request(f"{URL}/2"), {"a": 1}
+    response = response_of(page(body="<a href=/3></a>" * (ANCHORS + 1)))
+    made = middleware(REP_PAGE_OBEY=["rel-nofollow", "noindex"], REP_USES=["train-ai"])
+    assert [*made.process_spider_output(response, [request, item])] == [item]
+    response = response_of(page(body="<link itemprop=url href=/3>" * (HEAD_ELEMENTS + 1)))
+    made = middleware(REP_PAGE_OBEY=["nofollow", "noindex"], REP_USES=["train-ai"])
+    assert [*made.process_spider_output(response, [item, request])] == [item, request]
 
 
 def test_compressed_page_permits_nothing() -> None:
