@@ -243,8 +243,8 @@ def _first_elements(
 ) -> Iterator[tuple[_Element, bool]]:
     """The first elements of some names, in order, and whether each is in the head.
 
-    A page with more is noted in `unread`, if any. Each ancestor is visited once, and held until the end:
-    when lxml frees an element, it looks for an ancestor that is held, at any distance.
+    A page with more is noted in `unread`, if any. Each ancestor is visited once, and held until
+    the end: when lxml frees an element, it looks for an ancestor that is held, at any distance.
     """
     root = _root(response)
     if root is None:

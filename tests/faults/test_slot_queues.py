@@ -85,7 +85,7 @@ def test_the_wait_in_a_slot_has_a_limit() -> None:
     assert result.stats["rep/event/local"] == 3
     errors = [item["error"] for item in result.items if "error" in item]
     assert errors == ["RobotsTxtUnreachable"] * 3
-    assert "given up in the queue of its slot: it was queued for 4 seconds" in result.log
+    assert "given up in the queue of its slot: it was queued for 4 s" in result.log
 
 
 def test_queued_refresh_does_not_delay_the_end() -> None:
