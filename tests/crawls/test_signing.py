@@ -17,6 +17,7 @@ from cryptography.exceptions import InvalidSignature
 
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.signatures import DIRECTORY_PATH
+from scrapy_rep.protocol.units import counted
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.crawls.signatures_seen import AGENT, Bot
@@ -265,8 +266,8 @@ def test_without_a_key_nothing_is_signed_and_the_summary_says_what_sites_want(pa
     with Site({"/robots.txt": RULES, path: wanting()}, tls=True) as site:
         result = crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/1"), site.url("/2")])
         assert not any("signature" in name for one in site.requests() for name in one.headers)
-    count = result.stats["rep/signature_wanted"]
-    assert f"{count} answers want signed requests: see REP_SIGN_KEY" in result.log
+    answers = counted(result.stats["rep/signature_wanted"], "answer wants", "answers want")
+    assert f"{answers} signed requests: see REP_SIGN_KEY" in result.log
 
 
 @pytest.mark.parametrize("loop", LOOPS)
