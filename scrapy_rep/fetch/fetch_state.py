@@ -7,6 +7,7 @@ site look slow.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Collection, Mapping
 from dataclasses import dataclass, field
 from enum import Enum
@@ -29,7 +30,8 @@ if TYPE_CHECKING:
     from scrapy_rep.proof.warc_exchanges import Archived
 
 _PROXY_AUTHORIZATION = "Proxy-Authorization"
-
+_PORT = ":443"
+_WRITTEN_PORT = re.compile(rf"https://[^/?#@]*{_PORT}(?![^/?#])")
 
 # The keys of Scrapy's components, and the beginnings of ours and of those of browsers.
 _OF_SCRAPY = frozenset(
@@ -79,10 +81,14 @@ class Carried(NamedTuple):
 
     If a page needs a proxy, its robots.txt needs the proxy too. So the request copies the proxy,
     the local address and the other keys in `REP_FETCH_META_KEYS`.
+
+    `base` is the page's scheme and authority, if it writes the port 443 of https: a connection that
+    Scrapy's HTTP/2 opens for a URL without the port refuses pages with it.
     """
 
     meta: Mapping[str, Any] = {}
     headers: Mapping[str, bytes] = {}
+    base: str = ""
 
     @classmethod
     def of(cls, request: Request | None, keys: Collection[str]) -> Carried:
@@ -96,7 +102,9 @@ class Carried(NamedTuple):
         theirs = request.meta
         meta = {key: theirs[key] for key in keys if key in theirs}
         credentials = request.headers.get(_PROXY_AUTHORIZATION) if meta.get(PROXY) else None
-        return cls(meta, {_PROXY_AUTHORIZATION: credentials} if credentials else {})
+        headers = {_PROXY_AUTHORIZATION: credentials} if credentials else {}
+        written = _WRITTEN_PORT.match(request.url)
+        return cls(meta, headers, written[0] if written else "")
 
     @classmethod
     def whole(cls, request: Request, keys: Collection[str], number: int) -> Carried:
@@ -113,7 +121,12 @@ class Carried(NamedTuple):
             for key, value in request.meta.items()
             if key not in left_out and not _is_of_page(key)
         }
-        return cls({**more, **few.meta, "retry_times": number}, few.headers)
+        return cls({**more, **few.meta, "retry_times": number}, few.headers, few.base)
+
+    def written(self, uri: str) -> str:
+        """A URI with the port that the page writes, if it is of the page's origin."""
+        bare = self.base.removesuffix(_PORT)
+        return self.base + uri.removeprefix(bare) if bare and uri.startswith(f"{bare}/") else uri
 
     def headers_for(self, meta: Mapping[str, Any]) -> Mapping[str, bytes]:
         """The copied headers if the meta names the same proxy; other proxies get no credentials."""

@@ -195,7 +195,7 @@ class Sender:
         }
         meta = {**usual, **fetch.carried.meta, **self._settings.fetch_meta, **needed}
         request = Request(
-            uri,
+            fetch.carried.written(uri),
             callback=NO_CALLBACK,
             dont_filter=True,
             headers={**headers, **fetch.carried.headers_for(meta)},

@@ -9,6 +9,7 @@ import pytest
 
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.servers.h2site import Http2Sites
 from tests.servers.handle import Answer, Site, redirect
 
 _RULES = Answer(body="User-agent: *\nDisallow: /private\n")
@@ -107,3 +108,21 @@ def test_proxy_that_requires_credentials_does_not_answer_for_a_site() -> None:
         assert result.stats["rep/event/local"] == 1
         crawl(URLS_SPIDER, settings=ADDON, urls=[site.url("/a")])
         assert site.paths() == ["/robots.txt", "/a"]
+
+
+def test_http_2_keeps_the_port_that_a_page_writes() -> None:
+    """A connection of Scrapy's that a URL without the port opened refuses such pages."""
+    handler = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
+    settings = {**ADDON, "DOWNLOAD_HANDLERS": {"https": handler}, "RETRY_ENABLED": False}
+    urls = ["https://h.test:443/1", "https://i.test/1", "https://j.test:443"]
+    with Http2Sites(["a file"]) as site:
+        result = crawl(
+            "tests.crawls.verified_spider:VerifiedSpider",
+            settings=settings,
+            urls=urls,
+            ports={443: site.hello["a file"]},
+        )
+        seen = [(one.headers["host"], one.path) for one in site.requests()]
+    assert [item.get("status") for item in result.items] == [200] * 3, result.items
+    hosts = {"h.test:443": "/1", "i.test": "/1", "j.test:443": "/"}
+    assert sorted(seen) == sorted([*hosts.items(), *((host, "/robots.txt") for host in hosts)])
