@@ -101,7 +101,7 @@ class TestNamesThatAreNotText:
         folder.mkdir()
         with open(os.fsencode(folder) + b"/\xff\xfe.example", "wb") as file:
             file.write(RULES.encode())
-        assert _everything(folder, tmp_path).out.startswith("1 captures")
+        assert _everything(folder, tmp_path).out.startswith("1 capture ")
 
     def test_markup_stays_text(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
