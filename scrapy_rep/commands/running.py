@@ -251,13 +251,16 @@ def _failure(error: Exception) -> CommandError | None:
 
 def missing_words(error: ModuleNotFoundError) -> str:
     """The package that an installed one lacks, and how to install it; empty for the project."""
-    from importlib.metadata import packages_distributions
+    from importlib.metadata import PackageNotFoundError, distribution, packages_distributions
 
     *_, (frame, _) = traceback.walk_tb(error.__traceback__)
     importer = frame.f_globals["__name__"].partition(".")[0]
     missing = (error.name or "").partition(".")[0]
     owners = packages_distributions().get(importer, [])
     owner = "scrapy-rep" if importer == "scrapy_rep" else next(iter(owners), "")
+    if not owner:  # Python 3.10 does not know the packages of all distributions
+        with suppress(PackageNotFoundError):
+            owner = distribution(importer).metadata["Name"]
     if not owner or missing == importer:
         return ""
     python = Path(sys.executable).stem
