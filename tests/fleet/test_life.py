@@ -118,7 +118,7 @@ def test_standstill_is_logged_again_and_again(redis_server: RedisServer) -> None
     }
     with Site({"/robots.txt": Answer(status=503)}) as site:
         result = crawl(TREE, settings={**SETTINGS, **settings}, roots=[site.url("/")])
-    words = "No request began or ended in 0 minutes (queued: 1, in workers: 0). 'scrapy rep fleet'"
+    words = "No request began or ended in 0 min (queued: 1, in workers: 0). 'scrapy rep fleet'"
     assert 2 <= result.log.count(words) <= 6
 
 
