@@ -59,7 +59,8 @@ def test_the_log_says_why_nothing_is_fetched() -> None:
     assert "requests wait: " in told[0]
     assert any("the delay of the site" in line for line in told)
     assert any(
-        "a rest after 429, 503 or a challenge, number 1 in a row, the last after 429" in one for one in told
+        "a rest after 429, 503 or a challenge, number 1 in a row, the last after 429" in one
+        for one in told
     )
 
 
