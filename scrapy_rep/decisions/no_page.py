@@ -81,7 +81,7 @@ class _Causes(Enum):
         "an operator dropped the origin",
         "'scrapy rep fleet allow' takes back what an operator dropped",
     )
-    # Of a robots.txt that is unreachable: see `Failure`
+    # An unreachable robots.txt: see `Failure`
     CHALLENGE = Cause(
         "an edge answers the request for robots.txt with a challenge",
         f"{_DECIDE} that means. Ask the owner to let your crawler in",

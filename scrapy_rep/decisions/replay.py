@@ -22,6 +22,7 @@ from scrapy_rep.protocol.errors import InvalidUri, RepError
 from scrapy_rep.protocol.extensions.pace import Excess, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.tokens import as_product_tokens
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import SETTINGS
 
@@ -60,14 +61,14 @@ def difference_words(run: Run, count: int, unmarked: int) -> str:
     `unmarked` is the number of lines that no digest covers.
     """
     then = (run.head.get("software") or {}).get("scrapy_rep", "of another version")
-    differ = f"{count:,} decision{' differs' if count == 1 else 's differ'} when made again"
+    differ = f"{counted(count, 'decision differs', 'decisions differ')} when made again"
     ours = (
         f"scrapy-rep {version('scrapy-rep')} decides differently today than scrapy-rep {then} did "
         f"in the crawl. Please report it: {_ISSUES}"
     )
     if not unmarked:
         return f"{differ}, although every digest in the trail is right: {ours}"
-    lines = f"{unmarked:,} line{'' if unmarked == 1 else 's'}"
+    lines = counted(unmarked, "line")
     return f"{differ}. They may be in {lines} that no digest covers, and were changed; or {ours}"
 
 
