@@ -127,8 +127,8 @@ def test_crawl_at_the_limit_of_its_archive(loop: Loop, full: str, tmp_path: Path
 
     body = "".join(f"# {number**7}\n" for number in range(2000))
     # A crawl that stops has seconds left for that when the thread reaches the limit.
-    answer = Answer(body=body, delay_seconds=0.5 if full == "stop" else 0.0)
-    with Site({"/robots.txt": answer}) as site:
+    page = Answer(body="page", delay_seconds=1.0 if full == "stop" else 0.0)
+    with Site({"/robots.txt": Answer(body=body), "/*": page}) as site:
         settings: dict[str, Any] = {
             "REP_AUDIT_MAX_OCTETS": LIMIT,
             "REP_AUDIT_FULL": full,
