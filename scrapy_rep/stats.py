@@ -79,6 +79,9 @@ FLEET_DEAD = _stat(
 FLEET_AGAIN = _stat("rep/fleet/again", "requests that another worker had before and did not finish")
 FLEET_SUCCEEDED = _stat("rep/fleet/succeeded", "times that this worker counted as dead")
 FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or older than before")
+FLEET_LOST = _stat(
+    "rep/fleet/lost", "requests that Redis lost: accepted, and neither fetched nor dropped nor dead"
+)
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
 FLEET_FULL = _stat("rep/fleet/full", "batches while Redis had no memory left")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")

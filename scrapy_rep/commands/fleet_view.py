@@ -43,6 +43,7 @@ _FACTS = (
     ("in flight", "in_flight", True),
     ("done", "done", True),
     ("pages/s", "rate", True),
+    ("lost", "lost", False),
     ("dead letters", "dead_letters", True),
     ("  set aside", "set_aside", False),
     ("start URLs", "start_urls_given_back", False),
@@ -157,6 +158,8 @@ class View:
         state = _ORDERS.get(totals.order, "")
         if totals.is_clearing:
             state = "the crawl is being deleted"
+        elif totals.is_counting:
+            state = f"being counted: {numbers['owed']:,} wait or are in flight"
         elif totals.full_since is not None:
             state = "Redis has no memory left: requests wait in workers"
         elif totals.idle_since is not None:
@@ -166,6 +169,7 @@ class View:
         dropped = counted(numbers["dropped"], "request")
         return {
             "queued": state,
+            "lost": "in Redis: the crawl is incomplete",
             "dead_letters": "--dead shows them" if numbers["dead_letters"] else "",
             "set_aside": "invalid entries",
             "start_urls_given_back": "returned by workers",

@@ -126,6 +126,8 @@ class TestOneCrawl:
             "dead_letters": 0,
             "start_urls_given_back": 0,
             "dropped": 0,
+            "lost": 0,
+            "owed": 15,
             "origins": 6,
             "due": 1,
             "due_later": 0,

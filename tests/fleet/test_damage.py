@@ -226,7 +226,7 @@ class TestReconciled:
         one.push("b", lane=B)
         one.settle(B)
         one.talk()
-        fleet.client.rpush(fleet.key(f"q:{A}"), b"\0a", b"", b"\0aa")
+        fleet.client.rpush(fleet.key(f"q:{A}"), b"\0\0a", b"", b"\0\0aa")
         fleet.client.hincrby(fleet.key("t"), "n", 3)
         all_done(one, some={"a", "aa", "b"})
 

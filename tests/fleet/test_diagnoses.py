@@ -118,6 +118,27 @@ def test_a_queue_that_is_lost(site_of: SiteOf, begin: Begin) -> None:
     assert crew.reason() == "queue_lost"
     assert crew.stat("rep/fleet/emptied") == 1
     assert "is allkeys-lru: without free memory, it deletes keys" in crew.logs
-    assert "requests that only Redis knew are lost" in crew.logs
+    lost = crew.stat("rep/fleet/lost")
+    assert len(set(crew.scraped)) + lost == 60
+    assert re.search(rf"ERROR: {lost} requests were lost in Redis, and not fetched", crew.logs)
     named = "from an older copy (its maxmemory-policy is allkeys-lru: set it to noeviction)"
     assert named in crew.logs
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "select", "reactorless"])
+def test_lists_of_requests_that_an_operator_deletes(
+    site_of: SiteOf, begin: Begin, redis_server: RedisServer, loop: Any
+) -> None:
+    """Each lost request is counted, and the crawl does not end as finished."""
+    site = site_of(page=Answer(body="page", delay_seconds=0.1))
+    settings = {"CONCURRENT_REQUESTS": 2}
+    crew = begin(site, FLAT, 2, settings=settings, pages=60, loop=loop)
+    until(site, 6)
+    with redis_server.client() as client:
+        for key in client.scan_iter("rep:{*}:q*"):
+            client.unlink(key)
+    crew.wait()
+    (lost,) = {crew.result(number)["stats"]["rep/fleet/lost"] for number in range(2)}
+    assert len(set(crew.scraped)) + lost == 60
+    assert [crew.reason(number) for number in range(2)] == ["queue_lost"] * 2
+    assert f"ERROR: {lost} requests were lost in Redis" in crew.logs

@@ -22,7 +22,7 @@ PAGES = 8
 
 def keep(worker: Worker, name: str, cause: str = "", kind: PushKind = PushKind.FILTERED) -> None:
     fingerprint = name.encode()
-    held = HeldRequest(f"{worker.ledger.name}!{name}", "", 0.0, 1, b"", fingerprint=fingerprint)
+    held = HeldRequest(f"{worker.ledger.name}!{name}", "", 0.0, 1, b"")
     held.is_kept = True
     worker.ledger.push(Push("", 0, kind, fingerprint, b"", held), cause)
 

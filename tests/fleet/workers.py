@@ -74,6 +74,9 @@ class Worker:
             priority = fields.get("priority", 0)
             self.ledger.push(Push(lane, priority, kind, url.encode(), url.encode()))
 
+    def push_link(self, url: str, page: HeldRequest, lane: str = A) -> None:
+        self.ledger.push(Push(lane, 0, PushKind.FILTERED, url.encode(), url.encode()), page.id)
+
     def settle(self, lane: str = A, **fields: Any) -> None:
         fields.setdefault("valid_until", self.fleet.now + 10_000)
         self.ledger.settle(Settled(lane, **fields))
@@ -107,7 +110,7 @@ class Worker:
         self.ledger.is_full = reply.is_full or reply.word == "full"
         if reply.word == "ok":
             self.ledger.confirmed(batch, reply.epoch, reply.last_id, reply.filtered)
-            self.ledger.rests_seen = reply.rests_seen
+            self.ledger.rests_seen, self.ledger.books = reply.rests_seen, reply.books
             for held in (*reply.popped, *reply.seeds):
                 self.ledger.hold(held)
         elif reply.word == "gone":

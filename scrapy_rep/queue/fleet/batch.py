@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from enum import IntEnum
+from hashlib import sha1
 from typing import Any, NamedTuple
 
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -15,6 +16,7 @@ class PushKind(IntEnum):
     FILTERED = 0
     UNFILTERED = 1
     START = 2
+    AGAIN = 3  # not filtered: the worker has it already, and Redis may have lost it
 
 
 @dataclass(slots=True, eq=False)
@@ -29,7 +31,8 @@ class HeldRequest:
         payload: the entry: the request in octets.
         wait_seconds: how long after its arrival it is due.
         due_at: when it is due; monotonic seconds.
-        fingerprint: the fingerprint for the duplicate filter; empty if it is not filtered.
+        token: the octets by which Redis knows it (`Push.token`).
+        linked_in: the epoch of the Redis that got the first requests that it caused.
         request: the request that was made from the entry.
         has_reached: whether it has come to the downloader.
         has_left: whether it has left the downloader.
@@ -44,7 +47,8 @@ class HeldRequest:
     payload: bytes
     wait_seconds: float = 0.0
     due_at: float = 0.0
-    fingerprint: bytes = b""
+    token: bytes = b""
+    linked_in: str = ""
     request: Any = None
     has_reached: bool = False
     has_left: bool = False
@@ -53,7 +57,11 @@ class HeldRequest:
 
 
 class Push(NamedTuple):
-    """A request to be queued, or (`held`) a request of the worker: kept, or lost by Redis."""
+    """A request to be queued, or (`held`) a request of the worker: kept, or lost by Redis.
+
+    `fingerprint` is that of the duplicate filter, or octets that no other request has. `is_root` is
+    whether no page is known that leads to it.
+    """
 
     lane: str
     priority: int
@@ -61,6 +69,18 @@ class Push(NamedTuple):
     fingerprint: bytes
     payload: bytes
     held: HeldRequest | None = None
+    is_root: bool = False
+
+    @property
+    def token(self) -> bytes:
+        """The octets by which Redis knows it, from now until it has ended."""
+        if self.held is not None and self.kind is PushKind.AGAIN:
+            return self.held.token
+        is_long = len(self.fingerprint) > 64  # a project may have its own fingerprints
+        return b"%d%b" % (
+            self.kind,
+            sha1(self.fingerprint, usedforsecurity=False).digest() if is_long else self.fingerprint,
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,7 +134,8 @@ class Batch:
 
     Times are monotonic seconds. `heard` is the last attempt with a reply: a Redis that knows only
     earlier ones has gone back. `probes` says of each lane whether this worker has, or wants, the
-    first request after a rest.
+    first request after a rest. `books` are those of the last reply. `ended` has the token of a
+    request, and how it ended.
     """
 
     worker: str
@@ -127,10 +148,11 @@ class Batch:
     known: tuple[str, ...]
     pushes: tuple[Push, ...]
     left: dict[str, tuple[str, float]]
-    ended: dict[str, bool | str | None]
+    ended: dict[str, tuple[bool | str | None, bytes]]
     settled: tuple[Settled, ...]
     is_unsure: bool
     turns: tuple[tuple[int, Wish], ...]
     rests: tuple[Rested, ...]
     rests_seen: int
     probes: tuple[tuple[str, bool], ...]
+    books: tuple[int, ...]

@@ -99,6 +99,10 @@ class Reply:
         order: what an operator orders: `pause`, `stop`, or nothing.
         dropped_at: the id of the last change of the dropped origins; empty without any.
         dropped: why each dropped origin was dropped; None if the worker knows this change.
+        books: counts that the next batch brings back, if Redis should lose them.
+        lost: how many requests were accepted, and neither fetched nor dropped nor are dead
+            letters, although nothing is left.
+        is_counting: whether the requests are being counted, so that the totals are too small.
     """
 
     word: str
@@ -129,6 +133,9 @@ class Reply:
     order: str = ""
     dropped_at: str = ""
     dropped: dict[str, str] | None = None
+    books: tuple[int, ...] = ()
+    lost: int = 0
+    is_counting: bool = False
 
 
 def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
@@ -146,7 +153,7 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         **_by_name(wants),
         "pushes": [_pushed(push) for push in batch.pushes],
         "left": [(id_, lane, age(at)) for id_, (lane, at) in batch.left.items()],
-        "ended": [(id_, _plain(how)) for id_, how in batch.ended.items()],
+        "ended": [(id_, _plain(how), token) for id_, (how, token) in batch.ended.items()],
         "settled": [_settled(one, age) for one in batch.settled],
         "rests": [_rested(one, age) for one in batch.rests],
         "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
@@ -226,11 +233,10 @@ def _plain(how: bool | str | None) -> bool | str | None:
 
 def _pushed(push: Push) -> tuple[Any, ...]:
     held = push.held
+    values = (*push[:3], push.token, push.payload, push.is_root)
     if held is None:
-        return push[:5]
-    delay_ms = round(1000 * held.delay_seconds)
-    values = (held.fingerprint, held.payload, held.id, held.deliveries, held.has_left, delay_ms)
-    return (*push[:3], *values)
+        return values
+    return (*values, held.id, held.deliveries, held.has_left, round(1000 * held.delay_seconds))
 
 
 class NoReplyError(StoreError):
@@ -283,8 +289,11 @@ def _dropped(flat: list[bytes]) -> dict[str, str]:
 
 
 def _held(row: list[Any]) -> HeldRequest:
-    id_, lane, delay, deliveries, payload, wait = row
-    return HeldRequest(id_.decode(), _text(lane), delay / 1000, deliveries, payload, wait / 1000)
+    id_, lane, delay, deliveries, payload, wait, token = row
+    times = delay / 1000, wait / 1000
+    return HeldRequest(
+        id_.decode(), _text(lane), times[0], deliveries, payload, times[1], token=token
+    )
 
 
 def _told(told: Any) -> tuple[tuple[str, str], ...]:
@@ -302,7 +311,7 @@ def _all_held(rows: list[Any]) -> tuple[HeldRequest, ...]:
 
 def _turns(rows: list[Any]) -> dict[int, HeldRequest]:
     return {
-        key: replace(_held([id_, lane, delay, 1, b"", wait]), is_turn=True)
+        key: replace(_held([id_, lane, delay, 1, b"", wait, b""]), is_turn=True)
         for key, id_, lane, wait, delay in rows
         if wait >= 0
     }
@@ -311,7 +320,8 @@ def _turns(rows: list[Any]) -> dict[int, HeldRequest]:
 # How the fields of a reply are read; fields without a row are numbers.
 _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("word", "epoch", "about", "order", "dropped_at"), _text),
-    **dict.fromkeys(("is_mender", "is_full", "only_letters"), bool),
+    **dict.fromkeys(("is_mender", "is_full", "only_letters", "is_counting"), bool),
+    "books": tuple,
     **dict.fromkeys(("popped", "seeds"), _all_held),
     **dict.fromkeys(("free", "probes"), lambda lanes: frozenset(map(_text, lanes))),
     "to_check": lambda rows: tuple((_text(lane), sample) for lane, sample in rows),

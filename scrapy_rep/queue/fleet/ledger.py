@@ -15,9 +15,9 @@ departed  in a worker: the site may have seen it          it leaves the engine, 
                                                           requests it caused were enqueued; or
                                                           the lease ends: queued again
 kept      in the memory of a worker, because it could     it leaves the engine; or the lease
-          not be written. Redis knows that the worker     ends: its fingerprint is forgotten,
+          not be written. Redis knows that the worker     ends: its token is forgotten,
           has it                                          and its page is fetched again
-done      nowhere: only its fingerprint is left           the end of the crawl
+done      nowhere: only its token is left                 the end of the crawl
 dead      in the list of dead letters                     a user looks at it
 ========  ==============================================  ===================================
 
@@ -43,8 +43,9 @@ from __future__ import annotations
 from collections import Counter, deque
 from collections.abc import Iterator
 from contextlib import suppress
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import islice
+from secrets import token_bytes
 
 from .batch import Batch, HeldRequest, Push, PushKind, Rested, Settled, Wish
 
@@ -73,6 +74,7 @@ class _End:
 
     after: frozenset[str]
     how: bool | str | None
+    token: bytes = b""
 
 
 class Ledger:
@@ -90,6 +92,7 @@ class Ledger:
         probes: lanes where this worker has, or wants, the first request after a rest; False when
             that has ended.
         rests_seen: the version of the rests in Redis that this worker knows.
+        books: the counts that Redis told last.
     """
 
     def __init__(self, name: str) -> None:
@@ -103,6 +106,7 @@ class Ledger:
         self.is_full = False
         self.probes: dict[str, bool] = {}
         self.rests_seen = 0
+        self.books: tuple[int, ...] = ()
         self._generation = 0
         self._base = name
         self._unsent: dict[str, deque[Push]] = {}  # by the request that caused them
@@ -133,7 +137,11 @@ class Ledger:
             cause = _START
         elif cause not in self.held:
             cause = self._unknown
+        is_filtered = push.kind in (PushKind.FILTERED, PushKind.START)
+        fingerprint = push.fingerprint if is_filtered else token_bytes(8)
+        push = push._replace(fingerprint=fingerprint, is_root=cause not in self.held)
         if push.held is not None:
+            push.held.token = push.token
             self._keep(push.held, cause)
         self._unsent.setdefault(cause, deque()).append(push)
         self.unsent_count += 1
@@ -194,7 +202,10 @@ class Ledger:
                 for kept_id in self._orphans:
                     self._adopt(kept_id, held.id)
                 self._orphans.clear()
-            self._end(held, held.has_reached and not held.has_left, *unknown)
+            # A Redis that was emptied, or is an older copy, does not know the links of the page.
+            is_fetched_again = held.linked_in not in ("", self.epoch)
+            how = None if is_fetched_again else held.has_reached and not held.has_left
+            self._end(held, how, *unknown)
 
     def set_aside(self, held: HeldRequest, reason: str) -> None:
         """Note that this worker can't execute a request: another may, or it is set aside."""
@@ -207,14 +218,14 @@ class Ledger:
         for held in (*self.buffer, *self.kept):
             self._end(held, None)
         for id_, end in self._blocked.items():
-            self._ended[id_] = _End(end.after, None)
+            self._ended[id_] = replace(end, how=None)
         for books in (self.buffer, self.kept, self._blocked, self._parents, self._kept_count):
             books.clear()
 
     def _end(self, held: HeldRequest, how: bool | str | None, *causes: str) -> None:
         if self.held.pop(held.id, None) is not None:
             ends = self._blocked if self._kept_count[held.id] else self._ended
-            ends[held.id] = _End(frozenset({held.id, *causes}), how)
+            ends[held.id] = _End(frozenset({held.id, *causes}), how, held.token)
 
     def settle(self, settled: Settled) -> None:
         """Report the state of a lane; the last call counts."""
@@ -275,7 +286,7 @@ class Ledger:
         unsent = self._unsent.keys() | {cause for cause, _ in self._in_batch if self.is_full}
         # A request that has left opens its lane after the delay; a done request opens it at once.
         ended = (
-            (id_, end.how)
+            (id_, (end.how, end.token))
             for id_, end in self._ended.items()
             if end.after.isdisjoint(unsent) and (id_ in left or id_ not in self._left)
         )
@@ -297,6 +308,7 @@ class Ledger:
             tuple(islice(self._rests.values(), REPORTS)),
             self.rests_seen,
             tuple(islice(self.probes.items(), WISHES)),
+            self.books,
         )
 
     def _next_pushes(self) -> Iterator[tuple[str, Push]]:
@@ -322,6 +334,9 @@ class Ledger:
         self._is_joined, self._is_unsure = True, False
         if batch.pushes:
             self.unsent_count -= len(batch.pushes)
+            for cause, _ in self._in_batch:
+                if cause in self.held:
+                    self.held[cause].linked_in = self.held[cause].linked_in or epoch
             self._in_batch = []
             self._batch += 1
         for number, push in enumerate(batch.pushes):
@@ -410,4 +425,4 @@ class Ledger:
 
 def _again(held: HeldRequest) -> Push:
     """The push of a request that the worker has, and that Redis does not know any more."""
-    return Push(held.lane, 0, PushKind.UNFILTERED, b"", held.payload, held)
+    return Push(held.lane, 0, PushKind.AGAIN, b"", held.payload, held)

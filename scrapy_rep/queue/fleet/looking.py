@@ -20,11 +20,22 @@ from . import scripts
 
 COUNTS = (
     *("queued", "in_flight", "done", "seen", "set_aside", "dead_letters", "start_urls_given_back"),
-    *("dropped", "origins", "due", "due_later", "unchecked", "waiting", "origins_dropped"),
+    *(
+        "dropped",
+        "lost",
+        "owed",
+        "origins",
+        "due",
+        "due_later",
+        "unchecked",
+        "waiting",
+        "origins_dropped",
+    ),
     *("workers", "workers_late", "workers_taken_over"),
 )
 """Requests: that wait, that workers have, that are done, with a fingerprint, that could not be
-read, that are dead letters, that are start URLs, that went with a dropped origin. Origins: with any
+read, that are dead letters, that are start URLs, that went with a dropped origin, that Redis has
+lost, that wait or that workers have, with the lost ones. Origins: with any
 data, with a request that may be popped now or later, without a known policy, that a worker checks
 or that are held, that an operator dropped. Workers: with a valid lease, without, taken over."""
 
@@ -47,6 +58,7 @@ class Totals:
         full_since: when memory ran out in Redis; None while there is memory.
         next_due_at: when the next request may be popped, if none may be now.
         is_clearing: whether the crawl is being deleted.
+        is_counting: whether requests are being counted, so `queued` and `in_flight` are too small.
         order: what an operator ordered: `pause`, `stop`, or nothing.
         counts: the numbers, by the names in `COUNTS`.
     """
@@ -58,6 +70,7 @@ class Totals:
     full_since: float | None
     next_due_at: float | None
     is_clearing: bool
+    is_counting: bool
     order: str
     counts: Mapping[str, int]
 
@@ -160,6 +173,7 @@ async def totals(link: Link, prefix: str) -> Totals:
         full_since=_seconds(found.get(b"full")),
         next_due_at=_seconds(found.get(b"next")),
         is_clearing=bool(found.get(b"flushing")),
+        is_counting=bool(found.get(b"is_counting")),
         order=_text(found.get(b"order")),
         counts={name: _count(found.get(name.encode())) for name in COUNTS},
     )

@@ -171,7 +171,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._filter = Filter(crawler)
         self._journal = Journal(crawler, __name__)
         self._is_over = False
-        self._was_emptied = self._was_idle = False
+        self._was_idle = False
         self._memory_policy = ""
         self._kept_count = 0
         self._most_kept = max(1, settings.getint("CONCURRENT_REQUESTS") // 2)
@@ -222,8 +222,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     async def _join(self) -> None:
         with refusals_in_one_line():
             reply = await self._first_reply()
-        if reply.queued:
-            self._journal.info("Resuming crawl (%s queued)", counted(reply.queued, "request"))
+        if reply.queued or reply.is_counting:
+            words = counted(reply.queued, "request") + " queued"
+            known = "its requests are being counted" if reply.is_counting else words
+            self._journal.info("Resuming crawl (%s)", known)
         self._memory_policy = await self._link.memory_policy()
         if self._deletes_keys:
             self._journal.warning(
@@ -274,17 +276,20 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 "start requests among them come again when the spider starts",
                 counted(len(self._ledger.kept), "request was", "requests were"),
             )
-        if self._was_emptied:
-            self._journal.error(
-                "Redis was emptied or restored during this crawl: requests that only Redis knew "
-                "are lost, and were not fetched. Run the crawl again to find them",
-            )
         return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
-        if self._was_emptied:
+        reply = self._talk.reply
+        if reply is not None and reply.lost:
+            self.stats.set_value(stats.FLEET_LOST, reply.lost)
+            self._journal.error(
+                "%s in Redis, and not fetched: another program deleted keys there, or Redis "
+                "evicted them, was emptied or was restored from an older copy. The next run "
+                "fetches those that it finds again",
+                counted(reply.lost, "request was lost", "requests were lost"),
+            )
             raise CloseSpider("queue_lost")
-        if self._talk.reply is not None and self._talk.reply.letters:
+        if reply is not None and reply.letters:
             raise CloseSpider("dead_letters")
 
     async def _leave(self, reason: str) -> None:
@@ -379,7 +384,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._journal.once(reason, words, request, reason, level=logging.WARNING)
         self._kept_count += 1
         id_ = f"{self._ledger.name}!{self._kept_count}"
-        held = HeldRequest(id_, "", 0.0, 1, b"", fingerprint=fingerprint, is_kept=True)
+        held = HeldRequest(id_, "", 0.0, 1, b"", is_kept=True)
         held.request = copy(request)  # a spider may yield one request twice
         return Push("", 0, kind, fingerprint, b"", held)
 
@@ -540,11 +545,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def begins_anew(self) -> None:
         """Bring this worker's requests back to a Redis that has lost them."""
         self._filter.seen.clear()
-        for held in self._ledger.held.values():
-            if held.request is not None and not held.request.dont_filter:
-                held.fingerprint = self._filter.fingerprint(held.request)
         self._journal.count(stats.FLEET_EMPTIED)
-        self._was_emptied = True
         if self._is_time("emptied", _ALARM_SECONDS):
             policy = f" (its maxmemory-policy is {self._memory_policy}: set it to noeviction)"
             self._journal.warning(

@@ -17,8 +17,10 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
 `m:<worker>`   hash: the number of its last batch and attempt, and facts for users and workers
 `dying`        set: taken-over workers with requests that are being handed on
 `busy`         set: workers with a spider that still yields start requests
-`df`           set: fingerprints of queued requests
-`starts`       set: fingerprints of start requests, until the crawl has ended
+`owed`         set: tokens of the requests that were accepted and have not ended: so what is owed
+               when nothing is queued or in flight was lost
+`df`           set: tokens of requests that have ended, which filters their repetitions
+`starts`       set: the same of start requests, until the crawl has ended
 `seeds`        list: start URLs that a worker took and gave back
 `t`            hash of totals: `n` queued, `fly` in flight, `done`, `dead`, `aside`,
                `idle` when the work ran out, `ended` if nothing is left: `clear` or `keep`,
@@ -28,7 +30,10 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
                `version` of the keys, entries and batches, `order` of an operator (`pause` or
-               `stop`), `dropped` requests that were deleted with their origins
+               `stop`), `dropped` requests that went with their origins, `forgotten` those of
+               them that are still owed; and for a Redis that loses data: `roots` requests that
+               no page led to, `copied` the roots in an older copy, `vanished` requests that
+               workers knew, `told` the totals by the worker that heard last
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dropped`      hash: origin that an operator dropped -> why; under the empty name, when the
                hash changed last; it outlives the crawl
@@ -51,7 +56,7 @@ from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
 
-VERSION = "3"
+VERSION = "4"
 """Raise it when keys, entries or batches change: workers of two versions share no crawl."""
 
 _FOLDER = files("scrapy_rep.queue.fleet").joinpath("lua")

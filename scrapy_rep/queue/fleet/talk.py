@@ -206,7 +206,7 @@ class Talk:
             self._plan(wants, reply)
             self.reply = reply
             self._ledger.confirmed(batch, reply.epoch, reply.last_id, reply.filtered)
-            self._ledger.rests_seen = reply.rests_seen
+            self._ledger.rests_seen, self._ledger.books = reply.rests_seen, reply.books
             self._owner.got(reply)
             if reply.is_mender and not self._is_stopping:
                 self._mending = asyncio.create_task(self._mend())

@@ -14,6 +14,10 @@ local function answer(word, text)
   return cmsgpack.pack({word = word, epoch = text or epoch, aside = aside})
 end
 
+local AGAIN = 3  -- the kind of a push that Redis may have lost (`PushKind`)
+-- The totals that workers bring back if Redis loses them. `vanished`: what was owed or lost; `at`: then
+local BOOKS = {{'done', 0}, {'dropped', 0}, {'dead', 0}, {'aside', 0}, {'forgotten', 0}, {'roots', 0},
+               {'vanished', 0}, {'at', 0}}
 local M = P .. 'm:' .. me
 local attempt = tonumber(call('HGET', M, 'attempt') or '')
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -25,9 +29,31 @@ end
 if not epoch or is_older and epoch == a.epoch then
   epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
-  if was_there() then recount() end
+  local is_copy = was_there()
+  call('HDEL', TOTALS, 'told', 'copied')
+  if is_copy then
+    call('HSET', TOTALS, 'copied', number(call('HGET', TOTALS, 'roots')))
+    recount()
+  end
 end
-if a.epoch ~= '' and a.epoch ~= epoch then
+local has_lost_all = a.epoch ~= '' and a.epoch ~= epoch
+if has_lost_all or heard_at == 0 then  -- only workers know the totals; the one that heard last is right
+  local told, copied = unpack(call('HMGET', TOTALS, 'told', 'copied'))
+  local heard = {}
+  told = read(told, BOOKS) or blank(BOOKS)
+  for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
+  if heard.at > told.at then
+    if copied then  -- lost is what was queued later, without a page that is fetched again
+      heard.vanished = math.max(0, math.min(heard.vanished, heard.roots - number(copied)))
+    end
+    for at, part in ipairs(BOOKS) do
+      local is_kept = part[1] == 'vanished' and has_lost_all or at < #BOOKS - 1 and not copied
+      if is_kept then call('HINCRBY', TOTALS, part[1], heard[part[1]] - told[part[1]]) end
+    end
+    call('HSET', TOTALS, 'told', pack(heard, BOOKS))
+  end
+end
+if has_lost_all then
   -- Times of visits are lost: this worker may have visited any site just now.
   call('SET', P .. 'renewed', now, 'PX', 86400000)
   return answer('epoch')
@@ -52,9 +78,15 @@ if is_new and not a.is_joined then
   if is_first and (a.is_fresh or ended == 'clear') then return answer('flush') end
   if version and version ~= a.version then return answer('version', version) end
   if is_first then
-    if ended then call('DEL', P .. 'starts') end  -- the next crawl begins with its start requests
+    if ended then  -- the next crawl begins with its start requests, and with what was lost
+      call('DEL', P .. 'starts')
+      if number(call('HGET', TOTALS, 'n')) == 0 then call('DEL', OWED) end
+      call('HDEL', TOTALS, 'forgotten', 'vanished')
+    end
     if call('HGET', TOTALS, 'order') == 'stop' then call('HDEL', TOTALS, 'order') end
-    if was_there() then recount() end
+    if owed() ~= number(call('HGET', TOTALS, 'n')) + number(call('HGET', TOTALS, 'fly')) then
+      recount()
+    end
   end
   call('HDEL', TOTALS, 'ended')
   call('HSET', M, 'since', now, 'host', a.host)
@@ -127,23 +159,23 @@ end
 
 -- The worker's batch: pushes first, so that a child is queued before its parent is done
 
-local filtered = {}
+local filtered, roots = {}, 0
 if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
-  call('HSET', M, 'batch', a.number)
   for number, push in ipairs(a.pushes) do
-    local lane, priority, kind, fingerprint, payload, id, deliveries, has_left, delay = unpack(push)
-    local is_seen = false
-    if kind == 0 then is_seen = call('SADD', P .. 'df', fingerprint) == 0
-    elseif kind == 2 then is_seen = call('SADD', P .. 'starts', fingerprint) == 0 end
-    if is_seen then
+    local lane, priority, kind, token, body, is_root, id, deliveries, has_left, delay = unpack(push)
+    local home = kind ~= AGAIN and HOMES[string.sub(token, 1, 1)]
+    local is_new = not (home and call('SISMEMBER', home, token) == 1)
+      and call('SADD', OWED, token) == 1
+    if is_new and is_root then roots = roots + 1 end
+    if not is_new and kind ~= AGAIN then
       filtered[#filtered + 1] = number
     elseif id then  -- the worker has it: it is kept, or Redis may have lost it
-      local letter = payload == '' and 'K' or lane == '' and 'S' or 'F'
+      local letter = body == '' and 'K' or lane == '' and 'S' or 'F'
       local request = {lane = lane, priority = priority, deliveries = deliveries,
-                       payload = letter == 'K' and fingerprint or payload}
+                       payload = joined(token, body)}
+      if is_new and kind == AGAIN then returned = returned + 1 end
       if call('HSETNX', F, id, letter .. pack(request, REQUEST)) == 1 then
         flying = flying + 1
-        if kind == 1 and fingerprint ~= '' then call('SADD', P .. 'df', fingerprint) end
         if lane ~= '' then
           local r = get(lane)
           r.out = r.out + 1
@@ -153,9 +185,10 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
         end
       end
     else
-      enqueue(lane, priority, '\0' .. payload, false)
+      enqueue(lane, priority, '\0' .. joined(token, body), false)
     end
   end
+  call('HSET', M, 'batch', a.number)
 end
 
 for _, report in ipairs(a.left) do
@@ -206,18 +239,26 @@ local function refuse(request, why)
 end
 
 for _, report in ipairs(a.ended) do
-  local id, how = report[1], report[2]  -- whether the site may have seen it; or why it is refused
+  local id, how, token = report[1], report[2], report[3]
+  -- how: whether the site may have seen it; or why it is refused; or nil if it is given back
   if how == nil then
     give_back(me, id, false)
   else
     local letter, request = taken(me, id)
     if letter then
       release(letter, request, id, how == true)
+      token = parts(request.payload)
       if type(how) == 'string' then
         if letter == 'S' then set_aside('', how, request.payload) else refuse(request, how) end
-      elseif letter ~= 'T' and letter ~= 'S' then
-        done = done + 1
+      elseif letter ~= 'T' then
+        if close(token) and letter ~= 'S' then done = done + 1 end
         if has_refused then call('HDEL', REFUSED, redis.sha1hex(request.payload)) end
+      end
+    elseif type(how) == 'boolean' and token ~= '' then  -- Redis has lost it
+      local was_owed = call('SISMEMBER', OWED, token) == 1
+      if close(token) then
+        done = done + 1
+        if not was_owed then returned = returned + 1 end
       end
     end
   end
@@ -355,10 +396,10 @@ if a.lanes > 0 then
     else
       call('ZADD', NEW, now + a.lease_ms, lane)
       local sample = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
-      local fits = sample and #sample <= a.longest + 1
-      fits = fits and octets < a.octets
-      if fits then octets = octets + #sample end
-      to_check[#to_check + 1] = {lane, fits and string.sub(sample, 2) or ''}
+      local _, body = parts(string.sub(sample or '', 2))
+      if #body > a.longest or octets >= a.octets then body = '' end
+      octets = octets + #body
+      to_check[#to_check + 1] = {lane, body}
       if r.delay == 0 and r.at <= now then free[#free + 1] = lane end
     end
   end
@@ -392,17 +433,19 @@ local function give(letter, lane, priority, entry)
   local request = {lane = lane, priority = priority, deliveries = deliveries, payload = payload}
   call('HSET', F, id, letter .. pack(request, REQUEST))
   flying = flying + 1
-  return id, deliveries, payload
+  local token, body = parts(payload)
+  return id, deliveries, token, body
 end
 
 -- A request is given out `a.ahead_ms` before it is due, with the time that its worker must keep it,
 -- so that the batch does not delay it. Its lane is closed until then.
 local function pop(lane, r, priority)
   local entry = dequeue(lane, r, priority)
-  if entry and #entry > a.longest + 1 then  -- not written by a worker
-    set_aside(lane, #entry .. ' octets, of which these are the first', string.sub(entry, 2), true)
+  local _, all = parts(string.sub(entry or '', 2))
+  if #all > a.longest then  -- not written by a worker
+    set_aside(lane, #all .. ' octets, of which these are the first', string.sub(entry, 2), true)
   elseif entry then
-    local id, deliveries, payload = give('F', lane, priority, entry)
+    local id, deliveries, token, body = give('F', lane, priority, entry)
     r.out = r.out + 1
     if rest_of(lane) then call('ZADD', FIRST_UNTIL, 'NX', now + 5000, lane) end
     if r.delay > 0 then r.closer = id end
@@ -410,7 +453,8 @@ local function pop(lane, r, priority)
       has_suspect = true
       call('HSET', M, 'suspect', id)
     end
-    return {id, lane, r.delay, deliveries, payload, r.at - now < 1 and 0 or math.ceil(r.at - now)}
+    local wait = r.at - now < 1 and 0 or math.ceil(r.at - now)
+    return {id, lane, r.delay, deliveries, body, wait, token}
   end
 end
 
@@ -451,11 +495,15 @@ for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
   if not seed then
     local data = commands[1] and call(commands[1], key)
     if type(data) == 'table' then data = data[1] end  -- with its score
-    seed = data and ('\0' .. data)
+    if data then
+      local token = string.format('1%.0f', call('INCR', P .. 'ids'))
+      call('SADD', OWED, token)
+      seed = '\0' .. joined(token, data)
+    end
   end
   if not seed then break end
-  local id, deliveries, data = give('S', '', 0, seed)
-  seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0}
+  local id, deliveries, token, data = give('S', '', 0, seed)
+  seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0, token}
 end
 
 if a.leaves then
@@ -474,6 +522,9 @@ write()
 total('done', done)
 total('dead', dead_count)
 total('aside', aside_count)
+total('dropped', dropped_count)
+total('roots', roots)
+local vanished = total('vanished', -math.min(returned, total('vanished', 0)))
 local is_moved = queued ~= 0 or flying ~= 0 or done ~= 0
 local n, fly = total('n', queued), total('fly', flying)
 
@@ -516,11 +567,12 @@ if is_mender then call('HDEL', TOTALS, 'step') end  -- Redis may have restarted 
 -- The end of the crawl: only here it is decided whether the crawl is cleared. It is kept unless it
 -- ended by itself: the last worker had nothing to stop it, nothing is left, and no letter is dead.
 
-local word, idle = 'ok', -1
+local word, idle, lost = 'ok', -1, 0
 local workers, letters = call('ZCOUNT', WORKERS, now, '+inf'), call('LLEN', DEAD)
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
   call('HSETNX', TOTALS, 'idle', now)
   idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
+  lost = owed() + vanished
   if a.leaves and seeds_left == 0 then
     local is_over = a.flushes and letters == 0
     call('HSET', TOTALS, 'ended', is_over and 'clear' or 'keep')
@@ -534,6 +586,10 @@ else
   call('HDEL', TOTALS, 'idle', 'ended')
 end
 
+local books = {}
+for at, part in ipairs(BOOKS) do books[at] = number(call('HGET', TOTALS, part[1])) end
+books[#books - 1], books[#books] = owed() + vanished, now
+
 local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
 return cmsgpack.pack({
   word = word, epoch = epoch, last_id = number(call('GET', P .. 'ids')), queued = n, flying = fly,
@@ -542,6 +598,7 @@ return cmsgpack.pack({
   to_check = to_check, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
   dead = dead_count, letters = letters, turns = turns, is_mender = is_mender and true,
   is_full = is_full, only_letters = only_letters and true, rests = rests, rests_seen = rests_seen,
-  probes = probes, order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,
+  probes = probes, books = books, lost = lost, is_counting = mend and true,
+  order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,
   dropped = changed_at ~= '' and changed_at ~= a.dropped_at and call('HGETALL', DROPPED) or nil,
 })

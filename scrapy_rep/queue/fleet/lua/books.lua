@@ -23,6 +23,10 @@
 local a = cmsgpack.unpack(ARGV[1])
 local DUE, NEW, LANES, WORKERS = P .. 'due', P .. 'new', P .. 'lines', P .. 'w'
 local DEAD, SEEDS, DROPPED = P .. 'dead', P .. 'seeds', P .. 'dropped'
+-- A request is known by its token: a digit (`PushKind`) and a fingerprint, or octets of its own. From
+-- when it is accepted until it ends, its token is `owed`; so if no request is left, those that are
+-- still owed were lost. Then it is in the set that filters its kind.
+local OWED, HOMES = P .. 'owed', {['0'] = P .. 'df', ['2'] = P .. 'starts'}
 -- The lowest priority (`request_codec.PRIORITY`): of suspects, and of requests that a worker refused
 local LAST = -999999999999999
 local PATIENCE = 100  -- so many other requests of its origin come before such a request
@@ -57,7 +61,24 @@ end
 
 local now, shift, heard_at = clock(a.at)
 local me = a.worker
-local queued, flying, done, dead_count, aside_count = 0, 0, 0, 0, 0
+local queued, flying, done, dead_count, aside_count, dropped_count = 0, 0, 0, 0, 0, 0
+local returned = 0  -- requests that workers brought back to a Redis that had lost them
+
+-- A payload here is a request, or a start URL, after its token.
+local function joined(token, body)
+  return string.char(#token) .. token .. body
+end
+local function parts(payload)
+  local length = string.byte(payload, 1) or 0
+  return string.sub(payload, 2, length + 1), string.sub(payload, length + 2)
+end
+
+-- Note the end of a request. Returns whether it is the first one.
+local function close(token)
+  local was_owed, home = call('SREM', OWED, token) == 1, HOMES[string.sub(token, 1, 1)]
+  if home then return call('SADD', home, token) == 1 end
+  return was_owed or token == ''  -- another program wrote it
+end
 
 -- The recount
 
@@ -157,7 +178,8 @@ end
 local has_dropped = call('EXISTS', DROPPED) == 1
 local function enqueue(lane, priority, entry, is_first)
   if has_dropped and call('HEXISTS', DROPPED, lane) == 1 then
-    call('HINCRBY', TOTALS, 'dropped', 1)
+    dropped_count = dropped_count + 1
+    close(parts(string.sub(entry, 2)))
     return
   end
   local r = get(lane)
@@ -226,12 +248,19 @@ local function total(name, change)
   return call('HINCRBY', TOTALS, name, change)
 end
 
+-- The number of requests that are owed: queued, in flight, or lost. Those of a dropped origin are not
+-- read when they are deleted, so their tokens stay.
+local function owed()
+  return math.max(0, call('SCARD', OWED) - number(call('HGET', TOTALS, 'forgotten')))
+end
+
 -- The requests of workers: a letter, then a `REQUEST`. F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
 -- request that was not queued; it has no payload, and does not count as in flight. K: is kept by
--- its worker, because it could not be written; its fingerprint replaces the payload.
+-- its worker, because it could not be written; its payload is only the token.
 
 local function bury(lane, reason, payload, is_cut)
   local letter = {lane = lane, reason = reason, payload = payload, at = now, is_whole = not is_cut}
+  close(parts(payload))
   call('RPUSH', DEAD, pack(letter, LETTER))
   call('LTRIM', DEAD, -10000, -1)
 end
@@ -254,7 +283,7 @@ local function taken(owner, id)
     request.deliveries = math.max(0, math.min(255, math.floor(request.deliveries)))
     return letter, request
   end
-  set_aside('', 'it was changed while a worker had it', packed, true)
+  set_aside('', 'it was changed while a worker had it', '\0' .. packed, true)
   recount()  -- it may have closed its lane
 end
 
@@ -278,8 +307,7 @@ local function give_back(owner, id, is_dead)  -- returns its octets
   local lane, payload = request.lane, request.payload
   if letter == 'T' then return 0 end
   if letter == 'K' then  -- another worker may find it again
-    call('SREM', P .. 'df', payload)
-    call('SREM', P .. 'starts', payload)
+    call('SREM', OWED, (parts(payload)))
     return 0
   end
   local deliveries = is_dead and request.deliveries or math.max(0, request.deliveries - 1)

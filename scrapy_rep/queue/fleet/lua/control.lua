@@ -15,16 +15,17 @@ if order == 'allow' or call('EXISTS', TOTALS) == 0 then return order == 'allow' 
 gen = tonumber(call('HGET', TOTALS, 'gen') or '')
 if not gen then recount() end
 local r = get(lane)
-local deleted = r.queued
+local deleted = count(lane)
 for _, member in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, -1)) do
   local priority = priority_of(lane, member)
   if priority then call('UNLINK', list_of(lane, priority)) end
 end
 call('UNLINK', list_of(lane, 0))
 call('UNLINK', P .. 'p:' .. lane)
-queued, r.queued = queued - deleted, 0
+queued, r.queued = queued - r.queued, 0
 place(lane, r)
 write()
 total('n', queued)
 total('dropped', deleted)
+total('forgotten', deleted)
 return deleted
