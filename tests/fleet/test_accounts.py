@@ -6,7 +6,6 @@ Each kind of loss is planted, and is counted exactly.
 from __future__ import annotations
 
 import random
-from collections.abc import Callable
 
 import msgpack
 import pytest
@@ -21,6 +20,7 @@ pytestmark = needs_redis
 
 DROPPED = "http://dropped.example"
 SETTLED = 10**6
+LANES = [f"http://{number}.example" for number in range(4)]
 
 
 class Books:
@@ -38,7 +38,7 @@ class Books:
         one.talk()
         order = {"order": "drop", "lane": DROPPED, "why": "x", "version": VERSION}
         control = one.fleet.client.register_script(CONTROL.text)
-        one.dropped = control([one.fleet.key("")], [msgpack.packb(order)])
+        control([one.fleet.key("")], [msgpack.packb(order)])
         (done,) = one.talk(1)
         while done.payload != b"done":
             one.ledger.give_back()
@@ -212,9 +212,6 @@ def test_restart_after_a_loss_says_that_it_counts(books: Books, two: Worker) -> 
     assert octets.is_counting
 
 
-Loss = Callable[[Fleet, random.Random], int]
-
-
 def _unlink_a_list(fleet: Fleet, choice: random.Random) -> int:
     lists = sorted(fleet.client.keys(fleet.key("q*")))
     if not lists:
@@ -231,9 +228,30 @@ def _pop_an_entry(fleet: Fleet, choice: random.Random) -> int:
 
 
 def _evict(fleet: Fleet, choice: random.Random) -> int:
-    names = ["lines", "due", "new", "w", "epoch", "ids", "m:one", "busy", "t"]
+    names = ["lines", "due", "new", "w", "epoch", "ids", "m:one", "busy"]
     fleet.client.unlink(fleet.key(choice.choice(names)))
     return 0
+
+
+def _push_some(worker: Worker, choice: random.Random, number: int) -> int:
+    """Queue up to five new requests of one lane; return how many."""
+    worker.talk(), worker.talk()  # a worker that was taken over begins again
+    count, lane = choice.randrange(1, 6), choice.choice(LANES)
+    for one in range(number, number + count):
+        kind = choice.choice([PushKind.FILTERED, PushKind.UNFILTERED, PushKind.START])
+        worker.push(f"{one}", lane=lane, kind=kind, priority=choice.choice([0, 0, 0, 5, -5]))
+    worker.settle(lane, valid_until=worker.fleet.now + SETTLED)
+    while worker.ledger.unsent_count:
+        worker.talk()
+    return count
+
+
+def _fetch_some(worker: Worker, want: int, choice: random.Random, share: float) -> None:
+    """Get some requests, and end a share of them."""
+    got = worker.talk(want, lanes=9)
+    for lane, _ in worker.reply.to_check:
+        worker.settle(lane, valid_until=worker.fleet.now + SETTLED)
+    worker.finish(*(held for held in got if choice.random() < share))
 
 
 @pytest.mark.parametrize("seed", range(25))
@@ -241,27 +259,14 @@ def test_at_random(fleet: Fleet, seed: int) -> None:
     """Workers push, fetch, freeze and die while keys vanish: the accounts are exact."""
     choice = random.Random(seed)
     workers = [fleet.worker(f"w{number}") for number in range(3)]
-    lanes = [f"http://{number}.example" for number in range(4)]
-    accepted, lost, number = 0, 0, 0
+    accepted, lost = 0, 0
     for step in range(120):
         worker = choice.choice(workers)
         what = choice.random()
         if what < 0.5 and step < 80:
-            for _ in range(choice.randrange(1, 6)):
-                number += 1
-                kind = choice.choice([*PushKind][:3])
-                priority = choice.choice([0, 0, 0, 5, -5])
-                lane = choice.choice(lanes)
-                worker.push(f"{number}", lane=lane, kind=kind, priority=priority)
-                accepted += 1
-            worker.settle(lane, valid_until=fleet.now + SETTLED)
-            while worker.ledger.unsent_count:
-                worker.talk()
+            accepted += _push_some(worker, choice, accepted)
         elif what < 0.8:
-            got = worker.talk(choice.randrange(6), lanes=9)
-            for lane, _ in worker.reply.to_check:
-                worker.settle(lane, valid_until=fleet.now + SETTLED)
-            worker.finish(*(held for held in got if choice.random() < 0.9))
+            _fetch_some(worker, choice.randrange(6), choice, share=0.9)
         elif what < 0.85 and step < 80:
             lost += choice.choice([_unlink_a_list, _pop_an_entry, _evict])(fleet, choice)
         fleet.now += choice.random()
@@ -269,9 +274,7 @@ def test_at_random(fleet: Fleet, seed: int) -> None:
         for worker in workers:
             worker.finish(*worker.ledger.held.values())
             worker.ledger.buffer.clear()
-            worker.finish(*worker.talk(9, lanes=9))
-            for lane, _ in worker.reply.to_check:
-                worker.settle(lane, valid_until=fleet.now + SETTLED)
+            _fetch_some(worker, 9, choice, share=1.0)
             fleet.now += 0.3
     reply = workers[0].reply
     assert (reply.queued, reply.flying, reply.is_counting) == (0, 0, False)

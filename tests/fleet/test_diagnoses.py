@@ -125,7 +125,7 @@ def test_a_queue_that_is_lost(site_of: SiteOf, begin: Begin) -> None:
     assert named in crew.logs
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "select", "reactorless"])
+@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
 def test_lists_of_requests_that_an_operator_deletes(
     site_of: SiteOf, begin: Begin, redis_server: RedisServer, loop: Any
 ) -> None:

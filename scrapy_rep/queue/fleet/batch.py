@@ -9,6 +9,8 @@ from typing import Any, NamedTuple
 
 from scrapy_rep.protocol.extensions.rest import Rest
 
+_TOKEN_OCTETS = 64  # a project may have its own, longer fingerprints
+
 
 class PushKind(IntEnum):
     """How a push is filtered."""
@@ -76,11 +78,10 @@ class Push(NamedTuple):
         """The octets by which Redis knows it, from now until it has ended."""
         if self.held is not None and self.kind is PushKind.AGAIN:
             return self.held.token
-        is_long = len(self.fingerprint) > 64  # a project may have its own fingerprints
-        return b"%d%b" % (
-            self.kind,
-            sha1(self.fingerprint, usedforsecurity=False).digest() if is_long else self.fingerprint,
-        )
+        known = self.fingerprint
+        if len(known) > _TOKEN_OCTETS:
+            known = sha1(known, usedforsecurity=False).digest()
+        return b"%d%b" % (self.kind, known)
 
 
 @dataclass(frozen=True, slots=True)

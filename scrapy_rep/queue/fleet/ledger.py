@@ -333,12 +333,7 @@ class Ledger:
         self.epoch, self._last_id, self._heard = epoch, last_id, batch.attempt
         self._is_joined, self._is_unsure = True, False
         if batch.pushes:
-            self.unsent_count -= len(batch.pushes)
-            for cause, _ in self._in_batch:
-                if cause in self.held:
-                    self.held[cause].linked_in = self.held[cause].linked_in or epoch
-            self._in_batch = []
-            self._batch += 1
+            self._pushes_confirmed(epoch)
         for number, push in enumerate(batch.pushes):
             kept = push.held and self._claims.pop(push.held.id, None)
             if kept is not None and number in filtered:
@@ -355,6 +350,14 @@ class Ledger:
             self._ended.pop(id_, None)
             self._is_over(id_)
         self._lanes_confirmed(batch)
+
+    def _pushes_confirmed(self, epoch: str) -> None:
+        self.unsent_count -= len(self._in_batch)
+        for cause, _ in self._in_batch:
+            if cause in self.held:
+                self.held[cause].linked_in = self.held[cause].linked_in or epoch
+        self._in_batch = []
+        self._batch += 1
 
     def _lanes_confirmed(self, batch: Batch) -> None:
         for settled in batch.settled:

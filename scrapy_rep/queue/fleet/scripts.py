@@ -33,7 +33,8 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                `stop`), `dropped` requests that went with their origins, `forgotten` those of
                them that are still owed; and for a Redis that loses data: `roots` requests that
                no page led to, `copied` the roots in an older copy, `vanished` requests that
-               workers knew, `told` the totals by the worker that heard last
+               workers knew, `told` the totals by the worker that heard last,
+               `lost_at` when the totals were lost
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dropped`      hash: origin that an operator dropped -> why; under the empty name, when the
                hash changed last; it outlives the crawl

@@ -37,12 +37,13 @@ if not epoch or is_older and epoch == a.epoch then
   end
 end
 local has_lost_all = a.epoch ~= '' and a.epoch ~= epoch
-if has_lost_all or heard_at == 0 then  -- only workers know the totals; the one that heard last is right
-  local told, copied = unpack(call('HMGET', TOTALS, 'told', 'copied'))
-  local heard = {}
+if heard_at == 0 and was_there() then call('HSET', TOTALS, 'lost_at', now) end
+local told, copied, lost_at = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at'))
+local heard = {}
+for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
+if has_lost_all or heard_at == 0 or heard.at < number(lost_at) then  -- only workers know the totals
   told = read(told, BOOKS) or blank(BOOKS)
-  for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
-  if heard.at > told.at then
+  if heard.at > told.at then  -- the one that heard last is right
     if copied then  -- lost is what was queued later, without a page that is fetched again
       heard.vanished = math.max(0, math.min(heard.vanished, heard.roots - number(copied)))
     end
