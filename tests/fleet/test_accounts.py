@@ -105,11 +105,16 @@ def test_keys_without_requests_lose_no_request(books: Books, name: str) -> None:
 
 @pytest.mark.parametrize("name", ["df", "owed"])
 def test_the_filter_is_deleted(books: Books, name: str) -> None:
-    """All that waits is fetched."""
+    """All that waits is fetched; the tokens of other kinds are lost as well."""
     books.fleet.client.unlink(books.fleet.key(name))
     accounts = books.end(books.one)
-    assert (accounts["lost"], accounts["dead"], accounts["dropped"]) == (0, 1, 2)
-    assert accounts["done"] == (9 if name == "df" else 7), "those without a fingerprint"
+    books.assert_exact(accounts, lost=0)
+
+
+def test_the_tokens_and_a_list_are_deleted(books: Books) -> None:
+    waiting = books.fleet.client.llen(books.fleet.key(f"q:{B}"))
+    books.fleet.client.unlink(books.fleet.key("owed"), books.fleet.key(f"q:{B}"))
+    books.assert_exact(books.end(books.one), lost=waiting)
 
 
 @pytest.mark.parametrize("lives", [True, False])
@@ -228,8 +233,9 @@ def _pop_an_entry(fleet: Fleet, choice: random.Random) -> int:
 
 
 def _evict(fleet: Fleet, choice: random.Random) -> int:
-    names = ["lines", "due", "new", "w", "epoch", "ids", "m:one", "busy"]
-    fleet.client.unlink(fleet.key(choice.choice(names)))
+    names = ["lines", "due", "new", "w", "epoch", "ids", "m:one", "busy", "owed", "t"]
+    for name in choice.sample(names, choice.choice([1, 1, 2, 5])):
+        fleet.client.unlink(fleet.key(name))
     return 0
 
 
@@ -254,7 +260,7 @@ def _fetch_some(worker: Worker, want: int, choice: random.Random, share: float) 
     worker.finish(*(held for held in got if choice.random() < share))
 
 
-@pytest.mark.parametrize("seed", range(25))
+@pytest.mark.parametrize("seed", range(40))
 def test_at_random(fleet: Fleet, seed: int) -> None:
     """Workers push, fetch, freeze and die while keys vanish: the accounts are exact."""
     choice = random.Random(seed)
@@ -270,7 +276,7 @@ def test_at_random(fleet: Fleet, seed: int) -> None:
         elif what < 0.85 and step < 80:
             lost += choice.choice([_unlink_a_list, _pop_an_entry, _evict])(fleet, choice)
         fleet.now += choice.random()
-    for _ in range(200):
+    for _ in range(40):
         for worker in workers:
             worker.finish(*worker.ledger.held.values())
             worker.ledger.buffer.clear()
@@ -278,5 +284,5 @@ def test_at_random(fleet: Fleet, seed: int) -> None:
             fleet.now += 0.3
     reply = workers[0].reply
     assert (reply.queued, reply.flying, reply.is_counting) == (0, 0, False)
-    assert (reply.lost, reply.letters) == (lost, 0)
     assert fleet.total("done") + reply.lost == accepted
+    assert (reply.lost <= lost, reply.letters) == (True, 0), "an entry may have been done before"

@@ -7,17 +7,15 @@
 -- Check that this is the Redis that the worker has joined, and that Redis knows the worker
 
 local epoch, last_id = call('GET', P .. 'epoch'), call('GET', P .. 'ids')
-local function was_there()  -- whether Redis holds any data of the crawl
-  return call('EXISTS', LANES, DUE, NEW, TOTALS) > 0
-end
+local is_there = call('EXISTS', LANES, DUE, NEW, TOTALS) > 0  -- whether Redis holds any data of the crawl
 local function answer(word, text)
   return cmsgpack.pack({word = word, epoch = text or epoch, aside = aside})
 end
 
 local AGAIN = 3  -- the kind of a push that Redis may have lost (`PushKind`)
--- The totals that workers bring back if Redis loses them. `vanished`: what was owed or lost; `at`: then
+-- The totals that workers bring back if Redis loses them; `at`: when they were right
 local BOOKS = {{'done', 0}, {'dropped', 0}, {'dead', 0}, {'aside', 0}, {'forgotten', 0}, {'roots', 0},
-               {'vanished', 0}, {'at', 0}}
+               {'owed', 0}, {'at', 0}}
 local M = P .. 'm:' .. me
 local attempt = tonumber(call('HGET', M, 'attempt') or '')
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -29,30 +27,33 @@ end
 if not epoch or is_older and epoch == a.epoch then
   epoch = table.concat(redis.call('TIME'), '.')
   call('SET', P .. 'epoch', epoch)
-  local is_copy = was_there()
   call('HDEL', TOTALS, 'told', 'copied')
-  if is_copy then
-    call('HSET', TOTALS, 'copied', number(call('HGET', TOTALS, 'roots')))
-    recount()
-  end
+  if heard_at ~= 0 then call('HSET', TOTALS, 'copied', number(call('HGET', TOTALS, 'roots'))) end
+  if is_there then recount() end
 end
+if heard_at == 0 then call('HSET', TOTALS, 'lost_at', now, 'left', call('SCARD', OWED)) end
+
+-- If the totals were lost, the worker that heard last knows them; in an older copy, requests are lost
+-- that were queued later, without a page that is fetched again.
 local has_lost_all = a.epoch ~= '' and a.epoch ~= epoch
-if heard_at == 0 and was_there() then call('HSET', TOTALS, 'lost_at', now) end
-local told, copied, lost_at = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at'))
-local heard = {}
+local packed, copied, lost_at, left = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at', 'left'))
+local told, heard = read(packed, BOOKS) or blank(BOOKS), {}
 for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
-if has_lost_all or heard_at == 0 or heard.at < number(lost_at) then  -- only workers know the totals
-  told = read(told, BOOKS) or blank(BOOKS)
-  if heard.at > told.at then  -- the one that heard last is right
-    if copied then  -- lost is what was queued later, without a page that is fetched again
-      heard.vanished = math.max(0, math.min(heard.vanished, heard.roots - number(copied)))
+local may_know = has_lost_all or heard_at == 0 or heard.at < number(lost_at)
+if may_know and heard.at > told.at then
+  if copied then
+    heard.owed = math.max(0, math.min(heard.owed, heard.roots - number(copied)))
+  else
+    heard.owed = heard.owed + heard.forgotten
+    if not packed then told.owed = number(left) end
+    for at = 1, #BOOKS - 2 do
+      local name = BOOKS[at][1]
+      call('HINCRBY', TOTALS, name, heard[name] - told[name])
     end
-    for at, part in ipairs(BOOKS) do
-      local is_kept = part[1] == 'vanished' and has_lost_all or at < #BOOKS - 1 and not copied
-      if is_kept then call('HINCRBY', TOTALS, part[1], heard[part[1]] - told[part[1]]) end
-    end
-    call('HSET', TOTALS, 'told', pack(heard, BOOKS))
   end
+  call('HINCRBY', TOTALS, 'vanished', heard.owed - told.owed)
+  call('HSET', TOTALS, 'told', pack(heard, BOOKS))
+  vanished = number(call('HGET', TOTALS, 'vanished'))
 end
 if has_lost_all then
   -- Times of visits are lost: this worker may have visited any site just now.
@@ -82,12 +83,12 @@ if is_new and not a.is_joined then
     if ended then  -- the next crawl begins with its start requests, and with what was lost
       call('DEL', P .. 'starts')
       if number(call('HGET', TOTALS, 'n')) == 0 then call('DEL', OWED) end
-      call('HDEL', TOTALS, 'forgotten', 'vanished')
+      call('HDEL', TOTALS, 'forgotten', 'vanished', 'owed')
+      vanished = 0
     end
     if call('HGET', TOTALS, 'order') == 'stop' then call('HDEL', TOTALS, 'order') end
-    if owed() ~= number(call('HGET', TOTALS, 'n')) + number(call('HGET', TOTALS, 'fly')) then
-      recount()
-    end
+    local known = number(call('HGET', TOTALS, 'n')) + number(call('HGET', TOTALS, 'fly'))
+    if owed() ~= known then recount() end
   end
   call('HDEL', TOTALS, 'ended')
   call('HSET', M, 'since', now, 'host', a.host)
@@ -110,7 +111,7 @@ end
 local known_gen, booked_gen, stirred_at, mended_at, was_full, only_letters = unpack(call('HMGET', TOTALS,
   'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters'))
 gen = gen or tonumber(known_gen or '')
-if not gen and was_there() then recount() end
+if not gen and is_there then recount() end
 if not gen then begin_count() end
 call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version)
 book(me, booked_gen)
@@ -120,6 +121,7 @@ elseif was_full then
   call('HDEL', TOTALS, 'full')
 end
 if is_full and #a.pushes > 0 then return answer('full') end
+vanished = vanished + math.max(0, number(call('HGET', TOTALS, 'owed')) - call('SCARD', OWED))
 
 -- Workers with an expired lease
 
@@ -174,7 +176,7 @@ if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
       local letter = body == '' and 'K' or lane == '' and 'S' or 'F'
       local request = {lane = lane, priority = priority, deliveries = deliveries,
                        payload = joined(token, body)}
-      if is_new and kind == AGAIN then returned = returned + 1 end
+      if is_new and kind == AGAIN and vanished > returned then returned = returned + 1 end
       if call('HSETNX', F, id, letter .. pack(request, REQUEST)) == 1 then
         flying = flying + 1
         if lane ~= '' then
@@ -255,12 +257,8 @@ for _, report in ipairs(a.ended) do
         if close(token) and letter ~= 'S' then done = done + 1 end
         if has_refused then call('HDEL', REFUSED, redis.sha1hex(request.payload)) end
       end
-    elseif type(how) == 'boolean' and token ~= '' then  -- Redis has lost it
-      local was_owed = call('SISMEMBER', OWED, token) == 1
-      if close(token) then
-        done = done + 1
-        if not was_owed then returned = returned + 1 end
-      end
+    elseif type(how) == 'boolean' and token ~= '' and close(token) then  -- Redis has lost it
+      done = done + 1
     end
   end
 end
@@ -525,7 +523,6 @@ total('dead', dead_count)
 total('aside', aside_count)
 total('dropped', dropped_count)
 total('roots', roots)
-local vanished = total('vanished', -math.min(returned, total('vanished', 0)))
 local is_moved = queued ~= 0 or flying ~= 0 or done ~= 0
 local n, fly = total('n', queued), total('fly', flying)
 
@@ -573,7 +570,7 @@ local workers, letters = call('ZCOUNT', WORKERS, now, '+inf'), call('LLEN', DEAD
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
   call('HSETNX', TOTALS, 'idle', now)
   idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
-  lost = owed() + vanished
+  lost = owed()
   if a.leaves and seeds_left == 0 then
     local is_over = a.flushes and letters == 0
     call('HSET', TOTALS, 'ended', is_over and 'clear' or 'keep')
@@ -589,7 +586,7 @@ end
 
 local books = {}
 for at, part in ipairs(BOOKS) do books[at] = number(call('HGET', TOTALS, part[1])) end
-books[#books - 1], books[#books] = owed() + vanished, now
+books[#books - 1], books[#books] = owed(), now
 
 local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
 return cmsgpack.pack({

@@ -73,11 +73,15 @@ local function parts(payload)
   return string.sub(payload, 2, length + 1), string.sub(payload, length + 2)
 end
 
--- Note the end of a request. Returns whether it is the first one.
+local vanished = number(call('HGET', TOTALS, 'vanished'))  -- requests that are owed without a token
+-- Note the end of a request. Returns whether it is the first one; a token may be lost.
 local function close(token)
   local was_owed, home = call('SREM', OWED, token) == 1, HOMES[string.sub(token, 1, 1)]
-  if home then return call('SADD', home, token) == 1 end
-  return was_owed or token == ''  -- another program wrote it
+  local was_lost = not was_owed and token ~= '' and vanished > returned
+  local is_first = was_owed or token == '' or was_lost
+  if home then is_first = call('SADD', home, token) == 1 end
+  if is_first and was_lost then returned = returned + 1 end
+  return is_first
 end
 
 -- The recount
@@ -234,6 +238,7 @@ end
 
 -- Write the lanes and totals at the end of a script.
 local function write()
+  call('HSET', TOTALS, 'owed', call('SCARD', OWED), 'vanished', vanished - returned)
   for lane, r in pairs(touched) do
     if r.place == 'i' and r.out == 0 and r.closer == '' and r.valid <= now and r.at <= now then
       call('HDEL', LANES, lane)
@@ -251,7 +256,8 @@ end
 -- The number of requests that are owed: queued, in flight, or lost. Those of a dropped origin are not
 -- read when they are deleted, so their tokens stay.
 local function owed()
-  return math.max(0, call('SCARD', OWED) - number(call('HGET', TOTALS, 'forgotten')))
+  local left = call('SCARD', OWED) - number(call('HGET', TOTALS, 'forgotten'))
+  return math.max(0, left + vanished - returned)
 end
 
 -- The requests of workers: a letter, then a `REQUEST`. F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
