@@ -73,7 +73,7 @@ local function parts(payload)
   return string.sub(payload, 2, length + 1), string.sub(payload, length + 2)
 end
 
-local vanished = number(call('HGET', TOTALS, 'vanished'))  -- requests that are owed without a token
+local vanished = 0  -- requests that are owed without a token
 -- Note the end of a request. Returns whether it is the first one; a token may be lost.
 local function close(token)
   local was_owed, home = call('SREM', OWED, token) == 1, HOMES[string.sub(token, 1, 1)]
@@ -331,3 +331,4 @@ local function give_back(owner, id, is_dead)  -- returns its octets
   return #payload
 end
 
+vanished = number(call('HGET', TOTALS, 'vanished'))
