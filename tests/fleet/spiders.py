@@ -57,6 +57,15 @@ class NewTreeSpider(TreeSpider):
         yield from self.parse(response)
 
 
+NewTreeSpider.__qualname__ = TreeSpider.__qualname__
+
+
+class OtherTreeSpider(TreeSpider):
+    """That of another project, with the same name."""
+
+    name = "tree"
+
+
 class SlowTreeSpider(TreeSpider):
     """The same, and its callbacks wait between what they yield."""
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import re
 import signal
 import time
 
@@ -73,15 +74,56 @@ def test_next_run_begins_again(site: Site, begin: Begin, redis_server: RedisServ
 
 def test_some_workers_are_deployed(site: Site, begin: Begin, redis_server: RedisServer) -> None:
     """Some workers have a new callback."""
-    old, new = begun(begin, site, count=1), begun(begin, site, NEW, 1)
+    old = begun(begin, site, count=1)
+    new = begun(begin, site, NEW, 1, USER_AGENT="new")
     old.wait()
     new.wait()
     assert [old.reason(), new.reason()] == ["finished"] * 2
     assert old.stat("rep/fleet/passed_on") > 0
-    words = "differs: spider is 'tests.fleet.spiders."
+    words = "differs: USER_AGENT is "
     assert sum(words in crew.logs for crew in (old, new)) == 1
     assert_whole(site)
     assert_nothing_left(redis_server)
+
+
+@pytest.mark.parametrize("change", ["spider", "project"])
+def test_a_stranger_is_refused(
+    site: Site, begin: Begin, redis_server: RedisServer, change: str
+) -> None:
+    """Another spider class, or another project, takes nothing, and nothing of it is filtered."""
+    ours = begun(begin, site, count=1, CLOSESPIDER_PAGECOUNT=20)
+    until(site, 5)
+    other = "tests.fleet.spiders:OtherTreeSpider" if change == "spider" else TREE
+    bot_name = "scrapybot" if change == "spider" else "other"
+    names = [
+        "tests.fleet.spiders.TreeSpider with BOT_NAME 'scrapybot'",
+        f"{other.replace(':', '.')} with BOT_NAME '{bot_name}'",
+    ]
+    ways = [
+        "another SCHEDULER_QUEUE_KEY",
+        "'scrapy rep fleet clear --spider tree'",
+        "SCHEDULER_FLUSH_ON_START",
+    ]
+    for is_running in (True, False):
+        stranger = begin(site, other, 1, hosts=HOSTS, pages=PAGES, settings={"BOT_NAME": bot_name})
+        (error,) = _errors(stranger)
+        assert [words for words in (*names, *ways) if words not in error] == [], error
+        assert stranger.stat("downloader/request_count") == 0
+        if is_running:
+            ours.wait()
+    begun(begin, site, count=1).wait()
+    assert_whole(site)
+    begun(begin, site, other, count=1, BOT_NAME=bot_name).wait()
+    assert_nothing_left(redis_server)
+
+
+def _errors(crew: Crew) -> list[str]:
+    """The lines of our errors in the log of a worker that could not start."""
+    patience = time.monotonic() + 60
+    while not crew.has_ended(0):
+        assert time.monotonic() < patience, crew.log(0)[-6000:]
+        time.sleep(0.02)
+    return re.findall(r"^.*\[scrapy_rep[\w.]*\] ERROR: .*$", crew.log(0), re.MULTILINE)
 
 
 @pytest.mark.parametrize("options", [[], ["--only-letters"]])

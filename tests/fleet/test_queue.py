@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.queue.fleet.batch import HeldRequest, Push, PushKind, Wish
-from scrapy_rep.queue.fleet.batch_codec import VersionError
+from scrapy_rep.queue.fleet.batch_codec import RefusedError
 from scrapy_rep.queue.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
 from scrapy_rep.queue.fleet.scripts import VERSION
 from tests.fleet.workers import (
@@ -590,15 +590,35 @@ class TestVersions:
         words = (
             f"has version 0, and this release of scrapy-rep has version {VERSION}: run one release"
         )
-        with pytest.raises(VersionError, match=words):
+        with pytest.raises(RefusedError, match=words):
             two.talk()
         assert fleet.client.zscore(fleet.key("w"), "two") is None
-        with pytest.raises(VersionError):
+        with pytest.raises(RefusedError):
             fleet.worker("three").talk(is_fresh=True)
         fleet.now += LEASE_MS / 1000 + 1
         fleet.worker("four").talk(is_fresh=True)
         fleet.clear()
         two.talk()
+        assert two.reply.word == "ok"
+
+    def test_another_spider_is_refused_while_there_is_work(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
+        words = "belongs to old.A, not to new.B"
+        one.talk(spider="old.A")
+        one.take("a")
+        with pytest.raises(RefusedError, match=words):
+            two.talk(spider="new.B")
+        assert fleet.client.zscore(fleet.key("w"), "two") is None
+        fleet.worker("three").talk(spider="old.A")
+        fleet.now += LEASE_MS / 1000 + 1  # no worker is left, but one request
+        with pytest.raises(RefusedError, match=words):
+            two.talk(spider="new.B")
+        three = fleet.worker("four")
+        three.talk(spider="old.A")
+        three.finish(*drained(three))
+        three.talk(), three.talk(leaves=True)
+        two.talk(spider="new.B")
         assert two.reply.word == "ok"
 
 

@@ -21,11 +21,16 @@ _SETTINGS = (
 _CHARACTERS = 200  # of a value; a longer one is cut, and its hash is added
 
 
-def about(crawler: Crawler) -> str:
-    """The spider's class, the release and the settings that matter, as JSON without secrets."""
+def identity(crawler: Crawler) -> str:
+    """The spider's class and the project: workers with another one share no crawl."""
     cls = type(crawler.spider)
+    bot_name = crawler.settings.get("BOT_NAME")
+    return f"{cls.__module__}.{cls.__qualname__} with BOT_NAME {bot_name!r}"
+
+
+def about(crawler: Crawler) -> str:
+    """The release and the settings that matter, as JSON without secrets."""
     values = {
-        "spider": f"{cls.__module__}.{cls.__qualname__}",
         "scrapy-rep": version("scrapy-rep"),
         **{name: crawler.settings.get(name) for name in _SETTINGS},
     }

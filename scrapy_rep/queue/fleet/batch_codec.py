@@ -40,7 +40,8 @@ class Wants:
         leaves: whether the worker ends.
         flushes: whether to clear the crawl if this is the last worker and nothing is left.
         host: the host on which it runs, for users.
-        about: what matters of its settings and its spider, while it joins.
+        about: what matters of its settings, while it joins.
+        spider: the class of its spider and the project, while it joins.
         longest: how many octets an entry may take; longer entries are set aside unread.
         ahead_ms: how long before a request is due the worker may get it, to keep it until then.
         dropped_at: the `dropped_at` of the last reply that had one.
@@ -57,6 +58,7 @@ class Wants:
     flushes: bool = False
     host: str = ""
     about: str = ""
+    spider: str = ""
     longest: int = 1 << 20
     ahead_ms: int = 0
     dropped_at: str = ""
@@ -243,8 +245,8 @@ class NoReplyError(StoreError):
     """A reply did not come from the script."""
 
 
-class VersionError(StoreError):
-    """The crawl in Redis belongs to workers of another release."""
+class RefusedError(StoreError):
+    """The crawl in Redis belongs to another spider, or to workers of another release."""
 
 
 def reply_of(octets: Any) -> Reply:
@@ -252,17 +254,21 @@ def reply_of(octets: Any) -> Reply:
 
     Raises:
         NoReplyError: it is not a reply of the script.
-        VersionError: it refuses this release.
+        RefusedError: it refuses this release or this spider.
     """
     try:
         reply = _reply_of(octets)
     except Exception as error:  # whatever is not there, or of another kind
         raise NoReplyError(f"it is not a reply of the script: {error!r}") from error
     if reply.word == "version":
-        raise VersionError(
+        raise RefusedError(
             f"the crawl in Redis has version {reply.epoch}, and this release of scrapy-rep has "
-            f"version {VERSION}: run one release on all workers. To upgrade, let the crawl end, or "
-            "begin it again with SCHEDULER_FLUSH_ON_START = True"
+            f"version {VERSION}: run one release on all workers, or let the crawl end to upgrade"
+        )
+    if reply.word == "stranger":
+        raise RefusedError(
+            f"the crawl in Redis belongs to {reply.epoch}: for two spiders, set another "
+            "SCHEDULER_QUEUE_KEY; for a new name, let the crawl end with the old one"
         )
     return reply
 

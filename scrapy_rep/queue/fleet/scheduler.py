@@ -43,9 +43,9 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import STARTED
 from scrapy_rep.stats import Journal
 
-from .about import about, differences
+from .about import about, differences, identity
 from .batch import HeldRequest, Push, PushKind
-from .batch_codec import Reply, VersionError, Wants
+from .batch_codec import Reply, RefusedError, Wants
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Inbox, Seeds
@@ -243,8 +243,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             reply = None
             with suppress(StoreError):
                 reply = await self._talk.send_batch(self._wants(requests=0))
-            if isinstance(self._talk.problem, VersionError):
-                raise ConfigurationError(str(self._talk.problem))
+            if isinstance(self._talk.problem, RefusedError):
+                raise ConfigurationError(f"{self._talk.problem}. {self._clearing} the old crawl")
             if reply is not None and reply.word == "ok":
                 return reply
             if reply is not None:  # an earlier crawl is being cleared, or was
@@ -253,6 +253,11 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             elif time.monotonic() > patience:
                 raise self._no_redis()
             await sleep(0.1)
+
+    @property
+    def _clearing(self) -> str:
+        clear = f"'scrapy rep fleet clear --spider {self.spider.name}'"
+        return f"{clear} or SCHEDULER_FLUSH_ON_START = True deletes"
 
     @property
     def _deletes_keys(self) -> bool:
@@ -329,8 +334,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if (rest := self._rest) is None:
             return
         name, waiting = self.spider.name, rest.queued + rest.flying
-        clear = f"'scrapy rep fleet clear --spider {name}'"
-        advice = [f"{clear} or SCHEDULER_FLUSH_ON_START = True deletes all this"]
+        advice = [f"{self._clearing} all this"]
         if rest.letters:
             shown = f"'scrapy rep fleet --spider {name} --dead 20' shows the dead letters"
             back = f"'scrapy rep fleet requeue --spider {name}' puts them back"
@@ -431,6 +435,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             is_fresh=self.flush_on_start,
             host=self._host,
             about="" if self._ledger.epoch else about(self._crawler),
+            spider="" if self._ledger.epoch else identity(self._crawler),
             longest=ENTRY_OCTETS,
             ahead_ms=round(1000 * _AHEAD_SECONDS),
             dropped_at=self._dropped_at,
@@ -465,10 +470,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         if reply.about:
             words = "; ".join(differences(about(self._crawler), reply.about))
             self._journal.warning(
-                "Another worker of the crawl %s differs: %s. If it is another project, give it "
-                "another SCHEDULER_QUEUE_KEY",
-                self._talk.prefix,
-                words,
+                "Another worker of the crawl %s differs: %s", self._talk.prefix, words
             )
         self._watch(reply)
 

@@ -29,8 +29,8 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                the time of the last change, `mended` when the last recount ended, `step` the next
                step of the recount under way, `now` the clock
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
-               `version` of the keys, entries and batches, `order` of an operator (`pause` or
-               `stop`), `dropped` requests that went with their origins, `owed` tokens,
+               `version` of the keys, entries and batches, `spider` to which all belong,
+               `order` of an operator (`pause` or `stop`), `dropped` requests that went with their origins, `owed` tokens,
                `forgotten` those of the dropped; and for a Redis that loses data: `vanished`
                requests that are owed without a token, `roots` requests that no page led to,
                `copied` the roots in an older copy, `lost_at` and `left` when totals were lost

@@ -24,7 +24,7 @@ from .batch import Batch
 from .batch_codec import (
     NoReplyError,
     Reply,
-    VersionError,
+    RefusedError,
     Wants,
     arguments,
     mend_arguments,
@@ -185,8 +185,8 @@ class Talk:
         """Log once that another program or release answers; the link logs other errors."""
         if self._has_complained:
             return
-        self._has_complained = isinstance(error, (NoReplyError, VersionError))
-        if isinstance(error, VersionError):
+        self._has_complained = isinstance(error, (NoReplyError, RefusedError))
+        if isinstance(error, RefusedError):
             self._journal.error("%s", error)
         elif isinstance(error, NoReplyError):
             self._journal.warning(
