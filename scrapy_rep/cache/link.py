@@ -371,9 +371,19 @@ _ADVICE = (
         r"NOPERM|NoPermission|permission|can't run this command",
         f"give its user at least these rights: {_RIGHTS} (ACL SETUSER), and ~<key> for start URLs",
     ),
+    (r"ReadOnlyError|read only replica|MasterDown", "give the address of the master"),
+    (r"loading the dataset|ClusterDown", "wait until it is ready"),
     (r"OOM|OutOfMemory", "raise maxmemory, lower REP_STORE_OCTETS, or delete other keys"),
     (r"", "start it, or correct the address in REP_REDIS_URL"),
 )
+
+
+_PASSING = r"loading the dataset|ReadOnlyError|read only replica|MasterDown|ClusterDown"
+
+
+def passes(error: StoreError | None) -> bool:
+    """Whether an error ends by itself: a server loads its data, or becomes the master."""
+    return re.search(_PASSING, str(error)) is not None
 
 
 def advice_on(error: StoreError) -> str:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 import shutil
 import subprocess
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -142,3 +144,41 @@ def test_lists_of_requests_that_an_operator_deletes(
     assert len(set(crew.scraped)) + lost == 60
     assert [crew.reason(number) for number in range(2)] == ["queue_lost"] * 2
     assert f"ERROR: {lost} requests were lost in Redis" in crew.logs
+
+
+def test_redis_that_loads_its_data() -> None:
+    """A worker that starts waits for it, for longer than for a Redis that is not there."""
+    options = {"key-load-delay": "4000", "loading-process-events-interval-bytes": "1024"}
+    with RedisServer(**options) as server, server.client() as client:
+        for number in range(3000):  # 12 s
+            client.set(f"x{number}", 200 * "y")
+        client.save()
+        server.shut_down()
+        with ThreadPoolExecutor(1) as thread:
+            started = thread.submit(server.start)
+            scraped, error, log = crawled(server.url)
+            started.result()
+    assert (len(scraped), error) == (2, "")
+    assert log.count("This worker waits until Redis is ready: Redis at 127.0.0.1:") == 1
+    assert "Redis is loading the dataset in memory" in log
+
+
+@pytest.mark.parametrize(
+    ("stale", "words"), [("yes", "read only replica"), ("no", "MasterDownError")]
+)
+def test_replica_that_becomes_the_master(
+    site_of: SiteOf, begin: Begin, stale: str, words: str
+) -> None:
+    """A worker that starts during a fail-over waits for its end, and says so."""
+    site = site_of()
+    with RedisServer(**{"replica-serve-stale-data": stale}) as server, server.client() as client:
+        client.execute_command("REPLICAOF", "127.0.0.1", free_port())
+        crew = begin(site, FLAT, 1, url=server.url, pages=3)
+        time.sleep(12)
+        assert not crew.has_ended(0), crew.logs
+        client.execute_command("REPLICAOF", "NO", "ONE")
+        crew.wait()
+    assert len(crew.scraped) == 3
+    assert crew.reason() == "finished"
+    (line,) = [one for one in crew.logs.splitlines() if "waits until Redis is ready" in one]
+    assert words in line

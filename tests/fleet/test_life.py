@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import random
-import re
 import signal
 import time
 
@@ -106,8 +105,9 @@ def test_a_stranger_is_refused(
     ]
     for is_running in (True, False):
         stranger = begin(site, other, 1, hosts=HOSTS, pages=PAGES, settings={"BOT_NAME": bot_name})
-        (error,) = _errors(stranger)
-        assert [words for words in (*names, *ways) if words not in error] == [], error
+        _wait_for(stranger, 0)
+        said = stranger.errors
+        assert [words for words in (*names, *ways) if words not in said] == [], said
         assert stranger.stat("downloader/request_count") == 0
         if is_running:
             ours.wait()
@@ -115,15 +115,6 @@ def test_a_stranger_is_refused(
     assert_whole(site)
     begun(begin, site, other, count=1, BOT_NAME=bot_name).wait()
     assert_nothing_left(redis_server)
-
-
-def _errors(crew: Crew) -> list[str]:
-    """The lines of our errors in the log of a worker that could not start."""
-    patience = time.monotonic() + 60
-    while not crew.has_ended(0):
-        assert time.monotonic() < patience, crew.log(0)[-6000:]
-        time.sleep(0.02)
-    return re.findall(r"^.*\[scrapy_rep[\w.]*\] ERROR: .*$", crew.log(0), re.MULTILINE)
 
 
 @pytest.mark.parametrize("options", [[], ["--only-letters"]])

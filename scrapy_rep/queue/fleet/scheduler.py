@@ -29,7 +29,7 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import LinkDownError, advice_on
+from scrapy_rep.cache.link import LinkDownError, advice_on, passes
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
@@ -45,7 +45,7 @@ from scrapy_rep.stats import Journal
 
 from .about import about, differences, identity
 from .batch import HeldRequest, Push, PushKind
-from .batch_codec import Reply, RefusedError, Wants
+from .batch_codec import RefusedError, Reply, Wants
 from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Inbox, Seeds
@@ -61,6 +61,7 @@ if TYPE_CHECKING:
 
 _AHEAD_SECONDS = 0.05  # how early a request is fetched; batches follow each other faster
 _OPEN_SECONDS = 10.0  # the time limit for the first answer of Redis
+_PASSING_SECONDS = 1800.0  # the same, while Redis loads its data or becomes the master
 _CLOSE_SECONDS = 20.0  # the time limit for the last batches
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
@@ -239,6 +240,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     async def _first_reply(self) -> Reply:
         patience = time.monotonic() + _OPEN_SECONDS
+        longest = time.monotonic() + _PASSING_SECONDS
         while True:
             reply = None
             with suppress(StoreError):
@@ -250,6 +252,11 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             if reply is not None:  # an earlier crawl is being cleared, or was
                 patience = time.monotonic() + _OPEN_SECONDS
                 self.flush_on_start &= reply.word != "flush"
+            elif passes(self._talk.problem) and time.monotonic() < longest:
+                patience = time.monotonic() + _OPEN_SECONDS
+                if self._is_time("passes", _ALARM_SECONDS):
+                    words = "This worker waits until Redis is ready: %s"
+                    self._journal.warning(words, self._talk.problem)
             elif time.monotonic() > patience:
                 raise self._no_redis()
             await sleep(0.1)

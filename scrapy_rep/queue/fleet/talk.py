@@ -23,8 +23,8 @@ from . import control
 from .batch import Batch
 from .batch_codec import (
     NoReplyError,
-    Reply,
     RefusedError,
+    Reply,
     Wants,
     arguments,
     mend_arguments,
@@ -182,8 +182,8 @@ class Talk:
         return reply
 
     def _complain(self, error: StoreError) -> None:
-        """Log once that another program or release answers; the link logs other errors."""
-        if self._has_complained:
+        """Log once that another program, spider or release answers; the link logs other errors."""
+        if self._has_complained or self.reply is None:  # a worker that can't join says why
             return
         self._has_complained = isinstance(error, (NoReplyError, RefusedError))
         if isinstance(error, RefusedError):
