@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
-import time
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 
 from scrapy import Spider
@@ -18,12 +17,7 @@ from scrapy_rep.queue.fleet.scripts import prefix_of
 from scrapy_rep.settings import RepSettings
 
 from .running import Call, CommandError
-from .terminal import safe
-
-_PATIENCE_SECONDS = 1.0
-_RETRY_SECONDS = 0.1
-_NAMES = 5
-_USUAL_KEY = "%(spider)s:requests"  # scrapy-redis's
+from .terminal import cut, safe
 
 
 @dataclass(frozen=True)
@@ -63,8 +57,8 @@ def crawls_of(call: Call) -> list[FleetCrawl]:
         own = call.settings.copy()
         if name in classes:
             classes[name].update_settings(own)
-        prefix, ours = _prefix(own, name), RepSettings.of(own)
-        url = ours.redis_url
+        ours = RepSettings.of(own)
+        prefix, url = prefix_of(own.get("SCHEDULER_QUEUE_KEY"), name), ours.redis_url
         if url and url not in links:
             links[url] = Link(url, ours.redis_timeout_seconds)
         if url:
@@ -85,37 +79,21 @@ def _spiders(settings: Settings) -> Iterator[tuple[str, type[Spider]]]:
         yield name, loader.load(name)
 
 
-def _prefix(settings: Settings, name: str) -> str:
-    key = settings.get("SCHEDULER_QUEUE_KEY") or _USUAL_KEY
-    try:
-        return prefix_of(key, name)
-    except (KeyError, TypeError, ValueError) as error:
-        raise CommandError(
-            f"SCHEDULER_QUEUE_KEY = {key!r} cannot be used ({error!r}): only %(spider)s is "
-            "replaced in it"
-        ) from error
-
-
 async def first_totals(crawls: Sequence[FleetCrawl]) -> dict[FleetCrawl, Totals]:
     """The counts of crawls; a server that has just started gets a second.
 
     Raises:
         LinkDownError: Redis cannot be reached.
     """
-    patience = time.monotonic() + _PATIENCE_SECONDS
-    while True:
-        try:
-            return {crawl: await looking.totals(crawl.link, crawl.prefix) for crawl in crawls}
-        except LinkDownError:
-            if time.monotonic() > patience:
-                raise
-        await asyncio.sleep(_RETRY_SECONDS)
+    with suppress(LinkDownError):
+        return {crawl: await looking.totals(crawl.link, crawl.prefix) for crawl in crawls}
+    for crawl in crawls:
+        await crawl.link.comes_back()
+    return {crawl: await looking.totals(crawl.link, crawl.prefix) for crawl in crawls}
 
 
 def nothing_of(crawls: Sequence[FleetCrawl]) -> str:
     """The words for crawls that are not in Redis."""
     addresses = sorted({crawl.link.address for crawl in crawls})
-    names = ", ".join(safe(crawl.name) for crawl in crawls[:_NAMES])
-    more = len(crawls) - _NAMES
-    others = f" and {more:,} more" if more > 0 else ""
-    return f"Redis at {safe(', '.join(addresses))} has no crawl of {names}{others}"
+    names = cut(safe(", ".join(crawl.name for crawl in crawls)), 80)
+    return f"Redis at {safe(', '.join(addresses))} has no crawl of {names}"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -44,11 +45,10 @@ async def _steer(
     count = await control.order(crawl.link, crawl.prefix, name)
     workers, waiting = counted(count, "worker"), totals.counts["queued"]
     wait = counted(waiting, "queued request waits", "queued requests wait")
-    stay = counted(waiting, "queued request stays", "queued requests stay")
     words = {
         "pause": f"{workers} will pause within a second; {wait}",
         "resume": f"{workers} will go on within a second; {wait}",
-        "stop": f"{workers} will end within a second; {stay} for the next run",
+        "stop": f"{workers} will end within a second; {wait} for the next run",
     }
     return {"workers": count, "queued": totals.counts["queued"]}, words[name]
 
@@ -75,10 +75,9 @@ async def _requeue(
             f"--only-letters: {safe(crawl.name)} has workers or waiting requests; leave it out"
         )
     back = await control.requeue(crawl.link, crawl.prefix, count, only_letters=only)
-    one, more = "is no whole request and stays", "are no whole requests and stay"
-    stay = f"; {counted(count - back, one, more)}" if count > back else ""
-    numbers = {"requeued": back, "kept": count - back}
-    return numbers, f"{counted(back, 'dead letter')} put back{stay}"
+    left = (await looking.totals(crawl.link, crawl.prefix)).counts["dead_letters"]
+    words = f"; {counted(left, 'is', 'are')} left: not whole requests, or new" if left else ""
+    return {"requeued": back, "kept": left}, f"{counted(back, 'dead letter')} put back{words}"
 
 
 async def _drop(
@@ -86,7 +85,8 @@ async def _drop(
 ) -> tuple[dict[str, Any], str]:
     why = call.options.why or NO_REASON
     count = await control.order(crawl.link, crawl.prefix, "drop", lane=origin, why=why)
-    words = f"{origin} is dropped; {counted(count, 'queued request')} deleted"
+    other = "http" if origin.startswith("https:") else "https"
+    words = f"{origin} is dropped (not with {other}); {counted(count, 'queued request')} deleted"
     return {"origin": origin, "deleted": count}, words
 
 
@@ -121,7 +121,15 @@ def check(call: Call) -> None:
         raise CommandError(f"{name} {needs}, and no --watch")
     if options.only_letters and name != "requeue":
         raise CommandError(ONLY_LETTERS)
-    options.origins = [name, *(str(named_origin(text)) for text in rest)]
+    options.origins = [name, *(_whole_origin(name, text) for text in rest)]
+
+
+def _whole_origin(name: str, text: str) -> str:
+    origin = str(named_origin(text))
+    if re.search(r"[^:/][/?#]+[^/]", text):
+        order = f"'scrapy rep fleet {name} {origin}' is for all URLs there"
+        raise CommandError(f"{name} is for whole origins, and not for {text}: {order}")
+    return origin
 
 
 async def carry_out(

@@ -18,6 +18,7 @@ import msgpack
 import pytest
 
 from scrapy_rep.commands.terminal import Terminal, cut, width_of
+from scrapy_rep.queue.fleet import control
 from scrapy_rep.queue.fleet.batch import Push, PushKind
 from tests.commands.calling import Done, Stream, rep, rep_process
 from tests.crawling import REPOSITORY
@@ -247,12 +248,43 @@ class TestDeadLetters:
         done = look("requeue")
         assert (done.status, done.err) == (0, "")
         assert done.out == (
-            f"x: {len(got)} dead letters put back; 7 are no whole requests and stay\n"
+            f"x: {len(got)} dead letters put back; 7 are left: not whole requests, or new\n"
         )
         assert "to be tried last" in look(B).out
         again = drained(worker)
         assert {held.payload for held in again} >= {held.payload for held in got} >= {b"bad"}
         assert fleet.client.llen(fleet.key("dead")) == 7
+
+    def test_two_operators_put_letters_back(
+        self, fleet: Fleet, look: Look, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Each says what it did, and what is left."""
+        letter = msgpack.packb((A.encode(), b"why", b"entry", 0, True), use_bin_type=False)
+        fleet.client.rpush(fleet.key("dead"), *[letter] * 3)
+        requeue = control.requeue
+
+        async def second(*arguments: Any, **fields: Any) -> int:
+            fleet.client.lpop(fleet.key("dead"), 2)  # the first one's
+            return await requeue(*arguments, **fields)
+
+        monkeypatch.setattr(control, "requeue", second)
+        done = look("requeue")
+        assert (done.status, done.out) == (0, "x: 1 dead letter put back\n")
+
+    def test_dead_start_url_is_shown(self, fleet: Fleet, look: Look) -> None:
+        entries = [
+            b"http://me:secret@a.example/\xff",
+            b'{"url": "http://a.example/b"}',
+            b"\x1b" * 900,
+        ]
+        for entry in entries:
+            row = (b"", b"no request was made from it", entry, 0, True)
+            fleet.client.rpush(fleet.key("dead"), msgpack.packb(row, use_bin_type=False))
+        told = look("--dead", "9").out.partition("the newest first\n")[2].splitlines()
+        shown = [line.partition(" ago: ")[2] for line in told[::2]]
+        assert shown[1:] == [entries[1].decode(), "http://a.example/\\xff"]
+        assert 100 < len(shown[0]) <= 500
+        assert "\x1b" not in shown[0]
 
     def test_requeue_works_after_the_crawl(self, fleet: Fleet, look: Look) -> None:
         one = fleet.worker("box3:1:0")

@@ -100,7 +100,7 @@ class TestRunningCrawls:
         both = [*roots(site, 1), *roots(other, 1)]
         crew = begin(site, ANXIOUS, settings=settings, roots=both, pages=150)
         until(site, 32)
-        row = order("drop", f"{origin(site)}/any", "--why", "a mail of the owner")
+        row = order("drop", f"{origin(site)}/", "--why", "a mail of the owner")
         assert row["origin"] == origin(site)
         assert row["deleted"] > 0
         count = len(site.requests())
@@ -209,7 +209,9 @@ class TestKeys:
         assert "--yes" in done.err
         assert crawl.total("n") == 4
         done = shown("drop", A, "--spider", "x", "--yes", settings=settings)
-        assert done.out == f"x: {A} is dropped; 3 queued requests deleted\n"
+        assert done.out == f"x: {A} is dropped (not with https); 3 queued requests deleted\n"
+        done = shown("drop", "b.example", "--spider", "x", "--yes", settings=settings)
+        assert "https://b.example is dropped (not with http); 0 queued requests" in done.out
         assert crawl.total("n") == 1
 
     def test_a_dropped_origin_is_not_queued(self, crawl: Fleet, settings: dict[str, Any]) -> None:
@@ -275,6 +277,10 @@ class TestKeys:
             (["pause", A], "pause takes no origins"),
             (["clear", "--watch"], "clear takes no origins, and no --watch"),
             (["drop", "a b"], "names no origin"),
+            (["drop", f"{A}/b?c"], f"not for {A}/b?c: 'scrapy rep fleet drop {A}' is for all"),
+            (["drop", "a.example/b"], "'scrapy rep fleet drop https://a.example' is for all URLs"),
+            (["drop", f"{A}?c"], f"drop is for whole origins, and not for {A}?c: "),
+            (["allow", f"{A}/b"], f"'scrapy rep fleet allow {A}' is for all URLs there"),
         ],
     )
     def test_wrong_usage(self, settings: dict[str, Any], words: list[str], problem: str) -> None:

@@ -14,7 +14,7 @@ from typing import Any
 import msgpack
 
 from scrapy_rep.cache.link import Link
-from scrapy_rep.protocol.secrecy import bare
+from scrapy_rep.protocol.secrecy import bare, without_userinfo
 
 from . import scripts
 
@@ -145,7 +145,10 @@ class LaneState:
 
 @dataclass(frozen=True, slots=True)
 class Letter:
-    """A dead letter, or an entry that was set aside; all its values are untrusted."""
+    """A dead letter, or an entry that was set aside; all its values are untrusted.
+
+    Without an origin, it is a start URL, and `url` is its text in Redis.
+    """
 
     origin: str
     reason: str
@@ -257,7 +260,8 @@ async def letters(link: Link, prefix: str, most: int) -> tuple[Letter, ...]:
         span = [first, last, _LETTER_OCTETS]
         rows = _unpacked(await link.run(scripts.LOOK_LETTERS, [prefix], span))
         for name, reason, entry, at in reversed(rows):
-            found.append(Letter(_text(name), _text(reason), _url_in(entry), _seconds(at) or 0.0))
+            url = _url_in(entry) or ("" if name else without_userinfo(_text(entry)))
+            found.append(Letter(_text(name), _text(reason), url, _seconds(at) or 0.0))
         if len(rows) < last - first + 1:
             break
     return tuple(found)

@@ -56,6 +56,7 @@ from __future__ import annotations
 from importlib.resources import files
 
 from scrapy_rep.cache.link import Script
+from scrapy_rep.protocol.errors import ConfigurationError
 
 VERSION = "4"
 """Raise it when keys, entries or batches change: workers of two versions share no crawl."""
@@ -68,14 +69,23 @@ def _script(*names: str) -> Script:
     return Script("".join(parts))
 
 
-def prefix_of(queue_key: str, spider_name: str) -> str:
+def prefix_of(queue_key: str | None, spider_name: str) -> str:
     """The prefix of all keys of one crawl, with a hash tag so that one node has all of them.
 
     Args:
-        queue_key: SCHEDULER_QUEUE_KEY, in which ``%(spider)s`` stands for the spider's name.
+        queue_key: SCHEDULER_QUEUE_KEY, in which ``%(spider)s`` stands for the spider's name; None
+            for the default of scrapy-redis.
         spider_name: the name of the spider.
+
+    Raises:
+        ConfigurationError: something else is to be replaced in it.
     """
-    return f"rep:{{{queue_key % {'spider': spider_name}}}}:"
+    key = queue_key or "%(spider)s:requests"
+    try:
+        return f"rep:{{{key % {'spider': spider_name}}}}:"
+    except (KeyError, TypeError, ValueError):
+        words = "only %(spider)s is replaced in it, and %% stands for a percent sign"
+        raise ConfigurationError(f"SCHEDULER_QUEUE_KEY = {key!r} cannot be used: {words}") from None
 
 
 BATCH = _script("clock", "records", "books", "batch")
