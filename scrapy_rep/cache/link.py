@@ -28,6 +28,7 @@ import re
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import Any, TypeVar
 
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -325,6 +326,10 @@ def _pool(url: str, name: str) -> Any:
     except (TypeError, ValueError) as error:
         words = re.sub(r".*unexpected keyword argument", "there is no option", str(error))
         raise ConfigurationError(f"REP_REDIS_URL cannot be used: {words}") from None
+    for option in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
+        path = pool.connection_kwargs.get(option)
+        if path and not Path(path).exists():
+            raise ConfigurationError(f"REP_REDIS_URL: {option} names {path}, which is not there")
     pool.max_connections = _CONNECTIONS + 1  # one is for the probe; overrides a number in the URL
     pool.connection_kwargs["decode_responses"] = False
     return pool
@@ -364,7 +369,10 @@ _ADVICE = (
         "name the certificate of its authority: add ?ssl_ca_certs=/path/to/ca.pem to REP_REDIS_URL",
     ),
     (r"SSL|TLS", "start it, correct the address, or use redis:// for a server without TLS"),
-    (r"closed by|reset by", "it may expect TLS: use rediss:// for it, or correct the address"),
+    (
+        r"closed by|reset by|Connection lost",
+        "it may expect TLS: use rediss:// for it, or correct the address",
+    ),
     (r"no reply", f"start it, correct the address, or raise {_TIMEOUT}"),
     (r"MOVED|MovedError", "give the address of the node that it names: the crawl's keys are there"),
     (

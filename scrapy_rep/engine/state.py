@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakSet
 
 from pydispatch.dispatcher import getAllReceivers, liveReceivers
+from scrapy.commands import ScrapyCommand
 from scrapy.core.scheduler import Scheduler
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
@@ -38,6 +39,11 @@ def stop(crawler: Crawler, reason: str) -> None:
         engine = crawler.engine
         assert engine is not None  # noqa: S101 - otherwise the crawl would be closing
         deferred_from_coro(engine.close_spider_async(reason=reason))
+
+
+def set_exit_status(status: int) -> None:
+    """Let the command that runs the crawl end with this status; a script has no command."""
+    ScrapyCommand.exitcode = status  # a command that fails otherwise sets its own
 
 
 def is_running(crawler: Crawler) -> bool:

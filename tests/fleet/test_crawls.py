@@ -98,6 +98,8 @@ _DOWN = f"redis://127.0.0.1:{free_port()}/0"
     [
         ({"REP_REDIS_URL": ""}, "RepRedisScheduler needs REP_REDIS_URL"),
         pytest.param({"REP_REDIS_URL": _DOWN}, "; start it, or correct", marks=pytest.mark.slow),
+        ({"SCHEDULER_QUEUE_KEY": "100%"}, "SCHEDULER_QUEUE_KEY = '100%' cannot be used: "),
+        ({"SCHEDULER_QUEUE_KEY": "%(nope)s"}, "only %(spider)s is replaced in it"),
         ({"SCHEDULER_SERIALIZER": "json"}, "SCHEDULER_SERIALIZER has no effect"),
         ({"DUPEFILTER_CLASS": "scrapy_redis.dupefilter.RFPDupeFilter"}, "has no effect"),
         (_SELECT, "needs asyncio"),

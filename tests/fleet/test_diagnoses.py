@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import re
 import shutil
 import subprocess
@@ -17,6 +18,7 @@ from scrapy_rep.cache.link import Link, Script, advice_on
 from tests.crawling import crawl
 from tests.fleet.crews import FLAT, SETTINGS, Begin, SiteOf, until
 from tests.played import in_a_loop
+from tests.processes import Scrapy
 from tests.redis_server import RedisServer, needs_redis
 from tests.servers.handle import Answer, Site, free_port
 
@@ -69,6 +71,7 @@ def test_a_user_without_a_right(missing: str) -> None:
         ("localhost", "", "add ?ssl_ca_certs=/path/to/ca.pem to REP_REDIS_URL"),
         ("127.0.0.1", "?ssl_ca_certs={folder}/ca.pem", "a host in REP_REDIS_URL that its cert"),
         ("localhost", "?ssl_ca_certs={folder}/ca.pem", ""),
+        ("plain", "", "it may expect TLS: use rediss:// for it"),
     ],
 )
 def test_a_certificate(tmp_path: Path, host: str, options: str, advice: str) -> None:
@@ -86,7 +89,8 @@ def test_a_certificate(tmp_path: Path, host: str, options: str, advice: str) -> 
     }
 
     async def work() -> str:
-        link = Link(f"rediss://{host}:{port}/0{options.format(folder=tmp_path)}")
+        place = f"redis://localhost:{port}/0" if host == "plain" else f"rediss://{host}:{port}/0"
+        link = Link(place + options.format(folder=tmp_path))
         link.open()
         try:
             assert await link.run(Script("return 1"), []) == 1
@@ -182,3 +186,50 @@ def test_replica_that_becomes_the_master(
     assert crew.reason() == "finished"
     (line,) = [one for one in crew.logs.splitlines() if "waits until Redis is ready" in one]
     assert words in line
+
+
+_SPIDER = """
+import scrapy
+class NamedSpider(scrapy.Spider):
+    name = "named"
+    async def start(self):
+        for number in range(40):
+            yield scrapy.Request(f"{self.root}{number}", self.parse)
+    def parse(self, response):
+        pass
+"""
+
+
+@pytest.mark.parametrize("loop", ["asyncio", "none"])
+@pytest.mark.parametrize(
+    ("reason", "status"), [("finished", 0), ("dead_letters", 3), ("queue_lost", 3)]
+)
+def test_exit_status_tells_of_a_loss(
+    tmp_path: Path, site_of: SiteOf, reason: str, status: int, loop: str
+) -> None:
+    """The status of a command of Scrapy that runs the spider."""
+    (tmp_path / "named.py").write_text(_SPIDER)
+    site = site_of(page=Answer(body="page", delay_seconds=0.1))
+    with RedisServer() as server, server.client() as client:
+        if reason == "dead_letters":
+            client.rpush("rep:{named:requests}:dead", b"a letter")
+        settings = {**SETTINGS, "ADDONS": json.dumps(SETTINGS["ADDONS"])}
+        settings |= {"REP_REDIS_URL": server.url, "TWISTED_REACTOR_ENABLED": loop == "asyncio"}
+        settings |= {"REP_STORE_PATH": ":memory:", "CONCURRENT_REQUESTS": 2}
+        options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        options += ["-a", f"root={site.url('/')}"]
+        running = Scrapy("runspider", tmp_path / "named.py", *options)
+        if reason == "queue_lost":
+            until(site, 6)
+            server.flush()
+        done = running.end()
+    assert f"'finish_reason': '{reason}'" in done.stderr.decode()
+    assert done.returncode == status
+
+
+def test_files_of_a_url_that_are_not_there(tmp_path: Path) -> None:
+    """The error names the option and the file, at once."""
+    for name in ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile"):
+        _, error, log = crawled(f"rediss://127.0.0.1:1/0?{name}={tmp_path}/nope.pem")
+        words = f"REP_REDIS_URL: {name} names {tmp_path}/nope.pem, which is not there"
+        assert words in error + log

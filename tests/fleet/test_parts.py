@@ -248,7 +248,7 @@ def test_invalid_replies_are_logged_once_and_count_as_lost(
 
     in_a_loop(work)
     assert [record.getMessage()[:40] for record in caplog.records] == [
-        "The server at here does not answer as Re"
+        "The server at here does not answer as us"
     ]
 
 

@@ -605,8 +605,8 @@ class TestVersions:
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         words = "belongs to old.A, not to new.B"
-        one.talk(spider="old.A")
         one.take("a")
+        one.talk(spider="old.A")
         with pytest.raises(RefusedError, match=words):
             two.talk(spider="new.B")
         assert fleet.client.zscore(fleet.key("w"), "two") is None

@@ -24,8 +24,7 @@ _CHARACTERS = 200  # of a value; a longer one is cut, and its hash is added
 def identity(crawler: Crawler) -> str:
     """The spider's class and the project: workers with another one share no crawl."""
     cls = type(crawler.spider)
-    bot_name = crawler.settings.get("BOT_NAME")
-    return f"{cls.__module__}.{cls.__qualname__} with BOT_NAME {bot_name!r}"
+    return f"{cls.__module__}.{cls.__qualname__} with BOT_NAME {crawler.settings['BOT_NAME']!r}"
 
 
 def about(crawler: Crawler) -> str:

@@ -41,7 +41,7 @@ class Wants:
         flushes: whether to clear the crawl if this is the last worker and nothing is left.
         host: the host on which it runs, for users.
         about: what matters of its settings, while it joins.
-        spider: the class of its spider and the project, while it joins.
+        spider: the class of its spider, and the project.
         longest: how many octets an entry may take; longer entries are set aside unread.
         ahead_ms: how long before a request is due the worker may get it, to keep it until then.
         dropped_at: the `dropped_at` of the last reply that had one.

@@ -23,7 +23,6 @@ from scrapy.exceptions import CloseSpider
 from scrapy.utils.datatypes import LocalCache
 from scrapy.utils.defer import deferred_from_coro
 from scrapy.utils.misc import load_object
-from scrapy_redis import defaults
 from scrapy_redis.scheduler import Scheduler
 from twisted.internet.defer import Deferred
 
@@ -35,7 +34,7 @@ from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.refusals import refusals_in_one_line
-from scrapy_rep.engine.state import is_closing, is_command, stop, wake
+from scrapy_rep.engine.state import is_closing, is_command, set_exit_status, stop, wake
 from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -72,6 +71,8 @@ _UNSENT = 2000  # a worker that has so many unsent requests gets no others
 _ALARM_SECONDS = 60.0  # after this, an error is repeated
 _STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
 _ENDS = {"finished", "queue_lost"}  # the reasons of a crawl that ended by itself
+_LOSSES = {"queue_lost", "dead_letters"}  # those of a crawl that lost requests
+_LOST_STATUS = 3  # the exit status after them
 _ORDERS = {
     "pause": "An operator paused this crawl; 'scrapy rep fleet resume' goes on",
     "stop": "An operator stopped this crawl; its queue stays for the next run",
@@ -160,7 +161,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self.persist = settings.getbool("SCHEDULER_PERSIST")
         self.flush_on_start = settings.getbool("SCHEDULER_FLUSH_ON_START")
         self.idle_before_close = settings.getfloat("SCHEDULER_IDLE_BEFORE_CLOSE")
-        self._queue_key = settings.get("SCHEDULER_QUEUE_KEY") or defaults.SCHEDULER_QUEUE_KEY
         self._crawler = crawler
         crawl = Crawl.of(crawler)
         self._settings = crawl.settings
@@ -196,7 +196,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         settings, crawler = self._settings, self._crawler
         self._entries = Entries(spider)
         self._seeds = Seeds(spider)
-        prefix = prefix_of(self._queue_key, spider.name)
+        with refusals_in_one_line():
+            prefix = prefix_of(crawler.settings.get("SCHEDULER_QUEUE_KEY"), spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, self._journal)
         middleware = middleware_if_any(crawler)
         self._drops = None if middleware is None else middleware.drops
@@ -258,7 +259,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                     words = "This worker waits until Redis is ready: %s"
                     self._journal.warning(words, self._talk.problem)
             elif time.monotonic() > patience:
-                raise self._no_redis()
+                problem = self._talk.problem or LinkDownError("Redis does not answer")
+                words = f"{str(problem).rstrip('.')}; {advice_on(problem)}"
+                raise ConfigurationError(f"REP_REDIS_URL: {words}")
             await sleep(0.1)
 
     @property
@@ -271,13 +274,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         """Whether Redis, without free memory, deletes keys that have no expiry."""
         return self._memory_policy.startswith("allkeys-")
 
-    def _no_redis(self) -> ConfigurationError:
-        """The error that says why Redis can't be used, and how to fix it."""
-        problem = self._talk.problem or LinkDownError("Redis does not answer")
-        return ConfigurationError(
-            f"REP_REDIS_URL: {str(problem).rstrip('.')}; {advice_on(problem)}"
-        )
-
     def close(self, reason: str) -> Deferred[None]:
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
         self._is_over = True
@@ -288,6 +284,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                 "start requests among them come again when the spider starts",
                 counted(len(self._ledger.kept), "request was", "requests were"),
             )
+        if reason in _LOSSES:
+            set_exit_status(_LOST_STATUS)
         return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
@@ -442,7 +440,7 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             is_fresh=self.flush_on_start,
             host=self._host,
             about="" if self._ledger.epoch else about(self._crawler),
-            spider="" if self._ledger.epoch else identity(self._crawler),
+            spider=identity(self._crawler),
             longest=ENTRY_OCTETS,
             ahead_ms=round(1000 * _AHEAD_SECONDS),
             dropped_at=self._dropped_at,

@@ -8,6 +8,7 @@ do not announce what they queue.
 from __future__ import annotations
 
 import asyncio
+import logging
 import random
 import time
 from collections.abc import Callable, Iterable
@@ -91,7 +92,6 @@ class Talk:
         self._leased_until = 0.0
         self._is_hungry = False
         self._is_dry = False
-        self._has_complained = False
         self.reply: Reply | None = None
         self.problem: StoreError | None = None
 
@@ -183,18 +183,10 @@ class Talk:
 
     def _complain(self, error: StoreError) -> None:
         """Log once that another program, spider or release answers; the link logs other errors."""
-        if self._has_complained or self.reply is None:  # a worker that can't join says why
-            return
-        self._has_complained = isinstance(error, (NoReplyError, RefusedError))
-        if isinstance(error, RefusedError):
-            self._journal.error("%s", error)
-        elif isinstance(error, NoReplyError):
-            self._journal.warning(
-                "The server at %s does not answer as Redis does (%s); it is tried again until it "
-                "does",
-                self._link.address,
-                error,
-            )
+        is_refused = self.reply is not None and isinstance(error, RefusedError)  # after it joined
+        if is_refused or isinstance(error, NoReplyError):
+            words = "The server at %s does not answer as usual; it is tried until it does: %s"
+            self._journal.once("answer", words, self._link.address, error, level=logging.WARNING)
 
     async def _heed(self, batch: Batch, wants: Wants, reply: Reply, sent_at: float) -> None:
         self._found_aside(reply.aside)

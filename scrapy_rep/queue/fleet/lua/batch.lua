@@ -81,9 +81,8 @@ if is_new and not a.is_joined then
   if version and version ~= a.version then return answer('version', version) end
   local spider, n, fly = unpack(call('HMGET', TOTALS, 'spider', 'n', 'fly'))
   local has_work = not is_first or number(n) + number(fly) + call('LLEN', SEEDS) > 0
-  if spider and spider ~= a.spider and has_work then
-    return answer('stranger', spider .. ', not to ' .. a.spider)
-  end
+  local both = spider and spider ~= a.spider and spider .. ', not to ' .. a.spider
+  if both and has_work then return answer('stranger', both) end
   if is_first then
     if ended then  -- the next crawl begins with its start requests, and with what was lost
       call('DEL', P .. 'starts')
@@ -118,8 +117,7 @@ local known_gen, booked_gen, stirred_at, mended_at, was_full, only_letters = unp
 gen = gen or tonumber(known_gen or '')
 if not gen and is_there then recount() end
 if not gen then begin_count() end
-call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version)
-if a.spider ~= '' then call('HSET', TOTALS, 'spider', a.spider) end
+call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version, 'spider', a.spider)
 book(me, booked_gen)
 if is_full then
   call('HSET', TOTALS, 'full', now)
