@@ -63,7 +63,7 @@ def crawls(redis_server: RedisServer) -> Fleet:
     fleet = Fleet(redis_server)
     worker = fleet.worker("box:1:a")
     worker.push("http://a.example/1", "http://a.example/2", lane="http://a.example")
-    worker.talk()
+    worker.talk(spider="of_fleet.spiders.Shop with BOT_NAME 'scrapybot'")
     for key in fleet.client.keys("rep:{test}:*"):
         for name in ("shop", "seeded"):
             fleet.client.copy(key, key.replace(b"rep:{test}:", (_PREFIX % name).encode()))
