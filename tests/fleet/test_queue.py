@@ -601,7 +601,7 @@ class TestVersions:
         two.talk()
         assert two.reply.word == "ok"
 
-    def test_another_spider_is_refused_while_there_is_work(
+    def test_another_spider_is_refused(
         self, fleet: Fleet, one: Worker, two: Worker
     ) -> None:
         words = "belongs to old.A, not to new.B"
@@ -618,6 +618,9 @@ class TestVersions:
         three.talk(spider="old.A")
         three.finish(*drained(three))
         three.talk(), three.talk(leaves=True)
+        with pytest.raises(RefusedError, match=words):  # the filter is left
+            two.talk(spider="new.B")
+        fleet.clear()
         two.talk(spider="new.B")
         assert two.reply.word == "ok"
 

@@ -79,10 +79,8 @@ if is_new and not a.is_joined then
   local ended = call('HGET', TOTALS, 'ended')
   if is_first and (a.is_fresh or ended == 'clear') then return answer('flush') end
   if version and version ~= a.version then return answer('version', version) end
-  local spider, n, fly = unpack(call('HMGET', TOTALS, 'spider', 'n', 'fly'))
-  local has_work = not is_first or number(n) + number(fly) + call('LLEN', SEEDS) > 0
-  local both = spider and spider ~= a.spider and spider .. ', not to ' .. a.spider
-  if both and has_work then return answer('stranger', both) end
+  local spider = call('HGET', TOTALS, 'spider')
+  if spider and spider ~= a.spider then return answer('stranger', spider .. ', not to ' .. a.spider) end
   if is_first then
     if ended then  -- the next crawl begins with its start requests, and with what was lost
       call('DEL', P .. 'starts')
