@@ -208,12 +208,8 @@ def _rested(one: Rested, age: Callable[[float], int]) -> tuple[Any, ...]:
         return one.lane, age(one.sent_at), False
     values = {name: getattr(rest, name) for name in _REST_NAMES}
     times = {name: values[name] and -age(values[name]) for name in REST_TIMES}
-    retry_after_seconds = rest.retry_after_seconds or 0
-    return (
-        one.lane,
-        age(one.sent_at),
-        {**values, **times, "retry_after_seconds": retry_after_seconds},
-    )
+    retry = {"retry_after_seconds": rest.retry_after_seconds or 0}
+    return one.lane, age(one.sent_at), {**values, **times, **retry}
 
 
 def _rest(found: dict[bytes, Any]) -> Rest:
@@ -221,11 +217,8 @@ def _rest(found: dict[bytes, Any]) -> Rest:
     values = {name.decode(): value for name, value in found.items()}
     values |= {name: values[name] / 1000 for name in REST_TIMES}
     values |= {name: _text(values[name]) for name in ("url", "service")}
-    values |= {
-        "began_at": values["since_at"],
-        "retry_after_seconds": values["retry_after_seconds"] or None,
-    }
-    return Rest(**values)
+    values["retry_after_seconds"] = values["retry_after_seconds"] or None
+    return Rest(**values, began_at=values["since_at"])
 
 
 def _plain(how: bool | str | None) -> bool | str | None:
@@ -275,14 +268,10 @@ def reply_of(octets: Any) -> Reply:
 
 def _reply_of(octets: bytes) -> Reply:
     found = {name.decode(): value for name, value in msgpack.unpackb(octets, raw=True).items()}
-    fields: dict[str, Any] = {}
-    for name, value in found.items():
-        reader: Callable[[Any], Any] = _READERS.get(name, _number)
-        fields[name] = reader(value)
-    return Reply(**fields)
+    return Reply(**{name: _READERS.get(name, _number)(value) for name, value in found.items()})
 
 
-def _number(value: Any) -> int:
+def _number(value: Any) -> Any:
     if not isinstance(value, int):
         raise TypeError("a value in it is not a number")
     return value
