@@ -110,7 +110,8 @@ class RepMiddleware:
         crawl = Crawl.of(crawler)
         self.settings = settings = crawl.settings
         self._identity = crawl.part(Identity)
-        self._has_job = bool(crawler.settings["JOBDIR"])
+        is_fleet = keeps_pace_over_fleet(crawler.settings)
+        self._keeps_queue = is_fleet or bool(crawler.settings["JOBDIR"])
         self._decisions = crawl.part(Decisions)
         self._decisions.enter()
         self._judged_by = self._decisions.judged_by
@@ -457,12 +458,12 @@ class RepMiddleware:
         return not is_kept and self._may_return(request) and is_closing(self.crawler)
 
     def _may_return(self, request: Request) -> bool:
-        """Whether a request may be put back into the JOBDIR when the crawl closes.
+        """Whether a request may be put back when the crawl closes: a next run gets the queue.
 
         It may be put back only once: a request of the engine's `download_async` does not go to the
         queue, but comes here again.
         """
-        return self._has_job and not self._came_back.get(request, False)
+        return self._keeps_queue and not self._came_back.get(request, False)
 
     def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
         """The request for the queue, marked so that the duplicate filter does not drop it."""
