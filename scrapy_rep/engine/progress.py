@@ -9,15 +9,20 @@ leaves the set after its successor was enqueued.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import AsyncIterator, Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
 from scrapy_rep.protocol.errors import ConfigurationError
 
+from .loops import sleep
+from .state import is_closing
+
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
+
+_LOOK_SECONDS = 0.05  # how soon `start` goes on after a wait
 
 
 class _Telling(set[Request]):
@@ -57,6 +62,30 @@ def tell_of_ends(crawler: Crawler, tell: Callable[[Request], None]) -> None:
 def is_starting(crawler: Crawler) -> bool:
     """Whether the spider's `start` has more to yield; False if Scrapy does not tell."""
     return getattr(crawler.engine, "_start", None) is not None
+
+
+def slow_start(crawler: Crawler, must_wait: Callable[[], bool]) -> None:
+    """Pull nothing from the spider's `start` while `must_wait` is true, or once the crawl closes.
+
+    While no request can be sent, the engine itself pulls without a pause, so nothing else runs.
+    """
+    engine: Any = crawler.engine
+    start = getattr(engine, "_start", None)
+    if start is not None:
+        engine._start = _slowed(crawler, start, must_wait)  # noqa: SLF001
+
+
+async def _slowed(
+    crawler: Crawler, start: AsyncIterator[Any], must_wait: Callable[[], bool]
+) -> AsyncIterator[Any]:
+    async for one in start:
+        if is_closing(crawler):
+            return
+        yield one
+        if not can_take_more(crawler):
+            await sleep(0)
+        while must_wait() and not is_closing(crawler):
+            await sleep(_LOOK_SECONDS)
 
 
 def can_take_more(crawler: Crawler) -> bool:

@@ -65,8 +65,8 @@ class Gate(Protocol):
     def may_go(self, turn: Turn) -> bool:
         """Whether a request still has its turn."""
 
-    async def wait(self, turn: Turn) -> None:
-        """Wait for the turn of a request."""
+    async def wait(self, turn: Turn) -> bool:
+        """Wait for the turn of a request; whether it came before the crawl began to close."""
 
     def may_probe(self, origin: Origin, request: Request) -> bool:
         """Whether a request may go first after a rest; False while the answer is not known."""
@@ -203,7 +203,7 @@ class Pacing:
 
         `is_urgent` requests, for robots.txt and tdmrep.json, overtake others and ignore rests.
         `is_awaited` tells if another request waits for the answer. Returns whether the turn came.
-        It does not come if the crawl begins to close while the origin rests.
+        It does not come if the crawl begins to close while the origin rests, or in a fleet.
         """
         gate, origin = self.gate, delay.origin
         while is_urgent or await self._rest_is_over(origin, request):
@@ -212,8 +212,8 @@ class Pacing:
                 seconds = max(delay.seconds, self.known_seconds(origin, request))
                 turn = Turn(origin, seconds, request, is_awaited)
             with self._room_for_others(origin.host, is_needed=waits):
-                if gate is not None:
-                    await gate.wait(turn)
+                if gate is not None and not await gate.wait(turn):
+                    return False
                 try:
                     await self.visits.turn(request, delay, self._is_over, is_urgent=is_urgent)
                 except BaseException:

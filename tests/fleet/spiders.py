@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
@@ -257,3 +258,25 @@ class AnxiousSpider(FlatSpider):
 
     def failed(self, failure: Any) -> Iterator[Any]:
         yield {"url": "", "error": f"{type(failure.value).__name__}: {failure.value}"}
+
+
+class EndlessSpider(FlatSpider):
+    """Its start requests never end; with `is_one`, all have the same URL."""
+
+    name = "flat"
+    is_one = False
+
+    async def start(self) -> AsyncIterator[Any]:
+        for number in itertools.count():
+            yield Request(f"{self.roots[0]}{0 if self.is_one else number}")
+
+
+class FilesSpider(FlatSpider):
+    """Each page has an item with four files, which the pipeline of Scrapy downloads."""
+
+    name = "flat"
+    files = ""  # the beginning of their URLs, unless that is the URL of the page
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        urls = [f"{self.files or response.url}.{number}" for number in range(4)]
+        yield {"url": response.url, "file_urls": urls}

@@ -14,19 +14,21 @@ import asyncio
 import time
 from collections.abc import AsyncIterator
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
+from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request, signals
+from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.progress import tell_of_ends
+from scrapy_rep.engine.progress import can_take_more, slow_start, tell_of_ends
 from scrapy_rep.engine.state import is_closing
+from scrapy_rep.engine.transfer import MARK, is_own
 from scrapy_rep.pace.pacing import Turn
 from scrapy_rep.protocol.access.origin import Origin
 
 from .batch import HeldRequest, Wish
 from .fleet_lanes import FleetLanes
-from .ledger import Ledger
+from .ledger import START, Ledger
 from .talk import Talk
 
 if TYPE_CHECKING:
@@ -34,33 +36,37 @@ if TYPE_CHECKING:
 
     from scrapy.crawler import Crawler
     from scrapy.http import Response
-    from typing_extensions import Self
 
 
 _LOOK_SECONDS = 0.05  # how soon a late worker learns whether it was taken over
-_LINKS = 200  # of a page; its callback waits while as many are not in Redis
+_LINKS = 200  # of a page; its callback waits while as many are not in Redis, as `start` does
+_QUEUED = 1000  # with as many in Redis, `start` waits until this worker has a free place
 
 
 class Out:
     """The requests of one worker that have left its buffer and are not done."""
 
-    def __init__(self, ledger: Ledger, talk: Talk) -> None:
+    def __init__(self, crawler: Crawler, ledger: Ledger, talk: Talk) -> None:
+        self._crawler = crawler
         self._ledger = ledger
         self._talk = talk
         self._held: dict[Request, HeldRequest] = {}
         self._turns: dict[Request, HeldRequest] = {}  # a queued one may have a turn in another lane
+        self._sent: WeakSet[Request] = WeakSet()  # to the downloader
         self._causes: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
 
-    def follow(self, crawler: Crawler) -> None:
+    def follow(self) -> None:
         """Start to observe what happens to requests.
 
         Raises:
             ConfigurationError: this release of Scrapy does not tell which requests are done.
         """
+        crawler = self._crawler
         links = crawler.get_spider_middleware(FleetLinks)
         if links is not None:
             links.out = self
         tell_of_ends(crawler, self.end)
+        slow_start(crawler, lambda: self.has_many_links(START) or self._has_enough)
         crawler.signals.connect(self._reached, signal=signals.request_reached_downloader)
         crawler.signals.connect(self._left, signal=signals.request_left_downloader)
 
@@ -110,7 +116,20 @@ class Out:
         """Whether the callback of a page must wait."""
         return self._ledger.unsent_of(page_id) >= _LINKS
 
+    @property
+    def is_closing(self) -> bool:
+        """Whether the crawl closes."""
+        return is_closing(self._crawler)
+
+    @property
+    def _has_enough(self) -> bool:
+        """Whether the queue is long, and this worker has a request for each place."""
+        reply = self._talk.reply
+        has_work = bool(self._ledger.buffer) or not can_take_more(self._crawler)
+        return reply is not None and reply.queued >= _QUEUED and has_work
+
     def _reached(self, request: Request) -> None:
+        self._sent.add(request)
         for held in self._of(request):
             held.has_reached = True
 
@@ -126,8 +145,19 @@ class Out:
             self._ledger.done(held)
             self._talk.wake()
 
+    def give_back_pages(self) -> None:
+        """Report no end of the pages in callbacks and pipelines: they go back with the worker."""
+        self._held = {request: held for request, held in self._held.items() if not held.has_left}
+
     def end(self, request: Request) -> None:
-        """Note that a request has left the engine, or will never come there."""
+        """Note that a request has left the engine, or will never come there.
+
+        If the crawl closes before one is sent that was not queued, such as a file of an item, the
+        page that needs it is not done.
+        """
+        is_own = MARK in request.meta
+        if self.is_closing and not (is_own or request in self._held or request in self._sent):
+            self.give_back_pages()
         for held in self._of(request):
             self._ledger.done(held)
             self._talk.wake()
@@ -146,23 +176,18 @@ class FleetLinks:
 
     out: Out | None = None
 
-    def __init__(self, crawler: Crawler) -> None:
-        self._crawler = crawler
-
-    @classmethod
-    def from_crawler(cls, crawler: Crawler) -> Self:
-        """Build from a crawler."""
-        return cls(crawler)
-
     async def process_spider_output(
         self, response: Response, result: AsyncIterator[Any]
     ) -> AsyncIterator[Any]:
-        """Pass everything on."""
+        """Pass everything on; once the crawl closes, no more than some links of each page."""
         out = self.out
         async for one in result:
             if out is not None and isinstance(one, Request):
                 page_id = out.link(one, response.request)
-                while out.has_many_links(page_id) and not is_closing(self._crawler):
+                while out.has_many_links(page_id):
+                    if out.is_closing:
+                        out.give_back_pages()
+                        return
                     await sleep(_LOOK_SECONDS)
             yield one
 
@@ -191,47 +216,53 @@ class FleetTurns:
         has_turn = self._out.turn_of(lane, turn.request) is not None
         return has_turn or (self._out.is_on_its_way(lane) and turn.is_awaited())
 
-    async def wait(self, turn: Turn) -> None:
-        """Wait for the turn of a request; a queued request has its turn when it is due."""
+    async def wait(self, turn: Turn) -> bool:
+        """Wait for the turn of a request; whether it came before the crawl began to close.
+
+        A queued request has its turn when it is due.
+
+        Raises:
+            IgnoreRequest: it did not come, and the request was not queued.
+        """
         while True:
-            if not self.may_go(turn):
-                if turn.request in self._out and not self._talk.is_leased:
-                    await asyncio.sleep(_LOOK_SECONDS)
-                else:
-                    await self._have(turn)
-                continue
-            held = self._out.turn_of(str(turn.origin), turn.request)
+            may_go, held = self.may_go(turn), self._out.turn_of(str(turn.origin), turn.request)
             early_seconds = 0.0 if held is None else held.due_at - time.monotonic()
-            if early_seconds <= 0:
-                return
-            await asyncio.sleep(early_seconds)
+            if may_go and early_seconds <= 0:
+                return True
+            if self._is_over(turn):
+                self._out.give_up(turn.request)
+                if turn.request in self._out:
+                    return False
+                raise IgnoreRequest("the crawl is closing")
+            if may_go:
+                await asyncio.sleep(min(early_seconds, _LOOK_SECONDS))
+            elif turn.request in self._out and not self._talk.is_leased:
+                await asyncio.sleep(_LOOK_SECONDS)
+            else:
+                await self._have(turn)
+
+    def _is_over(self, turn: Turn) -> bool:
+        """Whether a request needs no turn any more; a robots.txt fetch ends by itself."""
+        return self._out.is_closing and not is_own(turn.request)
 
     async def _have(self, turn: Turn) -> None:
-        """Wait for a turn, unless the worker is taken over or the turn is not needed any more."""
+        """Request a turn, unless the worker is taken over or the turn is not needed any more."""
         key = self._ledger.wish(Wish(str(turn.origin), turn.delay_seconds))
         granted = self._waiting[key] = asyncio.get_running_loop().create_future()
         self._talk.wake()
-        held = None
         try:
             while not granted.done():
-                if self.may_go(turn):
-                    self._ledger.withdraw(key)
+                if self.may_go(turn) or self._is_over(turn):
                     return
                 await asyncio.wait([granted], timeout=_LOOK_SECONDS)
             held = granted.result()
+            held.request, held.due_at = turn.request, time.monotonic() + held.wait_seconds
             self._ledger.grant(key, held)
-            await asyncio.sleep(held.wait_seconds)
-        except BaseException:
-            self._ledger.withdraw(key)
-            if held is not None:
-                self._ledger.done(held)
-            self._talk.wake()
-            raise
-        finally:
-            del self._waiting[key]
-        if held.id in self._ledger.held:
-            held.request = turn.request
             self._out.add(held)
+        finally:
+            self._ledger.withdraw(key)
+            self._talk.wake()
+            del self._waiting[key]
 
     def heed(self, turns: dict[int, HeldRequest]) -> None:
         """Process the turns that have come, by the keys of their wishes."""

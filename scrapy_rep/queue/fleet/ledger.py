@@ -61,7 +61,9 @@ WISHES = 50
 REPORTS = 32
 """The most reports of each kind that one batch brings: each costs Redis 5 to 14 us."""
 
-_START = "start"  # the cause of start requests
+START = "start"
+"""The cause of start requests."""
+
 _UNKNOWN = "unknown "  # the beginning of the names of unknown causes
 
 
@@ -134,7 +136,7 @@ class Ledger:
     def push(self, push: Push, cause: str = "", *, is_start: bool = False) -> None:
         """Add a request that was found; `cause` is the id of the request that led to it."""
         if is_start or push.kind is PushKind.START:
-            cause = _START
+            cause = START
         elif cause not in self.held:
             cause = self._unknown
         is_filtered = push.kind in (PushKind.FILTERED, PushKind.START)
@@ -156,7 +158,7 @@ class Ledger:
         self._claims[held.id] = held
         if cause in self.held:
             self._adopt(held.id, cause)
-        elif cause != _START:
+        elif cause != START:
             self._orphans.add(held.id)
 
     def _adopt(self, kept_id: str, parent: str) -> None:
@@ -397,10 +399,10 @@ class Ledger:
         self._is_joined = self._is_unsure = False
         self._last_id = self._attempt = self._heard = 0
         self._give_up_batch()
-        starts = self._unsent.get(_START, deque())
+        starts = self._unsent.get(START, deque())
         kept = (one for one in self.kept if one.id not in self._parents.keys() | self._orphans)
         starts.extend(_again(one) for one in kept)
-        self._unsent = {_START: starts} if starts else {}
+        self._unsent = {START: starts} if starts else {}
         self.unsent_count = len(starts)
         for books in (self.held, self.buffer, self._left, self._ended, self.kept, self._blocked):
             books.clear()

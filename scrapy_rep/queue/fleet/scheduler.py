@@ -61,7 +61,7 @@ if TYPE_CHECKING:
 _AHEAD_SECONDS = 0.05  # how early a request is fetched; batches follow each other faster
 _OPEN_SECONDS = 10.0  # the time limit for the first answer of Redis
 _PASSING_SECONDS = 1800.0  # the same, while Redis loads its data or becomes the master
-_CLOSE_SECONDS = 20.0  # the time limit for the last batches
+_CLOSE_SECONDS = 8.0  # the time limit for the last batches
 _ENQUEUED, _DEQUEUED = "scheduler/enqueued/redis", "scheduler/dequeued/redis"  # scrapy-redis's
 _DUPLICATES = "dupefilter/filtered"  # Scrapy's
 _IS_START = "is_start_request"  # Scrapy's, in meta
@@ -77,6 +77,7 @@ _ORDERS = {
     "pause": "An operator paused this crawl; 'scrapy rep fleet resume' goes on",
     "stop": "An operator stopped this crawl; its queue stays for the next run",
 }
+_AGAIN = "Their pages go back to the queue; start requests come again when the spider starts"
 _ELSEWHERE = {
     "SCHEDULER_QUEUE_CLASS": "it has its own queue",
     "SCHEDULER_SERIALIZER": "requests are queued as msgpack, never as pickle",
@@ -171,7 +172,6 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._ledger = Ledger(f"{self._host}:{os.getpid()}:{secrets.token_hex(4)}")
         self._filter = Filter(crawler)
         self._journal = Journal(crawler, __name__)
-        self._is_over = False
         self._was_idle = False
         self._memory_policy = ""
         self._kept_count = 0
@@ -204,12 +204,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._lanes = FleetLanes(
             self._ledger, crawler, middleware, is_fleet_wide=settings.pace_scope == "fleet"
         )
-        self._out = Out(self._ledger, self._talk)
+        self._out = Out(crawler, self._ledger, self._talk)
         self._inbox = Inbox(
             crawler, self._ledger, self._entries, self._seeds, self._lanes, self._journal
         )
         self._turns = FleetTurns(self._ledger, self._talk, self._lanes, self._out)
-        self._out.follow(crawler)
+        self._out.follow()
         crawler.signals.connect(self._idle, signal=signals.spider_idle)
         crawler.signals.connect(self._tell_of_rest, signal=signals.engine_stopped)
         if middleware is not None:
@@ -276,14 +276,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
 
     def close(self, reason: str) -> Deferred[None]:
         """Leave the fleet: send unsent requests, and give back requests that were not begun."""
-        self._is_over = True
         if self._ledger.kept:
-            self._journal.warning(
-                "%s not written to Redis and not fetched before this worker "
-                "stopped (rep/fleet/in_memory). The pages that led to them go back to the queue; "
-                "start requests among them come again when the spider starts",
-                counted(len(self._ledger.kept), "request was", "requests were"),
-            )
+            words = "%s not written to Redis and not fetched before this worker stopped"
+            kept = counted(len(self._ledger.kept), "request was", "requests were")
+            self._journal.warning(f"{words} (rep/fleet/in_memory). {_AGAIN}", kept)
         if reason in _LOSSES:
             set_exit_status(_LOST_STATUS)
         return deferred_from_coro(self._leave(reason))
@@ -309,30 +305,39 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             await self._talk.stop()
             self._ledger.give_back()
             flushes = reason in _ENDS and not self.persist
-            patience = time.monotonic() + _CLOSE_SECONDS
-            while time.monotonic() < patience:
-                is_all = not (self._ledger.unsent_count or self._ledger.has_reports)
-                wants = self._wants(requests=0, leaves=is_all, flushes=flushes)
+            if pages := sum(not held.is_turn for held in self._ledger.held.values()):
+                words = "%s back to the queue: some of their links or files are left out"
+                self._journal.warning(words, counted(pages, "page goes", "pages go"))
+            ends_at = time.monotonic() + _CLOSE_SECONDS
+            is_last = False
+            while not is_last:
+                is_last = time.monotonic() > ends_at
+                leaves = is_last or not (self._ledger.unsent_count or self._ledger.has_reports)
+                wants = self._wants(requests=0, leaves=leaves, flushes=flushes)
                 reply = await self._talk.send_batch(wants)
-                if reply is not None and reply.word == "flush":
-                    return
-                if is_all and reply is not None and reply.word == "ok":
+                if leaves and reply is not None and reply.word in ("ok", "flush"):
                     has_rest = reply.queued + reply.flying + reply.seeds_left + reply.letters > 0
                     if not reply.workers and (has_rest or reason not in _ENDS):
                         self._rest = reply
-                    return
+                    break
                 if reply is None or reply.word != "ok" or self._ledger.is_full:
                     await sleep(0.1)
-            self._journal.warning(
-                "Redis %s: %s of this worker could not be queued. Other workers will fetch "
-                "its pages again and find such requests there",
-                "has no memory left" if self._ledger.is_full else "does not answer",
-                counted(self._ledger.unsent_count, "request"),
-            )
+            self._tell_of_unsent(reply)
         except StoreError as error:
             self._journal.warning("The crawl could not be cleared: %s", error)
         finally:
             await self._link.close()
+
+    def _tell_of_unsent(self, reply: Reply | None) -> None:
+        """Log how many requests did not come into the queue, and the reason."""
+        count, problem = self._ledger.unsent_count, f"answers, but {_CLOSE_SECONDS:g} s are over"
+        if reply is None:
+            problem = "does not answer, so other workers wait for the end of this worker's lease"
+        elif self._ledger.is_full:
+            problem = "has no memory left"
+        if count or reply is None:
+            unsent = counted(count, "request was", "requests were")
+            self._journal.warning(f"Redis {problem}: %s not queued. {_AGAIN}", unsent)
 
     def _tell_of_rest(self) -> None:
         """Log what the last worker leaves in Redis, and what to do with it."""
@@ -416,11 +421,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
     def has_pending_requests(self) -> bool:
         """Whether the fleet has work, or had work a short time ago."""
         reply = self._talk.reply
-        if reply is None or reply.idle_ms is None or self._ledger.unsent_count:
+        if reply is None or reply.idle_ms is None or self._dropped or self._order:
             return True
-        if self._dropped or self._order:
-            return True
-        return bool(self._ledger.held) or reply.idle_ms < 1000 * self.idle_before_close
+        has_own = self._ledger.unsent_count or self._ledger.held
+        return bool(has_own) or reply.idle_ms < 1000 * self.idle_before_close
 
     # What the replies bring
 
@@ -429,14 +433,15 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         return self._wants(requests=self._free_places())
 
     def _wants(self, *, requests: int, **fields: Any) -> Wants:
-        is_open = not (self._is_over or self._order) and self._talk.reply is not None
+        is_over = is_closing(self._crawler)
+        is_open = not (is_over or self._order) and self._talk.reply is not None
         return Wants(
             requests=requests,
-            lanes=self._lanes.free_places if is_open and not is_closing(self._crawler) else 0,
+            lanes=self._lanes.free_places if is_open else 0,
             seeds=self._seeds.at_a_time if requests else 0,
             seeds_key=self._seeds.key,
             lease_ms=round(1000 * self.lease_seconds),
-            is_busy=not self._is_over and is_starting(self._crawler),
+            is_busy=not is_over and is_starting(self._crawler),
             is_fresh=self.flush_on_start,
             host=self._host,
             about="" if self._ledger.epoch else about(self._crawler),
@@ -448,9 +453,8 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         )
 
     def _free_places(self) -> int:
-        if self._order or is_closing(self._crawler) or not can_take_more(self._crawler):
-            return 0
-        if self._ledger.unsent_count >= _UNSENT:
+        has_enough = self._ledger.unsent_count >= _UNSENT
+        if self._order or has_enough or not can_take_more(self._crawler):
             return 0
         return min(_POPS, max(0, self._downloader.free_places - len(self._ledger.buffer)))
 
@@ -528,14 +532,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._journal.count(stats.FLEET_FULL)
         if self._is_time("full", _ALARM_SECONDS):
             self._journal.error(
-                "Redis at %s has no memory left: %s to be queued, and "
-                "the crawl slows down. Raise maxmemory, or delete other keys",
+                "Redis at %s has no memory left: in this worker, %s to be queued, and the crawl "
+                "slows down. Raise maxmemory, or delete other keys",
                 self._link.address,
-                counted(
-                    self._ledger.unsent_count,
-                    "request of this worker waits",
-                    "requests of this worker wait",
-                ),
+                counted(self._ledger.unsent_count, "request waits", "requests wait"),
             )
 
     def was_succeeded(self) -> None:

@@ -138,10 +138,12 @@ class Talk:
         wait = self._due_at() - time.monotonic()
         if wait <= 0:
             await self.send_batch(self._owner.wants())
-            return
-        self._event.clear()
-        with suppress(asyncio.TimeoutError):
-            await asyncio.wait_for(self._event.wait(), wait)
+        elif self._ledger.has_news:  # more news do not change the time
+            await asyncio.sleep(min(wait, _BREATH_SECONDS))
+        else:
+            self._event.clear()
+            with suppress(asyncio.TimeoutError):
+                await asyncio.wait_for(self._event.wait(), wait)
 
     def _due_at(self) -> float:
         """When the next batch is due; monotonic seconds."""
