@@ -601,9 +601,7 @@ class TestVersions:
         two.talk()
         assert two.reply.word == "ok"
 
-    def test_another_spider_is_refused(
-        self, fleet: Fleet, one: Worker, two: Worker
-    ) -> None:
+    def test_another_spider_is_refused(self, fleet: Fleet, one: Worker, two: Worker) -> None:
         words = "belongs to old.A, not to new.B"
         one.take("a")
         one.talk(spider="old.A")
@@ -617,7 +615,7 @@ class TestVersions:
         three = fleet.worker("four")
         three.talk(spider="old.A")
         three.finish(*drained(three))
-        three.talk(), three.talk(leaves=True)
+        three.talk(), three.talk(leaves=True, spider="old.A")
         with pytest.raises(RefusedError, match=words):  # the filter is left
             two.talk(spider="new.B")
         fleet.clear()
