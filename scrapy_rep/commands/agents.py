@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import textwrap
+from bisect import bisect
 from collections import Counter
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -18,9 +19,11 @@ from scrapy_rep.analysis.audience.bindings import (
     name_by_rfc,
     names_of_groups,
 )
+from scrapy_rep.analysis.checks.codes import Code, Severity
 from scrapy_rep.analysis.effect.differences import TooMuchToCompare
 from scrapy_rep.analysis.lint.crawler_names import KNOWN, either, meant_by, near_tokens
-from scrapy_rep.analysis.mending import edited
+from scrapy_rep.analysis.lint.damage import damages
+from scrapy_rep.analysis.mending import Edit, EditPlace, edited
 from scrapy_rep.analysis.outline import Line, Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.access.events import name_of as event_name
@@ -31,7 +34,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.preference import Preference
 
-from .format import put_out, refuse_to_write
+from .format import author_errors, put_out, refuse_to_write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
 from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import cut, safe
@@ -198,7 +201,9 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
     if before.is_cut or before.codings:
         raise CommandError(f"{file.name}: compressed, not UTF-8, or too long to be read as a whole")
     changed = to_change(old, wanted)
-    new = edited(body, access_edits(old, before, wanted, changed))
+    edits = list(access_edits(old, before, wanted, changed))
+    _refuse_to_hide(file, before, edits)
+    new = edited(body, edits)
     parsed, after = parse(new, file.uri), outline(new, file.uri)
     try:
         found = first_change(old, parsed, (before, after), wanted, changed)
@@ -218,6 +223,24 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
             call.complain(f"note: {crawler.token} takes the group of {crawler.fallback}")
     put_out(file, new, call)
     return OK
+
+
+def _refuse_to_hide(file: Input, outlined: Outline, edits: Iterable[Edit]) -> None:
+    """Refuse to change a group with an error that may be about other crawlers.
+
+    Raises:
+        CommandError: there is such a group.
+    """
+    starts = [block.agents[0].number for block in outlined.blocks]
+    replaced = {edit.line for edit in edits if edit.place is EditPlace.AT}
+    groups = {bisect(starts, number) for number in replaced}
+    damaged = damages(outlined)
+    for finding in author_errors(file):
+        names_others = finding.code is Code.USER_AGENT_LIST or finding.line in damaged
+        is_replaced = finding.line in replaced and not names_others
+        is_error = finding.severity is Severity.ERROR
+        if is_error and not is_replaced and bisect(starts, finding.line) in groups:
+            raise CommandError(f"{file.name} is not written: correct this first: {finding}", FOUND)
 
 
 def _write_differing(found: Sequence[Binding], asserted: Mapping[Crawler, bool], call: Call) -> int:

@@ -16,8 +16,8 @@ from scrapy_rep.analysis.lint.linter import lint
 from scrapy_rep.analysis.lint.suppressions import without_suppressed
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.analysis.rewrite import normal
-from scrapy_rep.analysis.rewrite.spelling import is_shortened
 from scrapy_rep.protocol.document import parse
+from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.units import counted
 
 from .inputs import Input, put, read_all
@@ -52,8 +52,6 @@ def _format(file: Input, call: Call) -> int:
         return status
     if not options.keep_errors:
         _refuse_to_hide(file, errors, new, call)
-    if new != file.body:
-        _tell_kept(file, call)
     if options.check:
         is_same = new == file.body
         call.line(f"{file.name}: {'already in this form' if is_same else 'would be rewritten'}")
@@ -97,7 +95,6 @@ _UNREAD = {
     *(Code.PARSE_LIMIT, Code.NOT_TEXT, Code.UTF32, Code.GZIP, Code.GZIP_DAMAGED),
     Code.PAGE_SOURCE,
 }
-_KEPT = {Code.USER_AGENT_LIST, Code.USER_AGENT_HEADER}
 
 
 def refuse_unread(file: Input, findings: Iterable[Finding]) -> None:
@@ -112,10 +109,19 @@ def refuse_unread(file: Input, findings: Iterable[Finding]) -> None:
 
 
 def hidden_errors(file: Input, errors: Iterable[Finding], new: bytes) -> list[Finding]:
-    """The errors of a file that the new file would not show."""
+    """The errors of a file that the new file would not show, and its damaged lines."""
     damaged = damages(outline(file.body, file.uri))
-    left = {finding.code for finding in lint(new, file.uri)} | _KEPT
-    return [one for one in errors if one.line in damaged or one.code not in left]
+    was, now = (_values(body, file.uri) for body in (file.body, new))
+    left = {(finding.code, now.get(finding.line)) for finding in lint(new, file.uri)}
+    return [
+        one for one in errors if one.line in damaged or (one.code, was.get(one.line)) not in left
+    ]
+
+
+def _values(body: bytes, uri: str) -> dict[int, str]:
+    """The values of the lines of a file, by number, with the escapes that `format` writes."""
+    lines = outline(body, uri).lines
+    return {line.number: escaped(line.value or line.octets.strip()) for line in lines}
 
 
 def is_refused(file: Input) -> bool:
@@ -143,17 +149,6 @@ def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Ca
             "correct them ('scrapy rep lint --fix --unsafe-fixes' can do some of it), or give "
             "--keep-errors",
             FOUND,
-        )
-
-
-def _tell_kept(file: Input, call: Call) -> None:
-    """Report the lines with names that are kept as comments only."""
-    lines = [str(line.number) for line in outline(file.body).lines if is_shortened(line)]
-    if lines:
-        some = ", ".join(lines[:_TOLD]) + ("" if len(lines) <= _TOLD else " and more")
-        call.complain(
-            f"note: {file.name}: only the first name counts in the user-agent lines {some}; the "
-            "others are kept as comments"
         )
 
 

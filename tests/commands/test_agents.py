@@ -237,3 +237,39 @@ class TestWriting:
         assert (done.status, done.out) == (4, "")
         assert "change something for AI at /; edit them by hand" in done.err
         assert robots.read_bytes() == b"User-agent: AI\nDisallow: /a\n"
+
+    @pytest.mark.parametrize(
+        ("group", "code"),
+        [
+            ("User-agent: GPTBot, FooBot\nDisallow: /a\n", "names one crawler"),
+            (
+                "User-agent: GPTBot\nUser-agent: x\nUser-agent: GPTBot, FooBot\n",
+                "names one crawler",
+            ),
+            ("User-agent: GPTBot\nUsr-agent: FooBot\nDisallow: /b\n", "similar to a known one"),
+            ("User-agent: GPTBot\nDisallow: /a User-agent: FooBot\n", "several records"),
+            ("User-agent: x\nCrawl-delay: 5\n\nUser-agent: GPTBot\nDisallow: /a\n", "next group"),
+        ],
+    )
+    def test_group_with_an_error_about_others_is_not_changed(
+        self, robots: Path, group: str, code: str
+    ) -> None:
+        """The error would be gone, and what the author meant for other crawlers with it."""
+        robots.write_text(group)
+        done = rep("agents", robots, "--disallow", "GPTBot", "--write")
+        assert (done.status, done.out, robots.read_text()) == (1, "", group)
+        assert "is not written: correct this first: line " in done.err
+        assert code in done.err
+
+    @pytest.mark.parametrize(
+        "group",
+        [
+            "User-agent: GPTBot\nDisallow: a\n",
+            "User-agent: GPTBot\nCrawl-delay: 5\n\nUser-agent: x\nDisallow: /a\n",
+            "User-agent: FooBot, BarBot\nDisallow: /a\n",
+        ],
+    )
+    def test_other_errors_do_not_matter(self, robots: Path, group: str) -> None:
+        robots.write_text(group)
+        assert rep("agents", robots, "--disallow", "GPTBot", "--write").status == 0
+        assert "BarBot" not in group or group in robots.read_text()

@@ -40,11 +40,24 @@ class TestFormat:
         assert "and 3 more: correct them" in err
         assert len(err.splitlines()) == 6
 
-    def test_further_names_are_kept_as_a_comment(self) -> None:
-        line = "User-agent: GPTBot, CCBot"
-        done = rep("format", "-", stdin=f"{line}\nDisallow: /\n".encode())
-        assert (done.status, done.out) == (0, f"# {line}\nUser-agent: GPTBot\nDisallow: /\n")
-        assert "only the first name counts in the user-agent lines 1; the others are" in done.err
+    @pytest.mark.parametrize(
+        "name", ["GPTBot, ClaudeBot, CCBot", "Mozilla/5.0 (compatible; GPTBot/1.2)", "Yahoo! Slurp"]
+    )
+    def test_line_with_more_than_a_name_stays(self, robots: Path, name: str) -> None:
+        """Otherwise lint would find nothing afterwards, and no fix would bring the names back."""
+        robots.write_text(f"user-agent: {name}\nDisallow:/\n")
+        before = rep("lint", robots, "--select", "all").out
+        assert rep("format", robots, "--write").status == 0
+        assert robots.read_text() == f"User-agent: {name}\nDisallow: /\n"
+        assert rep("lint", robots, "--select", "all").out == before
+
+    def test_errors_are_hidden_one_by_one(self) -> None:
+        """An error with the same code elsewhere says nothing about another one."""
+        body = b"User-agent: a\nDisallow: /x /y\n\nUser-agent: b\nDisallow: /x /z\nDisallow: /\n"
+        body += b"\nUser-agent: b\nDisallow: /z\n"
+        done = rep("format", "-", stdin=body)
+        assert (done.status, done.out) == (1, "")
+        assert "<stdin>: REP404: line 5: " in done.err
 
     def test_check_and_diff_write_nothing(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")

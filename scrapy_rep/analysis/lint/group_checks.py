@@ -14,7 +14,14 @@ from scrapy_rep.analysis.checks.codes import Code, Effect
 from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
-from scrapy_rep.analysis.outline import Block, Line, Outline, name_of, with_value
+from scrapy_rep.analysis.outline import (
+    Block,
+    Line,
+    Outline,
+    has_other_words,
+    name_of,
+    with_value,
+)
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
@@ -174,6 +181,8 @@ def _repeated(block: Block) -> Iterator[Finding]:
     seen: set[str] = set()
     for line in block.agents:
         name = name_of(line.value)
+        if name and has_other_words(line.value):  # several names, perhaps
+            name = line.value.decode("latin-1").lower()
         if name and name in seen:
             yield value_finding(Code.USER_AGENT_REPEATED, line)
         seen.add(name)

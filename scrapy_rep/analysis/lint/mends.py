@@ -402,7 +402,6 @@ class _Mender:
         return {
             **dict.fromkeys(_RULES_THAT_GO, self._without_rule),
             **dict.fromkeys(_LINES_THAT_GO, _without_line),
-            Code.USER_AGENT_REPEATED: _without_repeated,
             Code.RECORD_SPLITS_GROUP: self._below_agents,
             Code.ORDER_MATTERS: _above_shorter,
             **dict.fromkeys((Code.TRAILING_STAR, Code.REPEATED_STAR), _with_fewer_stars),
@@ -534,10 +533,6 @@ def _octets(_: Finding) -> tuple[Edit, ...]:
 
 def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:
     return (Edit(EditPlace.AT, line.number, without(line)),)
-
-
-def _without_repeated(finding: Finding, line: Line) -> tuple[Edit, ...]:
-    return _without_line(finding, line) if _name_alone(line) else ()
 
 
 def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:

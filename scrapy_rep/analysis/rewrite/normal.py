@@ -17,7 +17,7 @@ from .grouping import Section, SectionRule, is_too_much, merged, sections
 from .shortening import BUDGET_STEPS, joined, plain, shortened
 from .spelling import (
     Notes,
-    agent_text,
+    agent_texts,
     as_written,
     is_known,
     notes_of,
@@ -144,7 +144,8 @@ class _Writer:
 
     def _section(self, section: Section) -> Iterator[str]:
         for lines in section.agents.values():
-            yield from self._with_notes(lines, _fitting(agent_text(lines[0]), lines[0]))
+            for text, same in agent_texts(lines).items():
+                yield from self._with_notes(same, _fitting(text, same[0]))
         for rule in section.rules:
             yield from self._with_notes(rule.lines, self._rule(rule))
         if not section.rules:
@@ -193,6 +194,6 @@ def _for_each_rules(
 
 def _fitting(text: str, line: Line) -> str:
     """A record in its new form, or in its old one if the new one is longer than the line limit."""
-    if len(text.encode()) <= LINE_LIMIT_OCTETS:
+    if len(octets_of(text)) <= LINE_LIMIT_OCTETS:
         return text
     return as_written(line)

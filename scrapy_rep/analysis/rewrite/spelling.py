@@ -3,21 +3,20 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 from dataclasses import dataclass
 
-from scrapy_rep.analysis.agents.crawlers import bare_name, other_names
 from scrapy_rep.analysis.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import KNOWN_KEYS, LINE_LIMIT_OCTETS, RULES, Kind
 from scrapy_rep.protocol.other_readers import escaped
-from scrapy_rep.protocol.tokens import EVERYONE, token_of
+from scrapy_rep.protocol.tokens import token_of
 
 _OTHER_KEYS = {b"content-signal": "Content-Signal", b"content-usage": "Content-Usage"}
 """Keys that their documents write in another way than `str.capitalize` does."""
 
 _KEYS = {kind: key.decode() for kind, key in KEYS.items()}
-_COLON = re.compile(rb":(?!//)")  # not that of a URL
 _ESCAPED_UTF8 = re.compile(r"(?:%[89A-F][0-9A-F])+")
 
 _BEGIN_WITH_PATH = frozenset([b"content-usage", b"content-signal", b"content-signals"])
@@ -49,28 +48,31 @@ def _readable(value: bytes) -> str:
     return text if escaped(text.encode()) == escaped(value) else escaped(value)
 
 
-def agent_text(line: Line) -> str:
-    """A user-agent line with ``*`` or a name, for lines that name a crawler.
+def agent_texts(lines: Iterable[Line]) -> dict[str, list[Line]]:
+    """The user-agent lines to be written for one name, with the lines that each replaces.
 
-    The name is spelled as in the file, without its version. A name of several words stays whole,
-    although crawlers read only the first word.
+    A line with more than a name and its version stays as it is: several names are an error that
+    only the author can mend, and some names have several words. Other lines become one, and none
+    if such a line has the name already.
     """
-    name = name_of(line.value)
-    if name == EVERYONE:
-        return f"{_KEYS[Kind.USER_AGENT]}: {EVERYONE}"
-    word = line.value.decode("utf-8", "replace")
-    if _is_of_words(line.value):
-        return f"{_KEYS[Kind.USER_AGENT]}: {' '.join(word.split())}"
-    return f"{_KEYS[Kind.USER_AGENT]}: {word[: len(name)] if _is_start(word, name) else name}"
+    found: dict[str, list[Line]] = {}
+    for line in lines:
+        found.setdefault(_agent_text(line), []).append(line)
+    plain = [text for text, same in found.items() if not has_other_words(same[0].value)]
+    for text in plain if len(plain) < len(found) else plain[1:]:
+        first = next(other for other in found if other != text)
+        found[first] += found.pop(text)
+    return found
 
 
-def _is_of_words(value: bytes) -> bool:
-    """Whether the value of a user-agent line is one name of several words, in UTF-8."""
-    bare = bare_name(value.decode("latin-1"))
-    is_header = (
-        _COLON.search(value) or value.lower().startswith(b"mozilla") or value.startswith(b"*")
-    )
-    return " " in bare and not is_header and not _is_broken(value) and not other_names(bare)
+def _agent_text(line: Line) -> str:
+    """A user-agent line with ``*`` or a name, spelled as in the file, without its version."""
+    if has_other_words(line.value):
+        written = line.value.decode("utf-8", "surrogateescape")
+    else:
+        name, word = name_of(line.value), line.value.decode("utf-8", "replace")
+        written = word[: len(name)] if _is_start(word, name) else name
+    return f"{_KEYS[Kind.USER_AGENT]}: {written}"
 
 
 def _is_start(word: str, name: str) -> bool:
@@ -164,8 +166,7 @@ def notes_of(outlined: Outline, numbers: set[int]) -> Notes:
         elif line.number not in records:
             pending += _texts(line.octets)
         else:
-            own = _texts(line.octets.partition(b"#")[0]) if is_shortened(line) else []
-            own += _texts(line.comment) if line.comment is not None else []
+            own = _texts(line.comment) if line.comment is not None else []
             if line.number not in written:
                 pending += own
                 continue
@@ -173,12 +174,6 @@ def notes_of(outlined: Outline, numbers: set[int]) -> Notes:
                 before[line.number] = (*pending, *own)
             pending = []
     return Notes(tuple(head), before, tuple(pending))
-
-
-def is_shortened(line: Line) -> bool:
-    """Whether it is a user-agent line with other names, which are kept as a comment."""
-    is_agent = line.kind is Kind.USER_AGENT
-    return is_agent and has_other_words(line.value) and not _is_of_words(line.value)
 
 
 def is_known(line: Line) -> bool:

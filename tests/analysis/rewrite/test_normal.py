@@ -89,9 +89,10 @@ class TestForm:
                 _star("Allow: /bcde", "Disallow: /bcd", "Crawl-delay: 5"),
             ),
             ("User-agent: foo/1.2\nDisallow: /", "User-agent: foo\nDisallow: /\n"),
+            ("user-agent:foo, bar\nDisallow: /", "User-agent: foo, bar\nDisallow: /\n"),
             (
-                "User-agent: foo, bar\nDisallow: /",
-                "# User-agent: foo, bar\nUser-agent: foo\nDisallow: /\n",
+                "User-agent: foo # a\nUser-agent: foo, bar # b\nUser-agent: foo; bar\nDisallow: /",
+                "# b\n# a\nUser-agent: foo, bar\nUser-agent: foo; bar\nDisallow: /\n",
             ),
             ("User-agent: MJ12bot/1.4\nDisallow: /", "User-agent: MJ12bot\nDisallow: /\n"),
             ("User-agent: *", _star("Disallow:")),
