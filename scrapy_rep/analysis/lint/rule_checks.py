@@ -81,9 +81,26 @@ def _search(pattern: bytes) -> Callable[[bytes], re.Match[bytes] | None]:
     return re.compile(pattern).search
 
 
+_Check = tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
+_WRONG_CHARACTERS: tuple[_Check, ...] = (
+    (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
+    (6, Code.NOT_UTF8_PATH, _not_utf8),
+    (
+        6,
+        Code.ENCODED_TWICE,
+        lambda value: _NOT_ASCII.search(value) if _encoded_once(value) else None,
+    ),
+)
+
+
+def has_wrong_characters(value: bytes) -> bool:
+    """Whether some characters of a path probably are not those that were meant."""
+    return any(find(value) for _, _, find in _WRONG_CHARACTERS)
+
+
 # The checks of a value: its code, and an expression that finds it in the value. Of rows with the
 # same number only the first match is reported, since the others follow from it.
-_VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]], ...] = (
+_VALUE_CHECKS: tuple[_Check, ...] = (
     (1, Code.FULL_URL, _URL.match),
     (1, Code.SEVERAL_PATHS, _SEVERAL.search),
     (1, Code.RULE_MATCHES_NOTHING, re.compile(rb"(?![/*]).+", re.DOTALL).match),
@@ -94,13 +111,7 @@ _VALUE_CHECKS: tuple[tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
     (3, Code.DOT_SEGMENTS, _search(rb"/\.{1,2}(?:/|$|\?)")),
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
-    (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
-    (6, Code.NOT_UTF8_PATH, _not_utf8),
-    (
-        6,
-        Code.ENCODED_TWICE,
-        lambda value: _NOT_ASCII.search(value) if _encoded_once(value) else None,
-    ),
+    *_WRONG_CHARACTERS,
     (6, Code.NOT_ASCII, _search(rb"[\x80-\xff]+")),
     (7, Code.REPEATED_STAR, _search(rb"\*\*+")),
     (7, Code.TRAILING_STAR, _search(rb"(?<=.)\*$")),

@@ -6,6 +6,7 @@ import re
 from collections.abc import Iterable
 from dataclasses import dataclass
 
+from scrapy_rep.analysis.lint.rule_checks import has_wrong_characters
 from scrapy_rep.analysis.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
@@ -27,10 +28,11 @@ def rule_text(line: Line, *, is_readable: bool) -> str:
     """A rule as one line, with its escapes in upper case; with `is_readable`, UTF-8 is kept.
 
     Nothing else changes in a path, because other crawlers compare its octets. A rule that is also
-    compared as written is not changed, and a rule that would become too long is not either.
+    compared as written is not changed, and neither is a rule that would become too long, or whose
+    characters probably are not those that were meant: as escapes, they would look right.
     """
     value = line.value.decode("utf-8", "surrogateescape")
-    if not line.is_written:
+    if not (line.is_written or has_wrong_characters(line.value)):
         value = _readable(line.value) if is_readable else escaped(line.value)
     text = f"{_KEYS[line.kind]}: {value}".rstrip() if line.kind is not None else value
     return as_written(line) if len(octets_of(text)) > LINE_LIMIT_OCTETS else text
@@ -52,17 +54,12 @@ def agent_texts(lines: Iterable[Line]) -> dict[str, list[Line]]:
     """The user-agent lines to be written for one name, with the lines that each replaces.
 
     A line with more than a name and its version stays as it is: several names are an error that
-    only the author can mend, and some names have several words. Other lines become one, and none
-    if such a line has the name already.
+    only the author can mend, and some names have several words. All others become one.
     """
-    found: dict[str, list[Line]] = {}
+    found: dict[bytes, list[Line]] = {}
     for line in lines:
-        found.setdefault(_agent_text(line), []).append(line)
-    plain = [text for text, same in found.items() if not has_other_words(same[0].value)]
-    for text in plain if len(plain) < len(found) else plain[1:]:
-        first = next(other for other in found if other != text)
-        found[first] += found.pop(text)
-    return found
+        found.setdefault(line.value if has_other_words(line.value) else b"", []).append(line)
+    return {_agent_text(same[0]): same for same in found.values()}
 
 
 def _agent_text(line: Line) -> str:
