@@ -145,6 +145,15 @@ class TestDiff:
             "+ Sitemap: https://h/s\n"
         )
 
+    def test_total_ban_is_one_change(self, tmp_path: Path) -> None:
+        """No crawler tests /robots.txt itself, which Google's matcher would disallow."""
+        ban = "User-agent: *\nDisallow: /\n"
+        done = compared(tmp_path, "User-agent: *\nDisallow: /x\n", ban)
+        assert (done.status, done.out.count("->")) == (1, 1)
+        assert "only like" not in done.out
+        done = compared(tmp_path, ban, f"{ban}Allow: /robots.txt$\n")
+        assert done == Done(0, "no probe URL changes its verdict\n", "")
+
     def test_diff_shows_changed_preferences(self, tmp_path: Path) -> None:
         old = "User-agent: a\nUser-agent: b\nDisallow: /x\nContent-Usage: train-ai=n\n"
         new = (

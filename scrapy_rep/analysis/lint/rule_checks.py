@@ -37,6 +37,7 @@ _ANY = re.compile(
     r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS](?![A-Za-z])|(?<!\\)\.(?=[*+]))(?:[*+?]|\{[\d,]{1,9}\})?"
 )
 _ALTERNATIVES = re.compile(r"\((?:\?:)?([^()|]{1,40}(?:\|[^()|]{1,40}){1,5})\)(?![*+?{])")
+_GROUP = re.compile(r"(?<!\\)\((?:\?:)?(?!\?)((?:[^()|\\]|\\.)*)\)(?![*+?{])")
 _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
@@ -242,12 +243,14 @@ def _edits(line: Line, values: tuple[str, ...]) -> tuple[Edit, ...]:
 
 def _as_wildcards(value: str) -> _Advice | None:
     """A simple regular expression as path patterns; without words if that is not possible."""
-    plain = _ESCAPE.sub(r"\1", _ANY.sub("*", value.removeprefix("^")))
+    plain = _GROUP.sub(r"\1", _ANY.sub("*", value.removeprefix("^")))
+    plain = _ESCAPE.sub(r"\1", plain)
     before, *some = _ALTERNATIVES.split(plain, maxsplit=1)
     found = [f"{before}{one}{some[1]}" for one in some[0].split("|")] if some else [before]
     found = [re.sub(r"(?<=/)\*\$\Z", "", re.sub(r"\*\*+", "*", one)) for one in found]
     is_simple = all(
-        re.match(r"[/*].*[^/*$]", one) and not re.search(_EXPRESSION, one.encode()) for one in found
+        re.match(r"(?!.*\(\?)[/*].*[^/*$]", one) and not re.search(_EXPRESSION, one.encode())
+        for one in found
     )
     if not is_simple or found == [value]:
         return None

@@ -151,6 +151,15 @@ class TestAdvice:
             ("/.*\\.pdf$", "write /*.pdf$ if that is meant; otherwise write several rules"),
             ("/(a|b)/", "write /a/ and /b/ if that is meant; otherwise write several rules"),
             ("/p/[0-9]+/x", "write /p/*/x if that is meant; otherwise write several rules"),
+            (
+                "/(.*)\\.php$",
+                "write /*.php$ if that is meant; otherwise write several rules",
+            ),
+            (
+                "/a(?:/[0-9]+)/\\(b\\)",
+                "write /a/*/(b) if that is meant; otherwise write several rules",
+            ),
+            ("/(?!a)/[0-9]+/b", "write it with * and $, or as several rules"),
             ("/\\d{8}/", "write it with * and $, or as several rules"),
             ("^/a/.*$", "write /a/ if that is meant; otherwise write several rules"),
             ("C:\\www\\tmp", "write /www/tmp if that is the path in the URL"),
