@@ -23,7 +23,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy_rep.protocol.access.events import AccessResult, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import age_words
@@ -304,13 +304,14 @@ def read_all(
     """
     refuse_two_stdins(arguments)
     if uri:
-        origin_of(uri, "--uri: ")
+        _tell_if_unread(uri, origin_of(uri, "--uri: "), call)
     origins: dict[str, Origin] = {}
     found: list[Input] = []
     with_each = nullcontext if is_strict else call.going_on
     for argument in filter(is_url, arguments):
         with with_each():
             origins[argument] = origin_of(argument)
+            _tell_if_unread(argument, origins[argument], call)
     others = {url: origin.other_scheme if has_twins else None for url, origin in origins.items()}
     wanted = [origin for origin in (*origins.values(), *others.values()) if origin is not None]
     answers = _answers(call, wanted)
@@ -324,6 +325,15 @@ def read_all(
             with with_each():
                 found.append(_local(argument, call, uri))
     return found
+
+
+def _tell_if_unread(url: str, origin: Origin, call: Call) -> None:
+    """Report a robots.txt in a folder: crawlers read only that of the origin."""
+    path = urlsplit(url).path
+    if path != ROBOTS_TXT_PATH and path.lower().endswith(ROBOTS_TXT_PATH):
+        call.complain(
+            f"note: no crawler reads {url}: the rules for its URLs are in {origin.robots_txt_uri}"
+        )
 
 
 def _local(argument: str, call: Call, uri: str) -> Input:

@@ -22,6 +22,7 @@ from .diff import show_differences
 from .format import is_refused, proof, refuse_unread, show_diff, write
 from .inputs import Input, read_all
 from .lint_choice import Choice
+from .lint_codes import explain
 from .lint_formats import FORMATS, NOUNS, FileReport, advice, line_of
 from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
 from .terminal import cut, safe, width_of
@@ -30,8 +31,15 @@ _TOLD = 5
 
 
 def run(call: Call) -> int:
-    """Lint all files; with --fix or --diff, apply fixes first."""
+    """Lint all files, with --fix or --diff after the fixes; or explain codes."""
     options, form = call.options, _form(call.options)
+    if bool(options.explain) is bool(options.sources):
+        raise CommandError("give files, or codes to --explain")
+    if options.explain:
+        if form in FORMATS:
+            raise CommandError(f"--explain cannot be written as {form}")
+        explain(call, is_json=form == "json")
+        return OK
     choice = Choice.of(options)
     files = read_all(options.sources, call, uri=options.uri, has_twins=options.both_schemes)
     is_fixing = options.fix or options.diff

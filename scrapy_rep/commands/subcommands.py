@@ -17,7 +17,6 @@ SUBCOMMANDS = {
     "doctor": "find what in this project breaks robots.txt",
     "check": "test whether URLs are allowed, and by which line",
     "lint": "find errors in a file",
-    "rule": "explain the codes of lint",
     "format": "rewrite a file in normalised form",
     "diff": "compare the meaning of two files",
     "agents": "show which known crawlers may fetch a URL",
@@ -32,7 +31,7 @@ SUBCOMMANDS = {
 }
 """By name; `scrapy_rep.commands.NAME` runs it, and ``help/NAME.txt`` describes it."""
 
-OF_FILES = ("lint", "rule", "format", "diff", "agents")
+OF_FILES = ("lint", "format", "diff", "agents")
 """The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
 
 DESCRIPTION = (

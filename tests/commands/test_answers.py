@@ -77,6 +77,27 @@ def test_commands_use_what_a_crawl_would_use(
     assert words in done.out + done.err
 
 
+@pytest.mark.parametrize("command", ["lint", "format", "agents"])
+@pytest.mark.parametrize(
+    ("url", "is_read"),
+    [
+        ("https://example.com/proj/robots.txt", False),
+        ("https://example.com/ROBOTS.txt?a", False),
+        ("https://example.com/robots.txt?a", True),
+        (URL, True),
+    ],
+)
+def test_file_in_a_folder_is_read_by_no_crawler(
+    command: str, url: str, is_read: bool, tmp_path: Path, site: Site
+) -> None:
+    done = rep(command, url, settings={"REP_STORE": "memory"})
+    words = f"note: no crawler reads {url}: the rules for its URLs are in https://example.com/rob"
+    assert (words not in done.err) is is_read
+    if command != "agents":
+        here = rep(command, "-", "--uri", url, stdin=NOW)
+        assert (words not in here.err) is is_read
+
+
 class TestCheck:
     def test_refreshed_answer_is_stored(self, tmp_path: Path, site: Site) -> None:
         settings = kept(tmp_path, 180)

@@ -25,7 +25,12 @@ _LIGHT = {
     *("scrapy_rep.commands.scrapy_command", "scrapy_rep.commands.subcommands"),
 }
 _OF_FILES = (
-    *("lint robots.txt", "lint robots.txt --output-format gitlab", "lint none.txt", "rule REP401"),
+    *(
+        "lint robots.txt",
+        "lint robots.txt --output-format gitlab",
+        "lint none.txt",
+        "lint --explain REP401",
+    ),
     *("format robots.txt --diff", "diff robots.txt robots.txt --agent x", "agents robots.txt"),
 )
 

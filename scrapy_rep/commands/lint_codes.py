@@ -1,4 +1,4 @@
-"""``scrapy rep rule``: explain the codes of lint."""
+"""``scrapy rep lint --explain``: the meaning of codes."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ _PROMISES = {
 }
 
 
-def run(call: Call) -> None:
-    """Explain some codes, or list all."""
-    wanted = named_codes(call.options.codes)
-    chosen = [code for code in Code if not wanted or code in wanted]
-    if call.is_json:
+def explain(call: Call, *, is_json: bool) -> None:
+    """Explain the codes of `--explain`; of ``all``, show a table."""
+    wanted = named_codes(call.options.explain)
+    chosen = [code for code in Code if code in wanted]
+    if is_json:
         for code in chosen:
             call.row(_as_dict(code))
-    elif not wanted:
+    elif len(chosen) == len(Code):
         rows = [(one.value, one.severity.value, one.group, one.slug) for one in chosen]
         call.table([("code", "severity", "group", "name"), *rows])
     else:
