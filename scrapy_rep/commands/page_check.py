@@ -56,6 +56,7 @@ MEANINGS = {
     UNAVAILABLE_AFTER: "keep it out of search results from then on",
 }
 """The meaning of each rule, in words."""
+_PASSED = "it has passed, so this means noindex: keep it out of search results"
 
 _SHOWN = 20  # fields, elements and links; JSON has all
 _SUBJECTS = frozenset(["robots", "x-robots-tag", "tdm-reservation", "tdm-policy"])
@@ -131,6 +132,7 @@ def _show_rules(response: Response, agents: Sequence[Agent], call: Call) -> None
                 "section": "rules",
                 "agent": name,
                 "rules": rules.to_dict(),
+                "noindex_by": _noindex_by(rules),
                 "sources": {rule.name: [str(rule.source), rule.text] for rule in rules.rules},
                 "fields": fields,
                 "elements": metas,
@@ -188,9 +190,17 @@ def _write_rules(name: str, rules: PageRules, call: Call) -> None:
     call.line(f"  for {name}: {'' if rules.rules else 'no rules'}".rstrip())
     for rule in rules.rules:
         word = call.paint(f"{rule.name}{_value(rule)}", "red")
-        call.line(f"    {word} by {rule.source}: {MEANINGS[rule.name]}")
+        is_passed = rule.name == UNAVAILABLE_AFTER and rules.is_unavailable()
+        meaning = _PASSED if is_passed else MEANINGS[rule.name]
+        call.line(f"    {word} by {rule.source}: {meaning}")
     for text in _consequences(rules, call.ours.page_obey):
         call.line(f"    this project: {text}")
+
+
+def _noindex_by(rules: PageRules) -> str | None:
+    """The rule that keeps the page out of search results now; None without one."""
+    rule = rules.says("noindex")
+    return None if rule is None else rule.name
 
 
 def _value(rule: PageRule) -> str:

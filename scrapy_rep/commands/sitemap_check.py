@@ -2,7 +2,8 @@
 
 The sitemaps are fetched as in a crawl, with the same limits: `REP_SITEMAP_MAX` sitemaps per site,
 including index files and redirects, on the hosts of `REP_SITEMAP_CROSS_HOST`, and the limits of
-`sitemaps.reader` in each. Memory: one sitemap, and the URLs of those that are still to be fetched.
+`sitemaps.reader` in each. Memory: one sitemap, the URLs of those that are still to be fetched, and
+the hashes of at most `_PAGES_KNOWN` pages.
 """
 
 from __future__ import annotations
@@ -42,6 +43,7 @@ from .running import UNREACHABLE, Call, CommandError
 from .terminal import safe
 
 _ORIGINS = 8  # of the pages in a site's sitemaps; fetched one after the other
+_PAGES_KNOWN = 2_000_000  # to count each once, in 150 MB; beyond them, a page may count twice
 _SHOWN_LINES = 20  # of the summary, for each agent; a file may have thousands
 _LOST_FLAGS = ("dataloss", "partial")
 _TOLD = 20  # problems; the others are only counted
@@ -64,10 +66,7 @@ def show_sitemaps(call: Call, agents: Sequence[Agent]) -> None:
 
 @dataclass
 class _SitemapResults:
-    """The results for the sitemaps of one site.
-
-    Its size is bounded by the agents and the rules of the judging files.
-    """
+    """The results for the sitemaps of one site."""
 
     _walk: SitemapWalk
     _judges: Judges
@@ -76,16 +75,20 @@ class _SitemapResults:
     _call: Call
     _page_count: int = 0
     _other_count: int = 0
+    _repeated_count: int = 0
 
     def __post_init__(self) -> None:
+        self._known: set[int] = set()
         self._by_agent = {agent.name: Counter[tuple[str, str]]() for agent in self._agents}
 
     async def judge(self) -> None:
         """Judge page by page; disallowed pages are written at once, and a summary at the end."""
         guard = policies_of(self._crawler, "check").fetching.guard
         async for sitemap, url, _ in self._walk.pages():
-            self._page_count += 1
             request = web_request(url, self._walk.origin)
+            if self._is_repeated(url if request is None else request.url):
+                continue
+            self._page_count += 1
             if request is not None and (why := await guard.why_refused(request)):
                 self._walk.note(url, f"not judged: {why} (REP_REDIRECT_GUARD)")
                 continue
@@ -103,6 +106,15 @@ class _SitemapResults:
             self._call.row(self._as_dict())
         else:
             self._write()
+
+    def _is_repeated(self, url: str) -> bool:
+        """Whether a sitemap has listed this URL before."""
+        key = hash(url.partition("#")[0])
+        is_known = key in self._known
+        self._repeated_count += is_known
+        if len(self._known) < _PAGES_KNOWN:
+            self._known.add(key)
+        return is_known
 
     def _note(self, judgement: Judgement, sitemap: str) -> None:
         """Count and show a page that is disallowed for an agent."""
@@ -133,6 +145,9 @@ class _SitemapResults:
                 call.line(f"    {count:>9,}  {why}{of}")
             if len(counter) > _SHOWN_LINES:
                 call.line(f"    and by {counted(len(counter) - _SHOWN_LINES, 'other line')}")
+        if self._repeated_count:
+            entries = counted(self._repeated_count, "entry", "entries")
+            call.line(f"  listed before: {entries}, not counted")
         if self._other_count > left:
             entries = counted(self._other_count - left, "entry", "entries")
             call.line(f"  not judged: {entries} without an http or https URL")
@@ -151,6 +166,7 @@ class _SitemapResults:
             "summary": walk.name,
             "sitemaps": {kind.value: walk.read[kind] for kind in SitemapKind},
             "urls": self._page_count,
+            "repeated": self._repeated_count,
             "not_judged": self._other_count,
             "of_too_many_origins": self._judges.left_count,
             "disallowed": {

@@ -68,7 +68,8 @@ def test_page_shows_rules_for_each_agent(site: Site) -> None:
     assert done.out.startswith(f"{site.url('/a')}\n")
     foo, other = done.out.partition("  for FooBot:")[2].split("  for OtherBot:")
     assert "nofollow by meta 2, line 1: do not follow its links" in foo
-    assert "unavailable_after: 2001-01-01 00:00:00 UTC by X-Robots-Tag 2" in foo
+    passed = "by X-Robots-Tag 2: it has passed, so this means noindex: keep it out of search"
+    assert f"unavailable_after: 2001-01-01 00:00:00 UTC {passed}" in foo
     assert "max-snippet: 0 by meta 1" in foo
     assert "noarchive" not in foo
     assert "this project: its items are dropped (noindex)" in foo
@@ -85,9 +86,20 @@ def test_page_rules_as_json(site: Site) -> None:
     assert done.status == 1, done.err
     first, second = rows(done)
     assert first["rules"]["unavailable_after"] == "2001-01-01T00:00:00Z"
+    assert (first["noindex_by"], second["noindex_by"]) == ("unavailable_after", None)
     assert first["sources"]["max-snippet"][0] == "meta 1, line 1"
     assert first["refused_links"] == [site.url("/refused")]
     assert (second["rules"], second["refused_links"], second["notes"]) == ({}, [], [])
+
+
+@pytest.mark.slow
+def test_date_in_the_future_is_not_in_effect(site: Site) -> None:
+    later = Answer(body=page(meta("unavailable_after: 2999-01-01")), headers=_PAGE.headers[:1])
+    site.change({"/robots.txt": Answer(body=_ROBOTS), "/later": later})
+    done = ask("--page", site.url("/later"))
+    assert "UTC by meta 1, line 1: keep it out of search results from then on" in done.out
+    (row,) = rows(ask("--page", site.url("/later"), "--json"))
+    assert row["noindex_by"] is None
 
 
 @pytest.mark.slow

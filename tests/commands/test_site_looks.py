@@ -121,6 +121,19 @@ class TestSitemap:
         assert (file["robots_txt"], file["source"]) == (site.url("/robots.txt"), "site")
         assert site.paths().count("/robots.txt") == 2
 
+    def test_page_that_is_listed_twice_counts_once(self, tmp_path: Path) -> None:
+        sitemap, robots = tmp_path / "s.xml", tmp_path / "r.txt"
+        urls = ["http://h.example/a", "http://h.example/b", "http://h.example/a#x", "js:1", "js:1"]
+        sitemap.write_text(urlset(*urls))
+        robots.write_text("User-agent: *\nDisallow: /a\n")
+        call = ("--sitemap", sitemap, "--robots", robots, "--agent", "x")
+        done = check(*call)
+        assert done.out.count("disallowed\tx\t") == 1
+        assert ": 1 sitemap, 3 URLs\n  disallowed for x: 1 URL\n" in done.out
+        assert "  listed before: 2 entries, not counted\n" in done.out
+        *_, summary = rows(check(*call, "--json"))
+        assert (summary["urls"], summary["repeated"], summary["not_judged"]) == (3, 2, 1)
+
     def test_local_files_judge_and_are_judged(self, tmp_path: Path) -> None:
         """Control characters in them are escaped."""
         sitemap, robots = tmp_path / "\x1b[31m.txt", tmp_path / "r.txt"
