@@ -2,8 +2,8 @@
 
 The sitemaps are fetched as in a crawl, with the same limits: `REP_SITEMAP_MAX` sitemaps per site,
 including index files and redirects, on the hosts of `REP_SITEMAP_CROSS_HOST`, and the limits of
-`sitemaps.reader` in each. Memory: one sitemap, the URLs of those that are still to be fetched, and
-the hashes of at most `_PAGES_KNOWN` pages.
+`sitemaps.reader` in each. Memory: one sitemap, the URLs of the sitemaps in the queue, and the
+hashes of at most `_PAGES_KNOWN` pages.
 """
 
 from __future__ import annotations

@@ -95,7 +95,7 @@ _WRONG_CHARACTERS: tuple[_Check, ...] = (
 
 
 def has_wrong_characters(value: bytes) -> bool:
-    """Whether some characters of a path probably are not those that were meant."""
+    """Whether a path probably has other characters than its author meant."""
     return any(find(value) for _, _, find in _WRONG_CHARACTERS)
 
 

@@ -28,8 +28,8 @@ def rule_text(line: Line, *, is_readable: bool) -> str:
     """A rule as one line, with its escapes in upper case; with `is_readable`, UTF-8 is kept.
 
     Nothing else changes in a path, because other crawlers compare its octets. A rule that is also
-    compared as written is not changed, and neither is a rule that would become too long, or whose
-    characters probably are not those that were meant: as escapes, they would look right.
+    compared as written is not changed, and a rule that would become too long is not either. The
+    same is true of a rule with wrong characters: as escapes, they would look right.
     """
     value = line.value.decode("utf-8", "surrogateescape")
     if not (line.is_written or has_wrong_characters(line.value)):
@@ -53,8 +53,8 @@ def _readable(value: bytes) -> str:
 def agent_texts(lines: Iterable[Line]) -> dict[str, list[Line]]:
     """The user-agent lines to be written for one name, with the lines that each replaces.
 
-    A line with more than a name and its version stays as it is: several names are an error that
-    only the author can mend, and some names have several words. All others become one.
+    A line with more than a name and its version stays as it is. It may name several crawlers, an
+    error that only the author can correct, and some names have several words. All others become one.
     """
     found: dict[bytes, list[Line]] = {}
     for line in lines:
