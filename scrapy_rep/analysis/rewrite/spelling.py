@@ -54,7 +54,8 @@ def agent_texts(lines: Iterable[Line]) -> dict[str, list[Line]]:
     """The user-agent lines to be written for one name, with the lines that each replaces.
 
     A line with more than a name and its version stays as it is. It may name several crawlers, an
-    error that only the author can correct, and some names have several words. All others become one.
+    error that only its author can correct, and some names have several words. All others become
+    one.
     """
     found: dict[bytes, list[Line]] = {}
     for line in lines:
