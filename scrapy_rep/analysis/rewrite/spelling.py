@@ -34,7 +34,7 @@ def rule_text(line: Line, *, is_readable: bool) -> str:
     value = line.value.decode("utf-8", "surrogateescape")
     if not (line.is_written or has_wrong_characters(line.value)):
         value = _readable(line.value) if is_readable else escaped(line.value)
-    text = f"{_KEYS[line.kind]}: {value}".rstrip() if line.kind is not None else value
+    text = f"{_KEYS[line.kind]}: {value}".rstrip(" ") if line.kind is not None else value
     return as_written(line) if len(octets_of(text)) > LINE_LIMIT_OCTETS else text
 
 
@@ -81,7 +81,7 @@ def record_text(line: Line) -> str:
     """Any other record: the key as in its document or with one capital, the value as it is."""
     key = _OTHER_KEYS.get(line.name) or text_of(line.key).capitalize()
     value = _with_escapes(line.value) if line.name in _BEGIN_WITH_PATH else line.value
-    return f"{key}: {text_of(value)}".rstrip()
+    return f"{key}: {text_of(value)}".rstrip(" ")
 
 
 def _with_escapes(value: bytes) -> bytes:
@@ -105,7 +105,7 @@ def sitemap_texts(line: Line, uri: str) -> list[str]:
     """The lines for a Sitemap line, absolute where possible; several if it names several."""
     uris = sitemap_line(line.value, uri).uris
     if not uris or not all(map(_can_be_written, uris)):
-        return [f"{_KEYS[Kind.SITEMAP]}: {text_of(line.value)}".rstrip()]
+        return [f"{_KEYS[Kind.SITEMAP]}: {text_of(line.value)}".rstrip(" ")]
     return [f"{_KEYS[Kind.SITEMAP]}: {absolute}" for absolute in uris]
 
 

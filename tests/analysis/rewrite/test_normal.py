@@ -139,7 +139,8 @@ class TestForm:
     @pytest.mark.parametrize("mode", Mode)
     def test_path_with_wrong_characters_stays(self, mode: Mode) -> None:
         """As escapes, they would look right: not UTF-8, encoded twice, or invisible."""
-        rules = b"Disallow: /c\xc3\x83\xc2\xa9\nDisallow: /c\xc2\xa0d\nDisallow: /d\xe9\n"
+        rules = b"Disallow: /c\xc3\x83\xc2\xa9\nDisallow: /c\xc2\xa0d\nDisallow: /d\xc2\xa0\n"
+        rules += b"Disallow: /e\xe9\n"
         body = b"# caf\xe9\nUser-agent: *\n" + rules
         assert normalise(body, mode) == body.replace(b"caf\xe9", b"caf\\xe9")
 
