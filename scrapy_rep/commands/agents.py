@@ -34,7 +34,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.preference import Preference
 
-from .format import author_errors, put_out, refuse_to_write
+from .format import as_meant, author_errors, put_out, refuse_to_write
 from .inputs import Input, is_url, origin_of, read, refuse_odd_path
 from .running import FOUND, OK, UNSETTLED, Call, CommandError
 from .terminal import cut, safe
@@ -204,18 +204,21 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
     edits = list(access_edits(old, before, wanted, changed))
     _refuse_to_hide(file, before, edits)
     new = edited(body, edits)
-    parsed, after = parse(new, file.uri), outline(new, file.uri)
-    try:
-        found = first_change(old, parsed, (before, after), wanted, changed)
-    except TooMuchToCompare as error:
-        raise CommandError(f"not settled, nothing is written: {error}", UNSETTLED) from error
-    if found is not None:
-        what = found if isinstance(found, str) else f"{found.agent} at {found.path}"
+    if what := _unwanted_change(file, (body, new), wanted, changed):
         raise CommandError(
             f"not settled, nothing is written: the groups of {file.name} are such that the change "
-            f"would fail, or change something for {safe(what)}; edit them by hand",
+            f"would fail, or change something for {what}; edit them by hand",
             UNSETTLED,
         )
+    if body and author_errors(file):
+        meant = as_meant(body, file.uri), as_meant(new, file.uri)
+        if what := _unwanted_change(file, meant, wanted, changed):
+            raise CommandError(
+                f"{file.name} is not written: it has errors, and once they are corrected, the "
+                f"change would fail, or change something for {what}: correct them first",
+                FOUND,
+            )
+    parsed = parse(new, file.uri)
     for crawler in CRAWLERS:
         group = parsed.selection(names_of_groups(crawler)).product_token
         is_fallback = crawler_of(group) in changed and group != crawler.name
@@ -223,6 +226,28 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
             call.complain(f"note: {crawler.token} takes the group of {crawler.fallback}")
     put_out(file, new, call)
     return OK
+
+
+def _unwanted_change(
+    file: Input,
+    bodies: tuple[bytes, bytes],
+    wanted: Mapping[Crawler, bool],
+    changed: Mapping[Crawler, bool],
+) -> str:
+    """The first crawler for which the new file is not as it must be; empty without one.
+
+    Raises:
+        CommandError: the files are too much to compare.
+    """
+    old, new = (parse(body, file.uri) for body in bodies)
+    before, after = (outline(body, file.uri) for body in bodies)
+    try:
+        found = first_change(old, new, (before, after), wanted, changed)
+    except TooMuchToCompare as error:
+        raise CommandError(f"not settled, nothing is written: {error}", UNSETTLED) from error
+    if found is None or isinstance(found, str):
+        return safe(found or "")
+    return safe(f"{found.agent} at {found.path}")
 
 
 def _refuse_to_hide(file: Input, outlined: Outline, edits: Iterable[Edit]) -> None:

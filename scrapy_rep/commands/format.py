@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from difflib import unified_diff
 from pathlib import Path
 
@@ -12,9 +12,9 @@ from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
 from scrapy_rep.analysis.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.damage import damages
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.analysis.lint.linter import fixed, lint
 from scrapy_rep.analysis.lint.suppressions import without_suppressed
-from scrapy_rep.analysis.outline import outline
+from scrapy_rep.analysis.outline import Outline, has_other_words, name_of, outline
 from scrapy_rep.analysis.rewrite import normal
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.other_readers import escaped
@@ -109,18 +109,27 @@ def refuse_unread(file: Input, findings: Iterable[Finding]) -> None:
 
 
 def hidden_errors(file: Input, errors: Iterable[Finding], new: bytes) -> list[Finding]:
-    """The errors of a file that the new file would not show, and its damaged lines."""
-    damaged = damages(outline(file.body, file.uri))
-    was, now = (_values(body, file.uri) for body in (file.body, new))
+    """The errors of a file that the new file would not show, or would show at other rules.
+
+    That is so for damaged lines, and for lines that name several crawlers if the first one has
+    another group: `format` makes one group of both.
+    """
+    before, after = outline(file.body, file.uri), outline(new, file.uri)
+    moved = {
+        line.number
+        for block in before.blocks
+        for line in block.agents
+        if has_other_words(line.value) and len(before.by_name.get(name_of(line.value), ())) > 1
+    }
+    moved.update(damages(before))
+    was, now = _values(before), _values(after)
     left = {(finding.code, now.get(finding.line)) for finding in lint(new, file.uri)}
-    return [
-        one for one in errors if one.line in damaged or (one.code, was.get(one.line)) not in left
-    ]
+    return [one for one in errors if one.line in moved or (one.code, was.get(one.line)) not in left]
 
 
-def _values(body: bytes, uri: str) -> dict[int, str]:
+def _values(outlined: Outline) -> dict[int, str]:
     """The values of the lines of a file, by number, with the escapes that `format` writes."""
-    lines = outline(body, uri).lines
+    lines = outlined.lines
     return {line.number: escaped(line.value or line.octets.strip()) for line in lines}
 
 
@@ -129,10 +138,25 @@ def is_refused(file: Input) -> bool:
     errors = author_errors(file)
     new = normal.normalise(file.body, "normal", file.uri) if errors else b""
     is_unread = any(one.code in _UNREAD for one in errors)
-    return is_unread or bool(errors and hidden_errors(file, errors, new))
+    return is_unread or bool(errors and (hidden_errors(file, errors, new) or _lost(file, new)))
 
 
-def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Call) -> None:
+def as_meant(body: bytes, uri: str) -> bytes:
+    """A file as its author probably meant it: after the unsafe fixes."""
+    return fixed(body, uri, is_unsafe=True)[0]
+
+
+def _lost(file: Input, new: bytes) -> str:
+    """A verdict that differs between the two files as they are meant; empty without one."""
+    before, after = (parse(as_meant(body, file.uri), file.uri) for body in (file.body, new))
+    try:
+        found = next(differences(before, after), None)
+    except TooMuchToCompare as error:
+        return str(error)
+    return "" if found is None else f"{found.path} for {found.agent}"
+
+
+def _refuse_to_hide(file: Input, errors: Sequence[Finding], new: bytes, call: Call) -> None:
     """Refuse to write a file without errors of the old one: its author meant something else.
 
     Raises:
@@ -148,6 +172,13 @@ def _refuse_to_hide(file: Input, errors: Iterable[Finding], new: bytes, call: Ca
             f"{'these errors' if more <= 0 else f'these errors and {more:,} more'}: "
             "correct them ('scrapy rep lint --fix --unsafe-fixes' can do some of it), or give "
             "--keep-errors",
+            FOUND,
+        )
+    lost = _lost(file, new) if errors and new != file.body else ""
+    if lost:
+        raise CommandError(
+            f"{file.name} is not written, since it has errors, and to correct them afterwards "
+            f"would have another effect ({safe(lost)}): correct them first, or give --keep-errors",
             FOUND,
         )
 

@@ -261,6 +261,14 @@ class TestWriting:
         assert "is not written: correct this first: line " in done.err
         assert code in done.err
 
+    def test_new_group_is_not_for_a_crawler_that_is_meant_above(self, robots: Path) -> None:
+        """Once its line is corrected, FooBot would be in the new group."""
+        robots.write_text("User-agent: x\nDisallow: /a\n\nUsr-agent: FooBot\n")
+        done = rep("agents", robots, "--disallow", "GPTBot", "--write")
+        assert (done.status, done.out) == (1, "")
+        assert "once they are corrected" in done.err
+        assert "something for foobot at /: correct them first" in done.err.lower()
+
     @pytest.mark.parametrize(
         "group",
         [

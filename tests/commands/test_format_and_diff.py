@@ -59,6 +59,21 @@ class TestFormat:
         assert (done.status, done.out) == (1, "")
         assert "<stdin>: REP404: line 5: " in done.err
 
+    def test_rules_of_several_names_are_not_joined_with_those_of_one(self) -> None:
+        """CCBot is meant to get /a alone."""
+        body = b"User-agent: GPTBot, CCBot\nDisallow: /a\n\nUser-agent: GPTBot\nDisallow: /b\n"
+        done = rep("format", "-", stdin=body)
+        assert (done.status, done.out) == (1, "")
+        assert "REP308: line 1: " in done.err
+
+    def test_rule_that_matters_once_an_error_is_corrected_is_not_dropped(self) -> None:
+        """The second group is meant to disallow /a and /b."""
+        body = b"User-agent: a\nAllow: /a\n\nUser-agent: a\nDisallow: /a /b\n"
+        done = rep("format", "-", stdin=body)
+        assert (done.status, done.out) == (1, "")
+        assert "to correct them afterwards would have another effect (/a for a)" in done.err
+        assert "Allow" not in rep("format", "-", "--keep-errors", stdin=body).out
+
     def test_check_and_diff_write_nothing(self, robots: Path) -> None:
         assert rep("format", robots, "--check") == Done(1, f"{robots}: would be rewritten\n", "")
         done = rep("format", robots, "--diff")
