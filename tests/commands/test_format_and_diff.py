@@ -7,10 +7,13 @@ import time
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from scrapy_rep.analysis.effect import differences
 from scrapy_rep.analysis.rewrite import normal
 from tests.commands.calling import Done, rep
+from tests.commands.meant import errors_of, has_same_meaning
 
 FILE = OLD = b"useragent: *\nDisallow:/a\nDisallow: /a/b\n"
 NEW = "User-agent: *\nDisallow: /a\nDisallow: /a/b\n"
@@ -123,6 +126,46 @@ class TestFormat:
     ) -> None:
         monkeypatch.setattr(differences, "MOST_STEPS", 0)
         assert rep("format", "-", stdin=NEW.encode()) == Done(0, NEW, "")
+
+
+_LINES = st.sampled_from(
+    [
+        *[
+            "User-agent: a",
+            "User-agent: b",
+            "User-agent: *",
+            "User-agent: a, b",
+            "User-agent: b, c",
+        ],
+        *[
+            "User-agent: GPTBot CCBot",
+            "User-agent: d/1.2",
+            "Usr-agent: b",
+            "Disallow: /a",
+            "Allow: /a",
+        ],
+        *[
+            "Disallow: /a /b",
+            "Disallow: foo",
+            "Disallow: https://h/a",
+            "Disallow: /a;/b",
+            "Disallow:",
+        ],
+        *["Disallow: /", "Disallow: /a // x", "Disallow: /\u00c3\u00a9", "Disallow: /(.*)\\.php$"],
+        *["Crawl-delay: 5", "Crawl-delay: x", "Noindex: /x", "Sitemap: htp:/h/s.xml", "", "# c"],
+    ]
+)
+
+
+@given(st.lists(_LINES, max_size=12), st.sampled_from(normal.Mode))
+def test_no_error_is_hidden(lines: list[str], mode: normal.Mode) -> None:
+    body = "\n".join(lines).encode()
+    done = rep("format", "-", "--mode", mode.value, "--uri", "https://h/robots.txt", stdin=body)
+    assert done.status in (0, 1)
+    if done.status == 0:
+        uri, new = "https://h/robots.txt", done.out.encode()
+        assert errors_of(body, uri) <= errors_of(new, uri)
+        assert has_same_meaning(body, new, uri)
 
 
 def test_several_files_are_rewritten(tmp_path: Path) -> None:

@@ -1,8 +1,6 @@
 """Commands that rewrite real files: no error disappears that the text still means.
 
-The reference is the file as its author meant it: after the unsafe fixes. Before and after a
-rewrite, it has to mean the same. CI takes a fixed sample; `pytest -m at_length
-tests/commands/test_real_files.py` takes all files.
+CI takes a fixed sample; `pytest -m at_length tests/commands/test_real_files.py` takes all files.
 """
 
 from __future__ import annotations
@@ -13,15 +11,13 @@ import pytest
 
 from scrapy_rep.analysis.agents.crawlers import CRAWLERS
 from scrapy_rep.analysis.audience.bindings import name_in_file
-from scrapy_rep.analysis.checks.codes import Code, Severity
-from scrapy_rep.analysis.effect.differences import agents_of, differences, probes_of
-from scrapy_rep.analysis.lint.linter import fixed, lint
+from scrapy_rep.analysis.effect.differences import probes_of
 from scrapy_rep.analysis.outline import outline
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.tokens import token_of
 from tests.analysis.lint.corpus import RECENT, files, sample
 from tests.commands.calling import rep
+from tests.commands.meant import errors_of, has_same_meaning
 from tests.shared import needs_shared
 
 pytestmark = [pytest.mark.slow, needs_shared]
@@ -37,24 +33,6 @@ _REWRITES = {
 }
 _TRAINING = {name_in_file(one) for one in CRAWLERS if one.purpose == "ai-training"}
 _SHUT_OUT = _TRAINING | {token_of(name) for name in _TRAINING}
-
-
-def _errors(body: bytes, uri: str) -> set[tuple[Code, str]]:
-    """The errors of a file, with the value of the line that each is about."""
-    values = {line.number: line.value or line.octets.strip() for line in outline(body, uri).lines}
-    return {
-        (one.code, escaped(values.get(one.line, b"")))
-        for one in lint(body, uri)
-        if one.severity is Severity.ERROR
-    }
-
-
-def _has_same_meaning(body: bytes, new: bytes, uri: str, spared: set[str]) -> bool:
-    """Whether two files mean the same as their author meant them, to all agents but some."""
-    old, meant = (fixed(one, uri, is_unsafe=True)[0] for one in (body, new))
-    every = agents_of(outline(old), outline(meant))
-    agents = [one for one in every if one.lower() not in spared]
-    return not [*differences(parse(old, uri), parse(meant, uri), agents, steps=10**9)]
 
 
 def _verdicts(body: bytes, urls: list[str], agents: list[str]) -> list[bool]:
@@ -78,8 +56,8 @@ def _check(body: bytes, uri: str, rewrite: str, path: Path) -> None:
     new = path.read_bytes()
     if new == body:
         return
-    assert not _errors(body, uri) - _errors(new, uri)
-    assert _has_same_meaning(body, new, uri, spared)
+    assert not errors_of(body, uri) - errors_of(new, uri)
+    assert has_same_meaning(body, new, uri, spared)
     probes = probes_of([line for line in outline(body, uri).lines if line.pattern])
     urls = [f"https://host{probe}" for probe in ["/", *probes[:: len(probes) // _URLS + 1]]]
     agents = [agent for agent in ("Googlebot", "zyxwv", "GPTBot") if agent.lower() not in spared]
