@@ -142,8 +142,9 @@ def is_refused(file: Input) -> bool:
 
 
 def as_meant(body: bytes, uri: str) -> bytes:
-    """A file as its author probably meant it: after the unsafe fixes."""
-    return fixed(body, uri, is_unsafe=True)[0]
+    """A file as its author probably meant it: with errors and warnings fixed, safely or not."""
+    codes = (code for code in Code if code.severity is not Severity.INFO)
+    return fixed(body, uri, codes, is_unsafe=True)[0]
 
 
 def _lost(file: Input, new: bytes) -> str:

@@ -1,6 +1,7 @@
 """What the author of a file with errors meant: the file after the unsafe fixes.
 
-Before and after a rewrite, that has to mean the same, and each error has to be found.
+Before and after a rewrite, that has to mean the same, and each error has to be found. The fixes of
+infos are left out: they are matters of form.
 """
 
 from __future__ import annotations
@@ -27,7 +28,8 @@ def errors_of(body: bytes, uri: str) -> set[tuple[Code, str]]:
 
 def has_same_meaning(body: bytes, new: bytes, uri: str, spared: Collection[str] = ()) -> bool:
     """Whether two files mean the same as their author meant them, to all agents but some."""
-    old, meant = (fixed(one, uri, is_unsafe=True)[0] for one in (body, new))
+    codes = [code for code in Code if code.severity is not Severity.INFO]
+    old, meant = (fixed(one, uri, codes, is_unsafe=True)[0] for one in (body, new))
     every = agents_of(outline(old), outline(meant))
     agents = [one for one in every if one.lower() not in spared]
     return not [*differences(parse(old, uri), parse(meant, uri), agents, steps=10**9)]
