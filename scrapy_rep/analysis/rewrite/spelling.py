@@ -59,7 +59,8 @@ def agent_texts(lines: Iterable[Line]) -> dict[str, list[Line]]:
     """
     found: dict[bytes, list[Line]] = {}
     for line in lines:
-        found.setdefault(line.value if has_other_words(line.value) else b"", []).append(line)
+        said = line.value.lower() if has_other_words(line.value) else b""
+        found.setdefault(said, []).append(line)
     return {_agent_text(same[0]): same for same in found.values()}
 
 
