@@ -404,8 +404,11 @@ REP806
  {star}Disallow: /a\nAllow: /a/b\n
  {star}Allow: /a/b\nDisallow: /a\n
 REP807
- User-agent: Googlebot\nAllow: /\n\n{star}Disallow: /a/\nDisallow: /b/\nDisallow: /c/\n
+ User-agent: Googlebot\nDisallow: /d/\n\n{star}Disallow: /a/\nDisallow: /b/\nDisallow: /c/\n
  User-agent: Googlebot\nDisallow: /a/\n\n{star}Disallow: /a/\nDisallow: /b/\nDisallow: /c/\n
+REP808
+ {star}Disallow: /plugins/\nAllow: /*.js\n
+ {star}Disallow: /plugins/\nAllow: /plugins/*.js\n
 """
 
 _STAR = b"User-agent: *\n"

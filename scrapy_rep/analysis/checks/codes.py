@@ -263,6 +263,7 @@ class Code(Enum):
     GROUP_LIKE_STAR = "REP805"
     ORDER_MATTERS = "REP806"
     GROUP_IGNORES_STAR = "REP807"
+    ALLOW_OUTRANKED = "REP808"
 
     @property
     def slug(self) -> str:

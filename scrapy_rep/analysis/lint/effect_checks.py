@@ -6,7 +6,6 @@ finding says so, and the rest is not checked.
 
 from __future__ import annotations
 
-import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -23,33 +22,32 @@ from scrapy_rep.analysis.effect.rule_patterns import (
 )
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Mend
-from scrapy_rep.analysis.outline import Block, Line, Outline
+from scrapy_rep.analysis.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.paths import normal_path, path_of
-from scrapy_rep.protocol.ruleset import folder_of
+from scrapy_rep.protocol.paths import END, path_of
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
-from scrapy_rep.protocol.written import matches_as_written
+from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only
+from .deciding import Decider, Merge, ban
 from .group_checks import managed_lines
+from .resources import resource_findings
 
 BUDGET_STEPS = 3_000_000
 
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
-_MANY_RULES = 3  # of a group for *, which a crawler with a group of its own ignores
+_MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ignores
 _MOST_NAMED = 5  # crawlers in one finding
+_MOST_ESCAPED = 3  # of their rules
+_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media")  # ends of names
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
     "crawlers in your own groups",
     Effect.OUTSIDE,
-)
-_RESOURCES = re.compile(
-    r"(?:/|^)\*\.(?:css|js)(?:\*|\$|\?|$)|/(?:css|js|javascripts?|stylesheets?|styles)/?\*?$",
-    re.IGNORECASE,
 )
 
 
@@ -58,20 +56,19 @@ def effect_findings(outlined: Outline) -> Iterator[Finding]:
     budget = StepBudget(BUDGET_STEPS)
     by_number = {line.number: line for line in outlined.lines}
     merges = _merges(outlined, budget)
-    yield from _needless_findings(merges, by_number, budget)
+    of_resources = list(resource_findings(outlined, merges, budget))
+    vain = {found.line for found in of_resources if found.code is Code.ALLOW_OUTRANKED}
+    needless = _needless_findings(merges, by_number, budget)
+    yield from (found for found in needless if found.line not in vain)
     yield from _tie_findings(outlined, merges, budget)
     yield from _ban_findings(outlined, merges)
     yield from _order_findings(outlined, budget)
     yield from _blocked_sitemaps(outlined, merges, budget)
-    yield from _resources(outlined)
-    yield from _ignores_star(outlined, merges)
+    yield from of_resources
+    yield from _ignores_star(outlined, merges, budget)
     yield from _like_star(outlined, merges, budget)
     if budget.is_spent:
         yield Finding(Code.EFFECT_NOT_CHECKED)
-
-
-Merge = tuple[int, ...]
-"""The indices of groups that are merged for some crawler."""
 
 
 def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
@@ -140,7 +137,7 @@ def _tie_findings(
 def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
     """Groups that ban all crawlers that are not named, or a big search engine by its name."""
     names = outlined.by_name
-    line = _ban(merges.get(names.get(EVERYONE, ()), []))
+    line = ban(merges.get(names.get(EVERYONE, ()), []))
     if line is not None:
         if not _has_allow_list(outlined, merges):
             yield value_finding(Code.DISALLOW_ALL, line)
@@ -149,26 +146,17 @@ def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
     banned: dict[int, tuple[Line, list[str]]] = {}
     for name in BIG_ENGINES:
         rules = merges.get(names.get(name, ()), [])
-        line = _ban(rules)
+        line = ban(rules)
         if line is not None and not any(one.kind is Kind.ALLOW and one.value for one in rules):
             banned.setdefault(line.number, (line, []))[1].append(name.capitalize())
     for line, engines in banned.values():
         yield value_finding(Code.SEARCH_ENGINE_DISALLOWED, line, ", ".join(engines))
 
 
-def _ban(rules: list[Line]) -> Line | None:
-    """The line that disallows everything, except for what longer rules allow; None without one."""
-    about_all = [line for line in rules if line.pattern in EVERYTHING]
-    longest = max(
-        about_all, key=lambda line: (len(line.pattern), line.kind is Kind.ALLOW), default=None
-    )
-    return longest if longest is not None and longest.kind is Kind.DISALLOW else None
-
-
 def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
     """Whether the file lets a search engine in by name: then a ban of the others is intended."""
     return any(
-        is_search_crawler(name) and merge in merges and _ban(merges[merge]) is None
+        is_search_crawler(name) and merge in merges and ban(merges[merge]) is None
         for name, merge in outlined.by_name.items()
     )
 
@@ -202,25 +190,6 @@ def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
             shorter.append((line.kind, pattern, line))
 
 
-def _steps(patterns: list[str], paths: list[str]) -> int:
-    """The steps to compare each path with each pattern."""
-    octets = len(paths) * sum(map(len, patterns)) + len(patterns) * sum(map(len, paths))
-    return look_steps(octets, len(patterns) * len(paths))
-
-
-def _decides(rules: list[tuple[bool, str, Line]], path: str) -> Line | None:
-    """The disallow line that decides for a path as requested, or None."""
-    best: tuple[int, bool, Line | None] = (0, True, None)
-    text = normal_path(path)
-    for allow, pattern, line in rules:
-        if (len(pattern), allow) > best[:2] and (
-            matches(pattern, text)
-            or (line.is_written and matches_as_written(line.value.decode("latin-1"), path))
-        ):
-            best = len(pattern), allow, line
-    return None if best[1] else best[2]
-
-
 def _blocked_sitemaps(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
@@ -238,17 +207,9 @@ def _blocked_sitemaps(
     for merge, lines in merges.items() if targets else ():
         if merge != star and merge not in engines:
             continue
-        rules = [
-            (allow, pattern, line)
-            for line in lines
-            for allow in (line.kind is Kind.ALLOW,)
-            for pattern in (line.pattern, folder_of(line.pattern) or "")
-            if pattern and (allow or pattern == line.pattern)
-        ]
-        if not budget.take(_steps([text for _, text, _ in rules], [path for _, path in targets])):
-            return
+        decider = Decider(lines, budget)
         for target, path in targets:
-            line = _decides(rules, path)
+            line = decider.disallows(path)
             # To disallow everything is intended, not a mistake.
             is_ban = line is not None and line.pattern in EVERYTHING
             if line is None or (is_ban and (is_allow_list or merge != star)):
@@ -268,37 +229,40 @@ def _authority(uri: str) -> str:
     return path_authority.lower() if (path_authority := uri[: -len(path_of(uri))]) else ""
 
 
-def _resources(outlined: Outline) -> Iterator[Finding]:
-    """The first rule for style sheets or scripts in groups for ``*`` or a search engine."""
-    found = [
-        line
-        for block in outlined.blocks
-        if any(name == EVERYONE or is_search_crawler(name) for name in block.names)
-        and _ban(block.rules) is None
-        for line in block.rules
-        if line.kind is Kind.DISALLOW and _RESOURCES.search(line.pattern)
-    ]
-    if found:
-        more = f"and {counted(len(found) - 1, 'more such rule')}" if len(found) > 1 else ""
-        yield value_finding(Code.BLOCKS_RESOURCES, found[0], more)
-
-
-def _ignores_star(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
-    """The first group that lets a search engine ignore the rules for ``*``."""
+def _ignores_star(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """The first group for a search engine that repeats none of the rules for ``*``."""
     star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
-    count = sum(line.kind is Kind.DISALLOW and bool(line.value) for line in star)
-    if count < _MANY_RULES or _ban(star) is not None:
+    of_star = Decider(star, budget)
+    if ban(star) is not None:
+        return
+    bans = {
+        path: line
+        for line in star
+        if line.kind is Kind.DISALLOW and is_live(line.pattern)
+        for path in (line.pattern.replace("*", "x").removesuffix(END),)
+        if of_star.disallows(path)
+    }
+    if len(bans) < _MANY_RULES:
         return
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
-        is_main = is_search_crawler(name) and not fallback_of(name)  # not one for images
-        rules = [line for line in merges.get(merge, ()) if line.value and is_main]
-        if rules and all(one.kind is Kind.ALLOW and one.pattern in EVERYTHING for one in rules):
-            found[outlined.spellings[name]] = rules[0]
+        fallback = fallback_of(name)
+        is_for_pages = is_search_crawler(name) and not name.endswith(_NOT_FOR_PAGES)
+        if merge not in merges or not is_for_pages or fallback in outlined.by_name:
+            continue
+        own = Decider(merges[merge], budget)
+        if not any(map(own.disallows, bans)) and not budget.is_spent:
+            block = outlined.blocks[merge[0]]
+            line = next(one for one in block.agents if name_of(one.value) == name)
+            found[outlined.spellings[name]] = line
     if found:
         names = list(found)
+        some = ", ".join(shown(line.value) for line in list(bans.values())[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
-        detail = f"{counted(count, 'rule')}; {', '.join(names[:_MOST_NAMED])}{more}"
+        who = f"{', '.join(names[:_MOST_NAMED])}{more}"
+        detail = f"{counted(len(bans), 'rule')}, such as {some}; {who}"
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 
 

@@ -1,0 +1,144 @@
+"""Rules that keep search engines from style sheets and scripts, found by the effect on their URLs.
+
+`resources.txt` has the URLs that pages of known systems load. A URL is tried if a pattern of the
+group has the sign of its folder or system, so the site has probably such files.
+
+Cost: the number of signs in a group, at most `_MOST_PLACES`, times its rules, from the budget.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import islice
+from pkgutil import get_data
+
+from scrapy_rep.analysis.checks.codes import Code, Effect
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, StepBudget, covers, is_live
+from scrapy_rep.analysis.findings import Finding, value_finding
+from scrapy_rep.analysis.mending import Mend
+from scrapy_rep.analysis.outline import Line, Outline
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.paths import END
+from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.verdict import shown
+
+from .crawler_names import fallback_of, is_search_crawler
+from .deciding import Decider, Merge, ban
+
+_MOST_PLACES = 50
+_MOST_LOSING = 200  # Disallow lines that are compared with an Allow for files of a kind
+_SYSTEM = ":"
+# Sites of this system load nothing from their own host.
+_SERVED_ELSEWHERE = "/commerce/digital-download/"
+_ROWS = [
+    [cell.strip() for cell in line.split(" | ")]
+    for line in (get_data(__name__, "resources.txt") or b"").decode().splitlines()
+    if not line.startswith("#")
+]
+_SIGNS = [
+    (re.compile(f"({sign.removesuffix(_SYSTEM)})(?=[/*$?=]|$)"), sign.endswith(_SYSTEM), cells)
+    for sign, *cells in _ROWS
+]
+_ANY_SIGN = re.compile("|".join(sign.pattern for sign, _, _ in _SIGNS))
+_KIND = re.compile(r"\.(?:css|js)\b")
+_ALL_OF_A_KIND = re.compile(
+    r"/?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*", re.IGNORECASE
+)
+
+
+def resource_findings(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """The first rule that keeps a search engine from style sheets or scripts, and vain Allows."""
+    blocked: dict[Line, str] = {}
+    vain: dict[int, Finding] = {}
+    for name, merge in outlined.by_name.items():
+        rules = merges.get(merge, [])
+        is_for_pages = name == EVERYONE or (is_search_crawler(name) and not fallback_of(name))
+        if not is_for_pages or ban(rules) is not None:
+            continue
+        decider = Decider(rules, budget)
+        for line, url in _blocked(rules, decider):
+            blocked.setdefault(line, url)
+        for found in _vain_allows(rules, decider):
+            vain.setdefault(found.line, found)
+    if blocked:
+        first, *more = sorted(blocked, key=lambda line: line.number)
+        others = f"; and {counted(len(more), 'more such rule')}" if more else ""
+        yield value_finding(Code.BLOCKS_RESOURCES, first, f"such as {blocked[first]}{others}")
+    yield from vain.values()
+
+
+def _blocked(rules: Sequence[Line], decider: Decider) -> Iterator[tuple[Line, str]]:
+    """The rules that disallow what pages need, each with a URL."""
+    patterns = list(dict.fromkeys(line.pattern for line in rules))
+    if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
+        return
+    places = {
+        place: None
+        for pattern in patterns
+        if _ANY_SIGN.search(pattern)
+        for place in _needs(pattern)
+    }
+    allows = [line for line in rules if line.kind is Kind.ALLOW]
+    for urls in islice(places, _MOST_PLACES):
+        lines = [decider.disallows(url) for url in urls]
+        line = lines[0]
+        if line is None or line.pattern in EVERYTHING or None in lines:
+            continue
+        if not any(_opens(allow, line, urls[0]) for allow in allows):
+            yield line, urls[0]
+
+
+def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
+    """The URLs that a page may need by a sign in a pattern: one of each tuple."""
+    for sign, is_system, cells in _SIGNS:
+        for found in sign.finditer(pattern):
+            folder = "" if is_system else found[1]
+            before = pattern[: found.start()].strip("/")
+            base = "" if before in ("", "*") or "?" in before else f"/{before}"
+            for cell in cells:
+                urls = (f"{base}{url.replace('~', folder)}" for url in cell.split())
+                yield tuple(url.replace("*", "x") for url in urls)
+
+
+def _opens(allow: Line, line: Line, url: str) -> bool:
+    """Whether an Allow below a disallowed folder lets the pages' own files of this kind through."""
+    kind, found = _KIND.search(url), _KIND.search(allow.pattern)
+    is_folder = allow.pattern.endswith(("/", "/*"))
+    is_of_kind = found is not None and kind is not None and found[0] == kind[0]
+    return (is_folder or is_of_kind) and covers(line.pattern, allow.pattern)
+
+
+def _vain_allows(rules: Sequence[Line], decider: Decider) -> Iterator[Finding]:
+    """Allow rules for all files of a kind that lose to longer rules for folders."""
+    folders = [
+        line
+        for line in rules
+        if line.kind is Kind.DISALLOW
+        and is_live(line.pattern)
+        and line.pattern.rstrip("*").endswith("/")
+        and line.pattern not in EVERYTHING
+    ]
+    for allow in rules:
+        if allow.kind is not Kind.ALLOW or not _ALL_OF_A_KIND.fullmatch(allow.pattern):
+            continue
+        longer = [line for line in folders if len(line.pattern) > len(allow.pattern)]
+        ending = allow.pattern.lstrip("/*").removesuffix(END).rstrip("*")
+        lost = [
+            line
+            for line in longer[:_MOST_LOSING]
+            if decider.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
+        ]
+        if lost:
+            first, more = lost[0], len(lost) - 1
+            others = f" and {counted(more, 'other line')}" if more else ""
+            folder = shown(first.value)
+            detail = f"line {first.number}: {folder}{others}"
+            winner = folder.rstrip("*") + shown(allow.value).lstrip("/")
+            text = f"write Allow: {winner} too, which is as specific as it has to be"
+            found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
+            yield replace(found, proposal=Mend(text, Effect.CHANGES))
