@@ -18,7 +18,7 @@ from typing import TypeGuard
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.lint_examples import BAD, GOOD
-from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, PEDANTIC, Code, Effect, Severity
+from scrapy_rep.analysis.checks.codes import GROUPS, MEANINGS, STYLE, Code, Effect, Severity
 from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare, differences
 from scrapy_rep.analysis.findings import shown
 from scrapy_rep.analysis.lint.linter import lint
@@ -31,7 +31,7 @@ _COLUMNS_SHOWN = 100
 
 _WORDS = {
     Severity.ERROR: "error: it is not used as written",
-    Severity.WARNING: "warning: it is used, but crawlers differ",
+    Severity.WARNING: "warning: it is used, but crawlers differ, or it may harm the site",
     Severity.INFO: "info: good to know",
 }
 
@@ -71,11 +71,11 @@ how to fix it.
 $ scrapy rep lint robots.txt --select all --ignore REP304
 ```
 
-An *error* is not used as written. A *warning* is used, but crawlers differ. An *info* is good to
-know.
+An *error* is not used as written. A *warning* is used, but crawlers differ, or it may harm the
+site. An *info* is good to know.
 
-By default, `scrapy rep lint` reports the codes of the group `default`. Options add the other groups
-(`--select all`, `--extend-select needless`):
+Each code is in one group. By default, `scrapy rep lint` reports all groups but `style`; `--group
+search,ai` chooses groups, and `--group all` takes all of them:
 
 GROUPS
 
@@ -128,7 +128,7 @@ def pages() -> dict[str, str]:
 def _groups() -> Iterator[str]:
     yield "| group | meaning | codes |"
     yield "| --- | --- | --- |"
-    for group, meaning in PEDANTIC.items():
+    for group, meaning in MEANINGS.items():
         names = sorted(code.value for code in GROUPS[group])
         codes = ", ".join(f"[{name}]({name}.md)" for name in names)
         yield f"| `{group}` | {meaning} | {codes} |"
@@ -193,10 +193,8 @@ def _promise(code: Code) -> str:
 
 
 def _group_words(code: Code) -> str:
-    if code.group == DEFAULT:
-        return ""
-    options = f"`--select {code.group}` or `--select {code.value}`"
-    return f" Not reported by default, but with {options}."
+    told = f" Group: `{code.group}`"
+    return f"{told}; not reported by default." if code.group == STYLE else f"{told}."
 
 
 def _example(example: bytes | Answer) -> Iterator[str]:

@@ -330,6 +330,7 @@ def _as_dict(file: Input, finding: Finding) -> dict[str, Any]:
         "column": finding.column or None,
         "code": finding.code.value,
         "name": finding.code.slug,
+        "group": finding.code.group,
         "severity": finding.severity.value,
         "message": finding.message,
         "found": finding.octets.decode("utf-8", "backslashreplace"),

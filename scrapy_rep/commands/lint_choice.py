@@ -21,7 +21,7 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from scrapy_rep.analysis.checks.codes import DEFAULT, GROUPS, Code
+from scrapy_rep.analysis.checks.codes import ALL, DEFAULT, GROUPS, MEANINGS, Code
 from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.lint.suppressions import codes_of, without_suppressed
 
@@ -60,9 +60,9 @@ class Choice:
         of_files = _LintSettings() if options.isolated else _settings_of(options.config)
         where = of_files.where
         select = (
-            named_codes(options.select)
-            or named_codes(of_files.select, where)
-            or named_codes([DEFAULT])
+            named_codes(options.select) | _of_groups(options.group)
+            or named_codes(of_files.select, where) | _of_groups(of_files.group, where)
+            or GROUPS[DEFAULT]
         )
         select |= named_codes(of_files.extend_select, where) | named_codes(options.extend_select)
         select -= named_codes(of_files.ignore, where) | named_codes(options.ignore)
@@ -117,11 +117,27 @@ def named_codes(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
     return found
 
 
+def _of_groups(arguments: Iterable[str], where: str = "") -> frozenset[Code]:
+    """The codes of the groups that `--group` names.
+
+    Raises:
+        CommandError: a word names no group.
+    """
+    words = [word.strip() for argument in arguments for word in argument.split(",")]
+    unknown = next((word for word in words if word not in (*MEANINGS, ALL)), None)
+    if unknown is not None:
+        before = f"{where}: " if where else ""
+        names = ", ".join((*MEANINGS, ALL))
+        raise CommandError(f"{before}no group is called {unknown!r}; there are {names}")
+    return frozenset().union(*(GROUPS[word] for word in words))
+
+
 @dataclass(frozen=True)
 class _LintSettings:
     """The settings in files, as options; and the name of the file, for messages."""
 
     select: tuple[str, ...] = ()
+    group: tuple[str, ...] = ()
     extend_select: tuple[str, ...] = ()
     ignore: tuple[str, ...] = ()
     level: str = ""

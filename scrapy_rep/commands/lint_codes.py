@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from scrapy_rep.analysis.checks.codes import DEFAULT, Code, Effect, Severity
+from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 
 from .lint_choice import named_codes
 from .lint_formats import page_of
@@ -12,7 +12,7 @@ from .running import Call
 
 _SEVERITIES = {
     Severity.ERROR: "error: the text is not used as written",
-    Severity.WARNING: "warning: the text is used, but crawlers differ",
+    Severity.WARNING: "warning: the text is used, but crawlers differ, or it may harm the site",
     Severity.INFO: "info: good to know",
 }
 _PROMISES = {
@@ -41,14 +41,15 @@ def explain(call: Call, *, is_json: bool) -> None:
 def _explain(code: Code, call: Call, *, is_first: bool) -> None:
     if not is_first:
         call.line()
-    option = f"--select {code.group}"
+    how = "by default" if code.is_default else f"with --group {code.group} or --select all"
     call.line(call.paint(f"{code.value} {code.slug}", "bold"))
     told = {
         "severity": _SEVERITIES[code.severity],
         "topic": code.section,
         "meaning": f"{code.meaning}.",
         "fix": f"{code.fix}. {_PROMISES[code.effect]}",
-        "reported": "by default" if code.group == DEFAULT else f"with {option} or --select all",
+        "group": code.group,
+        "reported": how,
         "page": page_of(code),
     }
     for name, text in told.items():

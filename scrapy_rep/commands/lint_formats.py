@@ -137,6 +137,7 @@ def _rule(code: Code) -> dict[str, Any]:
         "help": {"text": f"{code.fix}."},
         "helpUri": page_of(code),
         "defaultConfiguration": {"level": NOUNS[code.severity]},
+        "properties": {"tags": [code.group]},
     }
 
 

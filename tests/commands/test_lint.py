@@ -159,6 +159,7 @@ class TestMachines:
             "column": 11,
             "code": "REP401",
             "name": "rule-matches-nothing",
+            "group": "syntax",
             "severity": "error",
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",

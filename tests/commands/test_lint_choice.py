@@ -16,7 +16,7 @@ from tests.commands.calling import rep
 
 pytestmark = pytest.mark.usefixtures("here")
 
-# A warning and an error; by "needless" a redundant rule and a final *; by "context" no sitemap.
+# A warning and an error; by "style" a redundant rule, a final * and no sitemap.
 BODY = b"User-agent: *\nDissallow: /a\nDisallow: private/\nDisallow: /c/*\n"
 BODY += b"Disallow: /e\nDisallow: /e/d\n"
 
@@ -27,8 +27,9 @@ def _codes(*arguments: object, body: bytes = BODY) -> set[str]:
 
 
 def test_each_code_is_in_one_group() -> None:
-    groups = [codes for name, codes in GROUPS.items() if name != "all"]
+    groups = [GROUPS[name] for name in ("search", "ai", "syntax", "style")]
     assert all(groups)
+    assert GROUPS["default"] == GROUPS["all"] - GROUPS["style"]
     assert sum(map(len, groups)) == len(GROUPS["all"]) == len(Code)
     assert frozenset().union(*groups) == GROUPS["all"] == set(Code)
 
@@ -39,15 +40,20 @@ class TestOptions:
         [
             ([], {"REP401", "REP205"}),
             (["--select", "all"], {"REP401", "REP205", "REP504", "REP605", "REP802"}),
-            (["--select", "needless"], {"REP504", "REP802"}),
-            (["--select", "context,REP205"], {"REP205", "REP605"}),
+            (["--select", "style"], {"REP504", "REP605", "REP802"}),
+            (["--select", "style,REP205"], {"REP205", "REP504", "REP605", "REP802"}),
+            (["--group", "style"], {"REP504", "REP605", "REP802"}),
+            (["--group", "search"], set()),
+            (["--group", "search,syntax"], {"REP401", "REP205"}),
+            (["--group", "search", "--select", "REP401"], {"REP401"}),
+            (["--group", "all"], {"REP401", "REP205", "REP504", "REP605", "REP802"}),
             (["--select", "REP1,rep401"], {"REP401"}),
             (["--select", "rep2"], {"REP205"}),
             (["--select", "rule-matches-nothing"], {"REP401"}),
             (["--ignore", "rule-matches-nothing,REP1"], {"REP205"}),
-            (["--extend-select", "context"], {"REP401", "REP205", "REP605"}),
+            (["--extend-select", "REP605"], {"REP401", "REP205", "REP605"}),
             (["--ignore", "REP205"], {"REP401"}),
-            (["--select", "all", "--ignore", "needless"], {"REP401", "REP205", "REP605"}),
+            (["--select", "all", "--ignore", "style"], {"REP401", "REP205"}),
             (["--level", "warning", "--select", "all"], {"REP401", "REP205"}),
             (["--level", "error"], {"REP401"}),
         ],
@@ -58,7 +64,7 @@ class TestOptions:
     def test_cut_lists_are_reported_for_chosen_codes(self) -> None:
         body = b"User-agent: *\n" + b"Disallow: /c/*\n" * 1002
         assert "REP112" not in _codes(body=body)
-        assert "REP112" in _codes("--select", "needless,REP112", body=body)
+        assert "REP112" in _codes("--select", "style,REP112", body=body)
 
     def test_ignored_findings_do_not_fail(self) -> None:
         assert rep("lint", "-", "--ignore", "REP401", stdin=BODY).status == 0
@@ -70,7 +76,7 @@ class TestOptions:
         path.write_bytes(body)
         rep("lint", path, "--fix")
         assert path.read_bytes() == body.replace(b"Diss", b"Dis")
-        rep("lint", path, "--fix", "--select", "needless")
+        rep("lint", path, "--fix", "--group", "style")
         assert path.read_bytes().endswith(b"Disallow: /e\n")
 
 
@@ -219,7 +225,7 @@ PYPROJECT = """[project]
 name = "x"
 
 [tool.scrapy-rep.lint]
-extend-select = ["context"]
+extend-select = ["REP605"]
 ignore = ["REP401"]
 strict = true
 """
@@ -232,6 +238,13 @@ class TestSettings:
         assert rep("lint", "-", stdin=BODY).status == 1  # strict
         assert _codes("--select", "REP2") == {"REP205", "REP605"}
         assert _codes("--isolated") == {"REP401", "REP205"}
+
+    def test_group_is_a_setting_and_an_unknown_one_an_error(self, here: Path) -> None:
+        (here / "scrapy-rep.toml").write_text('[lint]\ngroup = ["style"]\n')
+        assert _codes() == {"REP504", "REP605", "REP802"}
+        assert _codes("--group", "ai,syntax") == {"REP401", "REP205"}
+        done = rep("lint", "-", "--group", "needless", stdin=BODY)
+        assert (done.status, "no group is called 'needless'" in done.err) == (2, True)
 
     def test_own_file_comes_first(self, here: Path) -> None:
         (here / "pyproject.toml").write_text(PYPROJECT)

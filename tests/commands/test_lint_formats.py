@@ -45,6 +45,8 @@ def test_sarif_has_each_finding_and_failure(files: list[str]) -> None:
     rules = run["tool"]["driver"]["rules"]
     assert [rule["id"] for rule in rules] == [code.value for code in Code]
     assert all(rule["helpUri"].endswith(f"/lint/{rule['id']}.html") for rule in rules)
+    tags = {code.value: [code.group] for code in Code}
+    assert {rule["id"]: rule["properties"]["tags"] for rule in rules} == tags
     found = _found(files, "--select", "all")
     assert len(run["results"]) == len(found)
     for result, row in zip(run["results"], found, strict=True):

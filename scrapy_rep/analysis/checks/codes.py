@@ -4,7 +4,8 @@ A code never changes its meaning and is never reused. The hundreds are groups: t
 octets and the file (1), lines (2), groups and agents (3), rules (4), wildcards and escapes (5),
 sitemaps (6), other records (7), effect (8). `codes.txt` has two lines for each code:
 
-    REP509 I [weak] the meaning; E is an error, W a warning, I an info; the group is optional
+    REP509 I [style] the meaning; E is an error, W a warning, I an info; the group is left out if
+    it is syntax
      changes: the fix, after its effect on verdicts
 
 Fixes that are not known to keep verdicts are marked as changing them. Examples of each code are in
@@ -19,12 +20,15 @@ from pkgutil import get_data
 
 DEFAULT = "default"
 ALL = "all"
-PEDANTIC = {
-    "needless": "things that could be left out or written shorter without any difference",
-    "weak": "things that crawlers read differently if they do not follow RFC 9309",
-    "context": "facts about crawlers, pages and sitemaps that are good to know; nothing is wrong",
+SYNTAX, STYLE = "syntax", "style"
+MEANINGS = {
+    "search": "what keeps search engines from pages, or from what they need to read them",
+    "ai": "what takes away control of the use of pages for AI",
+    SYNTAX: "what crawlers read in another way than it was meant, or do not read",
+    STYLE: "what could be left out or written for weaker crawlers too, and facts that are good to "
+    "know; nothing is wrong",
 }
-"""Groups of codes that are reported only if users select them, with their descriptions."""
+"""The groups of codes, with their descriptions; the last one is off by default."""
 
 _SECTIONS = (
     *("The answer", "Octets and the file", "Lines", "Groups and user-agent lines", "Rules"),
@@ -46,7 +50,7 @@ class Severity(Enum):
     ERROR = "error"
     """The text is not used as written."""
     WARNING = "warning"
-    """The text is used, but crawlers differ."""
+    """The text is used, but crawlers differ, or it may harm the site."""
     INFO = "info"
     """Good to know."""
 
@@ -77,7 +81,7 @@ class Code(Enum):
         fix: the fix, in one sentence without its full stop.
         effect: the effect of the fix on verdicts; a finding may have a different one at its place
             (`analysis.mending.Mend`).
-        group: the group of codes that must be selected to report it.
+        group: its group, one of `MEANINGS`.
         section: its topic, in words.
     """
 
@@ -97,7 +101,7 @@ class Code(Enum):
         code.severity = _SEVERITIES[row["severity"]]
         code.meaning, code.fix = row["meaning"], row["fix"]
         code.effect = Effect(row["effect"])
-        code.group = row["group"] or DEFAULT
+        code.group = row["group"] or SYNTAX
         code.section = _SECTIONS[int(value[3])]
         return code
 
@@ -266,6 +270,11 @@ class Code(Enum):
     ALLOW_OUTRANKED = "REP808"
 
     @property
+    def is_default(self) -> bool:
+        """Whether it is reported if users select nothing."""
+        return self.group != STYLE
+
+    @property
     def slug(self) -> str:
         """The name as people write it: ``rule-before-group``."""
         return self.name.lower().replace("_", "-")
@@ -273,9 +282,7 @@ class Code(Enum):
 
 GROUPS: dict[str, frozenset[Code]] = {
     ALL: frozenset(Code),
-    **{
-        name: frozenset(code for code in Code if code.group == name)
-        for name in (DEFAULT, *PEDANTIC)
-    },
+    DEFAULT: frozenset(code for code in Code if code.is_default),
+    **{name: frozenset(code for code in Code if code.group == name) for name in MEANINGS},
 }
-"""The codes of each group, by the group's name."""
+"""The codes of each group, by the group's name; and of all groups, and those on by default."""

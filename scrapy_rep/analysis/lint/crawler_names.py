@@ -71,6 +71,13 @@ _BY_SHAPE = {_shape(crawler.name): crawler for crawler in _IN_USE}
 # psbot): so only names that operators document are proposed.
 _DOCUMENTED = sorted(one.name for one in _IN_USE if one.by == crawlers.OPERATOR)
 
+# Operators of search engines and AI document all their names; others have more than they tell.
+_CONTINUED = {
+    one.name: one
+    for one in _IN_USE
+    if one.by == crawlers.OPERATOR and one.purpose.startswith(("search", "ai-"))
+}
+
 
 def nearly(name: str) -> str | None:
     """The known crawler with a similar name, or None.
@@ -84,7 +91,21 @@ def nearly(name: str) -> str | None:
     if same is not None:
         return same.name
     joined = name.replace(" ", "-")
-    return next((known for known in _DOCUMENTED if _is_mistyped(joined, known)), None)
+    mistyped = (known for known in _DOCUMENTED if _is_mistyped(joined, known))
+    return next(mistyped, None) or _continued(joined)
+
+
+def _continued(name: str) -> str | None:
+    """The crawler for a known name that goes on: ``googlebot-extended``, ``bingbot-ai``.
+
+    Its operator may use the ending with another name: Google-Extended.
+    """
+    stem, hyphen, ending = name.partition("-")
+    crawler = _CONTINUED.get(stem)
+    if crawler is None or not ending.isalpha():
+        return None
+    others = (one for one in _IN_USE if one.operator == crawler.operator)
+    return next((one.name for one in others if one.name.endswith(hyphen + ending)), stem)
 
 
 def near_tokens(*names: str) -> tuple[str, ...]:

@@ -259,7 +259,7 @@ def _ignores_star(
             found[outlined.spellings[name]] = line
     if found:
         names = list(found)
-        some = ", ".join(shown(line.value) for line in list(bans.values())[:_MOST_ESCAPED])
+        some = ", ".join(shown(line.value[:60]) for line in list(bans.values())[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
         who = f"{', '.join(names[:_MOST_NAMED])}{more}"
         detail = f"{counted(len(bans), 'rule')}, such as {some}; {who}"

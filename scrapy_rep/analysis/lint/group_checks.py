@@ -6,8 +6,7 @@ import re
 from bisect import bisect_left
 from collections.abc import Collection, Iterator
 from dataclasses import replace
-from itertools import groupby, islice, pairwise, takewhile
-from operator import attrgetter
+from itertools import groupby
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
@@ -24,6 +23,7 @@ from scrapy_rep.analysis.outline import (
 )
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
+from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
 from scrapy_rep.protocol.verdict import shown
 
@@ -247,8 +247,9 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
         yield value_finding(code, agents[0], detail, number)
         cut[number] = agents[-1].number
+    lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
+    empty = [number for number, octets in lines if not octets]
     for block in outlined.blocks:
-        first_rule = block.rules[0].number if block.rules else 0
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
         start = next((a.number for a in block.agents if a.number > start), block.agents[-1].number)
         for line in block.others:
@@ -259,7 +260,8 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                     line.octets.strip()[:200],
                     line.key_column,
                 )
-        yield from _blank_lines(outlined, start, first_rule)
+        if (found := _blank_line(block, start, empty)) is not None:
+            yield found
     last = outlined.blocks[-1] if outlined.blocks else None
     if last is not None and not last.rules and not _has_rules_elsewhere(outlined, last):
         yield value_finding(Code.GROUP_WITHOUT_RULES, last.agents[-1])
@@ -273,11 +275,11 @@ def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
     )
 
 
-def _blank_lines(outlined: Outline, start: int, stop: int) -> Iterator[Finding]:
-    """The first blank line between a group's first user-agent line and its first rule."""
-    first = bisect_left(outlined.lines, start, key=attrgetter("number"))
-    numbers = (line.number for line in islice(outlined.lines, first, None))
-    for previous, number in pairwise(takewhile(lambda number: number <= stop, numbers)):
-        if number > previous + 1:
-            yield Finding(Code.BLANK_LINE_INSIDE, previous + 1)
-            return
+def _blank_line(block: Block, start: int, empty: list[int]) -> Finding | None:
+    """The first empty line between a user-agent line of a group and one of its rules."""
+    number = empty[bisect_left(empty, start)]
+    lost = [rule.number for rule in block.rules if rule.number > number]
+    if not lost:
+        return None
+    detail = f"{counted(len(lost), 'rule')}, from line {lost[0]} on"
+    return Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)

@@ -28,6 +28,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
 from functools import cached_property
+from itertools import count
 
 from scrapy_rep.analysis.checks.codes import Code, Effect, Severity
 from scrapy_rep.analysis.findings import Finding
@@ -238,7 +239,7 @@ _SITEMAPS_ANEW = (
 _OF_READERS = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *SPELLINGS])
 
 # Findings with a safe fix that errors elsewhere in the file can't spoil.
-_LOCAL = frozenset([Code.BOM, Code.UTF16, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLINGS])
+_LOCAL = frozenset([Code.BOM, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLINGS])
 
 
 def with_mends(
@@ -320,6 +321,8 @@ class _Mender:
 
     def _unsafe(self, finding: Finding) -> Mend | None:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
+        if finding.code is Code.UTF16:
+            return Mend(finding.mend, Effect.CHANGES, _octets(finding))
         if finding.code is Code.NUL:
             return Mend(finding.mend, Effect.CHANGES, self._without_nul(finding))
         if finding.code is Code.RULE_BEFORE_GROUP:
@@ -392,7 +395,7 @@ class _Mender:
     @cached_property
     def _of_file(self) -> dict[Code, Callable[[Finding], tuple[Edit, ...]]]:
         return {
-            **dict.fromkeys((Code.BOM, Code.UTF16, Code.CR_ONLY), _octets),
+            **dict.fromkeys((Code.BOM, Code.CR_ONLY), _octets),
             Code.NO_STAR: self._group_for_all,
             Code.BLANK_LINE_INSIDE: self._without_blank_lines,
         }
@@ -463,14 +466,12 @@ class _Mender:
     # Lines to move.
 
     def _without_blank_lines(self, finding: Finding) -> tuple[Edit, ...]:
-        """Delete blank lines from the first one up to the next rule; comments stay."""
-        edits: list[Edit] = []
-        number = finding.line
-        while (line := self._lines.get(number)) is None or line.kind not in RULES:
-            if line is None:
-                edits.append(Edit(EditPlace.AT, number))
-            number += 1
-        return tuple(edits)
+        """Delete the blank lines from the first one up to the group's last rule; comments stay."""
+        numbers = (number for number in count(finding.line) if number in self._lines)
+        rule = next(number for number in numbers if self._lines[number].kind in RULES)
+        last = self._block_of[rule].rules[-1].number
+        blank = (number for number in range(finding.line, last) if number not in self._lines)
+        return tuple(Edit(EditPlace.AT, number) for number in blank)
 
     def _empty_rule_below(self, finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         if mend := self._cause(finding):

@@ -97,12 +97,12 @@ def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
     """The URLs that a page may need by a sign in a pattern: one of each tuple."""
     for sign, is_system, cells in _SIGNS:
         for found in sign.finditer(pattern):
-            folder = "" if is_system else found[1]
             before = pattern[: found.start()].strip("/")
-            base = "" if before in ("", "*") or "?" in before else f"/{before}"
+            is_top = before in ("", "*") or "?" in before or (is_system and "*" in before)
+            base = "" if is_top else "/" + before.replace("*", "x")
+            folder = found[1].replace("*", "")
             for cell in cells:
-                urls = (f"{base}{url.replace('~', folder)}" for url in cell.split())
-                yield tuple(url.replace("*", "x") for url in urls)
+                yield tuple(f"{base}{url.replace('~', folder)}" for url in cell.split())
 
 
 def _opens(allow: Line, line: Line, url: str) -> bool:
@@ -139,6 +139,6 @@ def _vain_allows(rules: Sequence[Line], decider: Decider) -> Iterator[Finding]:
             folder = shown(first.value)
             detail = f"line {first.number}: {folder}{others}"
             winner = folder.rstrip("*") + shown(allow.value).lstrip("/")
-            text = f"write Allow: {winner} too, which is as specific as it has to be"
+            text = f"write Allow: {winner} too, the shortest rule that wins there"
             found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
             yield replace(found, proposal=Mend(text, Effect.CHANGES))

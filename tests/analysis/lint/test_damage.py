@@ -21,7 +21,7 @@ _WRITTEN_AS_THEY_ARE = [
     *[Code.SITEMAP_BAD_SCHEME, Code.SEVERAL_PATHS],
 ]
 """Errors that the file of `format` also has."""
-_CODES = [code for code in Code if code.group == "default"]
+_CODES = [code for code in Code if code.is_default]
 
 
 @_table

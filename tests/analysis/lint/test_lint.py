@@ -82,33 +82,11 @@ _THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
         ),
         ("User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n", Code.BLOCKS_SITEMAP, []),
         ("User-agent: bingbot\nDisallow: /\nSitemap: /s.xml\n", Code.BLOCKS_SITEMAP, []),
-        # A group that allows everything ignores the rules for all.
-        (
-            f"User-agent: Googlebot\nAllow: /\n\n{_USUAL}{_THREE}",
-            Code.GROUP_IGNORES_STAR,
-            [(2, 8, b"/")],
-        ),
-        (
-            f"User-agent: Googlebot\nAllow: /\nDisallow: /d\n\n{_USUAL}{_THREE}",
-            Code.GROUP_IGNORES_STAR,
-            [],
-        ),
-        (
-            f"User-agent: Googlebot\nAllow: /\n\n{_USUAL}{_THREE}Disallow: /\n",
-            Code.GROUP_IGNORES_STAR,
-            [],
-        ),
-        (
-            f"User-agent: Googlebot-Image\nAllow: /\n\n{_USUAL}{_THREE}",
-            Code.GROUP_IGNORES_STAR,
-            [],
-        ),
         (
             f"{_USUAL}Disallow: /*.css$\nDisallow: /*.js$\n",
             Code.BLOCKS_RESOURCES,
             [(2, 11, b"/*.css$")],
         ),
-        ("User-agent: GPTBot\nDisallow: /*.css$\n", Code.BLOCKS_RESOURCES, []),
     ],
 )
 def test_places(body: str, code: Code, places: list[tuple[int, int, bytes]]) -> None:
