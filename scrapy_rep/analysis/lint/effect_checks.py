@@ -6,6 +6,7 @@ finding says so, and the rest is not checked.
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import replace
@@ -39,9 +40,11 @@ BUDGET_STEPS = 3_000_000
 
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
+_FILE = re.compile(r"\.\w{1,5}[*$]*$")
 _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ignores
 _MOST_NAMED = 5  # crawlers in one finding
-_MOST_ESCAPED = 3  # of their rules
+_MOST_ESCAPED = 3  # of the rules for *
+_MOST_TRIED = 100
 _NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media")  # ends of names
 
 _AT_CDN = Mend(
@@ -101,7 +104,9 @@ def _needless_findings(
         is_tie = other is not None and other.text == first_reason.pattern.text
         if len(reasons) < in_merges[number] or is_tie:
             continue
-        code = Code.RULE_SHADOWED if first_reason.is_shadowed else Code.RULE_REDUNDANT
+        is_contrary = other is not None and other.allow is not first_reason.pattern.allow
+        is_defeated = first_reason.is_shadowed and is_contrary
+        code = Code.RULE_SHADOWED if is_defeated else Code.RULE_REDUNDANT
         detail = f"see line {other.line}" if other is not None and other.line else ""
         yield value_finding(code, by_number[number], detail)
 
@@ -137,9 +142,10 @@ def _tie_findings(
 def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
     """Groups that ban all crawlers that are not named, or a big search engine by its name."""
     names = outlined.by_name
-    line = ban(merges.get(names.get(EVERYONE, ()), []))
+    star = merges.get(names.get(EVERYONE, ()), [])
+    line = ban(star)
     if line is not None:
-        if not _has_allow_list(outlined, merges):
+        if not any(map(_opens_pages, star)) and not _has_allow_list(outlined, merges):
             yield value_finding(Code.DISALLOW_ALL, line)
         if left := own_group_only(names):
             yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
@@ -151,6 +157,12 @@ def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
             banned.setdefault(line.number, (line, []))[1].append(name.capitalize())
     for line, engines in banned.values():
         yield value_finding(Code.SEARCH_ENGINE_DISALLOWED, line, ", ".join(engines))
+
+
+def _opens_pages(line: Line) -> bool:
+    """Whether it allows more than files such as admin-ajax.php: then a ban of the rest is meant."""
+    is_open = line.kind is Kind.ALLOW and line.pattern not in ("", *EVERYTHING)
+    return is_open and not _FILE.search(line.pattern)
 
 
 def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
@@ -234,18 +246,13 @@ def _ignores_star(
 ) -> Iterator[Finding]:
     """The first group for a search engine that repeats none of the rules for ``*``."""
     star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
+    bans = [line for line in star if line.kind is Kind.DISALLOW and is_live(line.pattern)]
+    count = len({line.pattern for line in bans})
+    if count < _MANY_RULES or ban(star) is not None:
+        return
     of_star = Decider(star, budget)
-    if ban(star) is not None:
-        return
-    bans = {
-        path: line
-        for line in star
-        if line.kind is Kind.DISALLOW and is_live(line.pattern)
-        for path in (line.pattern.replace("*", "x").removesuffix(END),)
-        if of_star.disallows(path)
-    }
-    if len(bans) < _MANY_RULES:
-        return
+    paths = (line.pattern.replace("*", "x").removesuffix(END) for line in bans[:_MOST_TRIED])
+    disallowed = [path for path in paths if of_star.disallows(path)]
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
         fallback = fallback_of(name)
@@ -253,16 +260,16 @@ def _ignores_star(
         if merge not in merges or not is_for_pages or fallback in outlined.by_name:
             continue
         own = Decider(merges[merge], budget)
-        if not any(map(own.disallows, bans)) and not budget.is_spent:
+        if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:
             block = outlined.blocks[merge[0]]
             line = next(one for one in block.agents if name_of(one.value) == name)
             found[outlined.spellings[name]] = line
     if found:
         names = list(found)
-        some = ", ".join(shown(line.value[:60]) for line in list(bans.values())[:_MOST_ESCAPED])
+        some = ", ".join(shown(line.value[:60]) for line in bans[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
         who = f"{', '.join(names[:_MOST_NAMED])}{more}"
-        detail = f"{counted(len(bans), 'rule')}, such as {some}; {who}"
+        detail = f"{counted(count, 'rule')}, such as {some}; {who}"
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 
 

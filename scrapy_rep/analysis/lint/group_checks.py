@@ -206,10 +206,10 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
             place = index if name == EVERYONE else 0
             told.setdefault((code, first, place), []).append((name, index))
     for (code, first, _), found_in in told.items():
-        above = outlined.blocks[first].agents[0].number
         names = list(dict.fromkeys(outlined.spellings[name] for name, _ in found_in))
-        some = f"for {_some(names)}; " * (len(names) > 1)
         name, index = found_in[0]
+        above = named[first][name].number
+        some = f"for {_some(names)}; " * (len(names) > 1)
         found = value_finding(code, named[index][name], f"{some}see line {above}")
         at_cdn = Mend(_AT_CDN, Effect.OUTSIDE) if above in managed else None
         yield replace(found, proposal=at_cdn)
@@ -263,7 +263,11 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         if (found := _blank_line(block, start, empty)) is not None:
             yield found
     last = outlined.blocks[-1] if outlined.blocks else None
-    if last is not None and not last.rules and not _has_rules_elsewhere(outlined, last):
+    has_rules = any(rule.value for block in outlined.blocks for rule in block.rules)
+    is_open = not has_rules and last is not None and EVERYONE in last.names  # as all the file says
+    if last is None or last.rules or is_open:
+        return
+    if not _has_rules_elsewhere(outlined, last):
         yield value_finding(Code.GROUP_WITHOUT_RULES, last.agents[-1])
 
 
@@ -278,6 +282,10 @@ def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
 def _blank_line(block: Block, start: int, empty: list[int]) -> Finding | None:
     """The first empty line between a user-agent line of a group and one of its rules."""
     number = empty[bisect_left(empty, start)]
+    above = {name_of(agent.value) for agent in block.agents if agent.number < number}
+    below = {name_of(agent.value) for agent in block.agents if agent.number > number}
+    if above <= below:  # they are named again
+        return _blank_line(block, block.agents[-1].number, empty)
     lost = [rule.number for rule in block.rules if rule.number > number]
     if not lost:
         return None

@@ -223,7 +223,7 @@ _SHOWN = 4  # lines that were meant
 # Rules to remove. A rule with such a finding has no effect at its place.
 _RULES_THAT_GO = frozenset(
     [
-        *[Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES, Code.RULE_SHADOWED],
+        *[Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES],
         *[Code.RULE_REDUNDANT],
     ]
 )

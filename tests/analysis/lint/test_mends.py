@@ -65,7 +65,7 @@ def _followed(body: str, code: Code) -> str:
             Code.DUPLICATE_RULE,
             "User-agent: *\nDisallow: /a\n# twice\n",
         ),
-        ("User-agent: *", Code.GROUP_WITHOUT_RULES, "User-agent: *\nDisallow:\n"),
+        ("User-agent: GPTBot", Code.GROUP_WITHOUT_RULES, "User-agent: GPTBot\nDisallow:\n"),
     ],
 )
 def test_safe_fix_writes(body: str, code: Code, new: str) -> None:

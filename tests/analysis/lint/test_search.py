@@ -206,6 +206,7 @@ class TestBlankLines:
             f"{STAR}Disallow: /a\n\nSitemap: https://{URI.split('/')[2]}/s.xml\n",
             f"{STAR}Disallow: /a\n\n\nUser-agent: b\nDisallow: /b\n",
             f"\n{STAR}#\n#\nDisallow: /a\n\n",
+            f"{STAR}\n{STAR}Disallow: /a\n",
             f"{STAR}Disallow: /a\n \nDisallow: /b\n",  # urllib does not take it as blank
         ],
     )
@@ -236,3 +237,23 @@ def test_names_that_go_on_behind_a_known_one(name: str, meant: str) -> None:
 @pytest.mark.parametrize("name", ["Googlebot-News", "Applebot-Extended", "SemrushBot-CT"])
 def test_names_with_a_hyphen_that_exist(name: str) -> None:
     assert _found(f"User-agent: {name}\nDisallow: /x\n", Code.USER_AGENT_NEAR) == []
+
+
+class TestSilence:
+    """What an author meant has no finding."""
+
+    @pytest.mark.parametrize(
+        ("body", "code", "is_found"),
+        [
+            (f"{STAR}Disallow: /\nAllow: /wp-admin/admin-ajax.php\n", Code.DISALLOW_ALL, True),
+            (f"{STAR}Disallow: /\nAllow: /ads.txt$\n", Code.DISALLOW_ALL, True),
+            (f"{STAR}Disallow: /\nAllow: /$\n", Code.DISALLOW_ALL, False),
+            (f"{STAR}Disallow: /\nAllow: /public/\n", Code.DISALLOW_ALL, False),
+            (f"{STAR}\nSitemap: {URI}\n", Code.GROUP_WITHOUT_RULES, False),
+            (f"User-agent: a\nDisallow: /x\n\n{STAR}", Code.GROUP_WITHOUT_RULES, True),
+            (f"{STAR}Disallow: /a/\nAllow: /a/*\n", Code.RULE_SHADOWED, True),
+            (f"{STAR}Disallow: /x\nDisallow: /x*\n", Code.RULE_SHADOWED, False),
+        ],
+    )
+    def test_table(self, body: str, code: Code, *, is_found: bool) -> None:
+        assert bool(_found(body, code)) is is_found
