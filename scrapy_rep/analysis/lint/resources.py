@@ -43,6 +43,7 @@ _SIGNS = [
     for sign, *cells in _ROWS
 ]
 _ANY_SIGN = re.compile("|".join(sign.pattern for sign, _, _ in _SIGNS))
+_ANY_NAME = "x"
 _KIND = re.compile(r"\.(?:css|js)\b")
 _ALL_OF_A_KIND = re.compile(
     r"/?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*", re.IGNORECASE
@@ -107,10 +108,17 @@ def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
 
 def _opens(allow: Line, line: Line, url: str) -> bool:
     """Whether an Allow below a disallowed folder lets the pages' own files of this kind through."""
+    if not covers(line.pattern, allow.pattern):
+        return False
     kind, found = _KIND.search(url), _KIND.search(allow.pattern)
-    is_folder = allow.pattern.endswith(("/", "/*"))
-    is_of_kind = found is not None and kind is not None and found[0] == kind[0]
-    return (is_folder or is_of_kind) and covers(line.pattern, allow.pattern)
+    if found is not None:
+        return kind is not None and found[0] == kind[0]
+    depth = line.pattern.rstrip("*").count("/")
+    rests = (path.split("/", depth)[-1] for path in (allow.pattern, url))
+    part, wanted = (rest.partition("/")[0] for rest in rests)
+    # It may be any folder if the names of folders at this place are not known.
+    is_there = "." in wanted or wanted in (_ANY_NAME, part)
+    return is_there and allow.pattern.endswith(("/", "/*"))
 
 
 def _vain_allows(rules: Sequence[Line], decider: Decider) -> Iterator[Finding]:

@@ -45,6 +45,7 @@ class TestBlockedResources:
             ("Disallow: /administrator/\nDisallow: /media/\n", 3),
             ("Disallow: /catalogsearch/\nDisallow: /media/\n", 3),
             ("Disallow: /skin/\n", 2),
+            ("Disallow: /wp-content/\nAllow: /wp-content/uploads/\n", 2),
             ("Disallow: /*?controller=\nDisallow: /themes/\n", 3),
             ("Disallow: /typo3temp/\n", 2),
             # A part that is open, but not the one of scripts.
@@ -251,7 +252,7 @@ class TestSilence:
             (f"{STAR}Disallow: /\nAllow: /public/\n", Code.DISALLOW_ALL, False),
             (f"{STAR}\nSitemap: {URI}\n", Code.GROUP_WITHOUT_RULES, False),
             (f"User-agent: a\nDisallow: /x\n\n{STAR}", Code.GROUP_WITHOUT_RULES, True),
-            (f"{STAR}Disallow: /a/\nAllow: /a/*\n", Code.RULE_SHADOWED, True),
+            (f"{STAR}Disallow: /a\nDisallow: /a/b\nAllow: /a/b*\n", Code.RULE_SHADOWED, True),
             (f"{STAR}Disallow: /x\nDisallow: /x*\n", Code.RULE_SHADOWED, False),
         ],
     )
