@@ -32,8 +32,8 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only
-from .deciding import Decider, Merge, ban
 from .group_checks import managed_lines
+from .merged_rules import Merge, MergedRules, ban
 from .resources import resource_findings
 
 BUDGET_STEPS = 3_000_000
@@ -219,9 +219,9 @@ def _blocked_sitemaps(
     for merge, lines in merges.items() if targets else ():
         if merge != star and merge not in engines:
             continue
-        decider = Decider(lines, budget)
+        merged = MergedRules(lines, budget)
         for target, path in targets:
-            line = decider.disallows(path)
+            line = merged.disallows(path)
             # To disallow everything is intended, not a mistake.
             is_ban = line is not None and line.pattern in EVERYTHING
             if line is None or (is_ban and (is_allow_list or merge != star)):
@@ -250,7 +250,7 @@ def _ignores_star(
     count = len({line.pattern for line in bans})
     if count < _MANY_RULES or ban(star) is not None:
         return
-    of_star = Decider(star, budget)
+    of_star = MergedRules(star, budget)
     paths = (line.pattern.replace("*", "x").removesuffix(END) for line in bans[:_MOST_TRIED])
     disallowed = [path for path in paths if of_star.disallows(path)]
     found: dict[str, Line] = {}
@@ -259,7 +259,7 @@ def _ignores_star(
         is_for_pages = is_search_crawler(name) and not name.endswith(_NOT_FOR_PAGES)
         if merge not in merges or not is_for_pages or fallback in outlined.by_name:
             continue
-        own = Decider(merges[merge], budget)
+        own = MergedRules(merges[merge], budget)
         if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:
             block = outlined.blocks[merge[0]]
             line = next(one for one in block.agents if name_of(one.value) == name)

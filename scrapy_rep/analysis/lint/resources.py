@@ -26,7 +26,7 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import fallback_of, is_search_crawler
-from .deciding import Decider, Merge, ban
+from .merged_rules import Merge, MergedRules, ban
 
 _MOST_PLACES = 50
 _MOST_LOSING = 200  # Disallow lines that are compared with an Allow for files of a kind
@@ -61,10 +61,10 @@ def resource_findings(
         is_for_pages = name == EVERYONE or (is_search_crawler(name) and not fallback_of(name))
         if not is_for_pages or ban(rules) is not None:
             continue
-        decider = Decider(rules, budget)
-        for line, url in _blocked(rules, decider):
+        merged = MergedRules(rules, budget)
+        for line, url in _blocked(rules, merged):
             blocked.setdefault(line, url)
-        for found in _vain_allows(rules, decider):
+        for found in _vain_allows(rules, merged):
             vain.setdefault(found.line, found)
     if blocked:
         first, *more = sorted(blocked, key=lambda line: line.number)
@@ -73,7 +73,7 @@ def resource_findings(
     yield from vain.values()
 
 
-def _blocked(rules: Sequence[Line], decider: Decider) -> Iterator[tuple[Line, str]]:
+def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line, str]]:
     """The rules that disallow what pages need, each with a URL."""
     patterns = list(dict.fromkeys(line.pattern for line in rules))
     if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
@@ -86,7 +86,7 @@ def _blocked(rules: Sequence[Line], decider: Decider) -> Iterator[tuple[Line, st
     }
     allows = [line for line in rules if line.kind is Kind.ALLOW]
     for urls in islice(places, _MOST_PLACES):
-        lines = [decider.disallows(url) for url in urls]
+        lines = [merged.disallows(url) for url in urls]
         line = lines[0]
         if line is None or line.pattern in EVERYTHING or None in lines:
             continue
@@ -121,7 +121,7 @@ def _opens(allow: Line, line: Line, url: str) -> bool:
     return is_there and allow.pattern.endswith(("/", "/*"))
 
 
-def _vain_allows(rules: Sequence[Line], decider: Decider) -> Iterator[Finding]:
+def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding]:
     """Allow rules for all files of a kind that lose to longer rules for folders."""
     folders = [
         line
@@ -139,7 +139,7 @@ def _vain_allows(rules: Sequence[Line], decider: Decider) -> Iterator[Finding]:
         lost = [
             line
             for line in longer[:_MOST_LOSING]
-            if decider.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
+            if merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
         ]
         if lost:
             first, more = lost[0], len(lost) - 1

@@ -1,4 +1,4 @@
-"""The line that decides for a path, in a merged group."""
+"""The rules of a merged group, and the line that decides for a path."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def ban(rules: Sequence[Line]) -> Line | None:
     return longest if longest is not None and longest.kind is Kind.DISALLOW else None
 
 
-class Decider:
+class MergedRules:
     """The rules of a merged group, for some paths.
 
     Cost for a path: O(length of the path) for each rule, from the budget.
