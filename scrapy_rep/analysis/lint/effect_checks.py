@@ -265,7 +265,7 @@ def _ignores_star(
             line = next(one for one in block.agents if name_of(one.value) == name)
             found[outlined.spellings[name]] = line
     if found:
-        names = list(found)
+        names = sorted(found, key=lambda name: name.lower() not in BIG_ENGINES)
         some = ", ".join(shown(line.value[:60]) for line in bans[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
         who = f"{', '.join(names[:_MOST_NAMED])}{more}"

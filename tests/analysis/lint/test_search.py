@@ -147,6 +147,13 @@ class TestEscapes:
         assert (one.line, one.severity.value) == (1, "warning")
         assert one.detail == f"3 rules, such as /a, /b, /c; {names}"
 
+    def test_big_engines_come_first(self) -> None:
+        names = ("Yandex", "Slurp", "Seznambot", "Applebot", "Yeti", "Bingbot", "Googlebot")
+        agents = "".join(f"User-agent: {name}\n" for name in names)
+        (one,) = _found(f"{agents}Disallow: /d\n\n{STAR}{THREE}", Code.GROUP_IGNORES_STAR)
+        assert one.line == 6
+        assert one.detail.partition("; ")[2].startswith("Bingbot, Googlebot, Yandex")
+
     @pytest.mark.parametrize(
         "body",
         [
