@@ -28,8 +28,10 @@ from scrapy_rep.protocol.verdict import shown
 from .crawler_names import fallback_of, is_search_crawler
 from .merged_rules import Merge, MergedRules, ban
 
+_MOST_SIGNS = 500
 _MOST_PLACES = 50
-_MOST_LOSING = 200  # Disallow lines that are compared with an Allow for files of a kind
+_MOST_ALLOWS = 50  # for files of a kind
+_MOST_LOSING = 200  # Disallow lines that are compared with each of these
 _SYSTEM = ":"
 # Sites of this system load nothing from their own host.
 _SERVED_ELSEWHERE = "/commerce/digital-download/"
@@ -78,12 +80,9 @@ def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line,
     patterns = list(dict.fromkeys(line.pattern for line in rules))
     if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
         return
-    places = {
-        place: None
-        for pattern in patterns
-        if _ANY_SIGN.search(pattern)
-        for place in _needs(pattern)
-    }
+    signed = filter(_ANY_SIGN.search, patterns)
+    needed = (urls for pattern in signed for urls in _needs(pattern))
+    places = dict.fromkeys(islice(needed, _MOST_SIGNS))
     allows = [line for line in rules if line.kind is Kind.ALLOW]
     for urls in islice(places, _MOST_PLACES):
         lines = [merged.disallows(url) for url in urls]
@@ -131,14 +130,17 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
         and line.pattern.rstrip("*").endswith("/")
         and line.pattern not in EVERYTHING
     ]
-    for allow in rules:
-        if allow.kind is not Kind.ALLOW or not _ALL_OF_A_KIND.fullmatch(allow.pattern):
-            continue
-        longer = [line for line in folders if len(line.pattern) > len(allow.pattern)]
+    kinds = {
+        line.pattern: line
+        for line in reversed(rules)
+        if line.kind is Kind.ALLOW and _ALL_OF_A_KIND.fullmatch(line.pattern)
+    }
+    for allow in islice(reversed(kinds.values()), _MOST_ALLOWS):
+        longer = (line for line in folders if len(line.pattern) > len(allow.pattern))
         ending = allow.pattern.lstrip("/*").removesuffix(END).rstrip("*")
         lost = [
             line
-            for line in longer[:_MOST_LOSING]
+            for line in islice(longer, _MOST_LOSING)
             if merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
         ]
         if lost:
