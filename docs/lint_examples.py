@@ -206,8 +206,8 @@ REP404
  {star}Disallow: /a /b\n
  {star}Disallow: /a\nDisallow: /b\n
 REP405
- {star}Disallow: /page#top\n
- {star}Disallow: /page # top\n
+ {star}Disallow: /#top\n
+ {star}Disallow: /\n
 REP406
  {star}Disallow: /a\nDisallow: /a\n
  {star}Disallow: /a\nDisallow: /b\n

@@ -90,7 +90,7 @@ SITEMAP_KEYS = _KEYS[Kind.SITEMAP]
 KNOWN_KEYS = frozenset(
     {
         *[b"crawl-delay", b"request-rate", b"visit-time", b"host", b"clean-param", b"license"],
-        *[b"content-signal", b"content-signals", b"content-usage", b"noindex"],
+        *[b"content-signal", b"content-signals", b"content-usage", b"noindex", b"agentmap"],
     }
 )
 """Keys of other records that some crawler reads, in lower case."""

@@ -189,6 +189,12 @@ def may_not_obey(name: str) -> str:
     return crawler.whose_word("obeys")
 
 
+def obeys_partly(name: str) -> bool:
+    """Whether a crawler obeys robots.txt only sometimes."""
+    crawler = crawler_of(name)
+    return crawler is not None and crawler.obeys == crawlers.PARTLY
+
+
 def own_group_only(names: Collection[str]) -> list[Crawler]:
     """The crawlers that ignore the group for ``*``, except those in `names`."""
     return [

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Collection, Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 from itertools import groupby
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, covers, is_live
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
 from scrapy_rep.analysis.outline import (
@@ -27,7 +27,17 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.usage.categories import POLICY_PREFIX, POLICY_TOKENS
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import KNOWN, either, may_not_obey, meant_by, near_tokens
+from .crawler_names import (
+    KNOWN,
+    either,
+    fallback_of,
+    may_not_obey,
+    meant_by,
+    near_tokens,
+    obeys_partly,
+)
+from .merged_rules import ban
+from .misplaced import misplaced_rules, told_of_misplaced
 from .swallowed import swallowed
 
 # A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
@@ -54,6 +64,13 @@ _ONCE = (
 _KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
+_MERGING = ("Google",)  # operators that document that their crawlers merge groups
+_MOST_COMPARED = 200  # rules of each kind
+_BY_DELAY = "; crawlers that take a Crawl-delay for a rule have only that"
+_RULES_FOR_ALL = (
+    "write the rules for * below it; an empty Disallow there would let all crawlers fetch "
+    "everything; leave it if the next group is for all crawlers"
+)
 
 
 def group_findings(outlined: Outline) -> Iterator[Finding]:
@@ -80,7 +97,7 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
         is_new = line.value.lower() not in told
         told.add(line.value.lower())
         is_compared = is_new and len(told) <= _MOST_NAMES
-        found = _name_finding(line, block, outlined.by_name, is_compared=is_compared)
+        found = _name_finding(line, block, outlined, is_compared=is_compared)
         if found is None or (found.code in _ONCE and not is_new):
             continue
         if found.code is Code.USER_AGENT_WORDS:
@@ -92,6 +109,31 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
         yield value_finding(Code.USER_AGENT_WORDS, worded[0], _some(texts, "; "))
 
 
+def _is_said_of(meant: Iterable[str], name: str, outlined: Outline) -> bool:
+    """Whether all crawlers that a name may mean have the rules of its groups anyway.
+
+    Those that obey robots.txt count, otherwise those that obey it partly.
+    """
+    names = [one.lower() for one in meant if one]
+    if not names or (name in KNOWN and name not in names):
+        return False  # the rules are for the crawler with that name, too
+    obeying = [one for one in names if not may_not_obey(one)] or [*filter(obeys_partly, names)]
+    return all(_ruled(outlined, one) == _ruled(outlined, name) for one in obeying)
+
+
+def _ruled(outlined: Outline, name: str) -> frozenset[tuple[Kind | None, str]]:
+    """The rules for a name; the same for all lists that disallow nothing, and for all bans."""
+    names = (name, fallback_of(name), EVERYONE)
+    merge = next((outlined.by_name[one] for one in names if one in outlined.by_name), ())
+    rules = [line for index in merge for line in outlined.blocks[index].rules if line.pattern]
+    kinds = {line.kind for line in rules}
+    if Kind.DISALLOW not in kinds:
+        return frozenset()
+    if Kind.ALLOW not in kinds and ban(rules) is not None:
+        return frozenset({(Kind.DISALLOW, "/")})
+    return frozenset((line.kind, line.says) for line in rules)
+
+
 def _some(texts: list[str], between: str = ", ") -> str:
     """The first texts, and the number of the others."""
     left = len(texts) - _MOST_SHOWN
@@ -99,10 +141,10 @@ def _some(texts: list[str], between: str = ", ") -> str:
 
 
 def _name_finding(
-    line: Line, block: Block, names: Collection[str], *, is_compared: bool
+    line: Line, block: Block, outlined: Outline, *, is_compared: bool
 ) -> Finding | None:
     """The first unusual thing in the value of a user-agent line, or None."""
-    value, name = line.value, name_of(line.value)
+    value, name, names = line.value, name_of(line.value), outlined.by_name
     text = value.decode("utf-8", "replace")
     bare = bare_name(text)
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
@@ -134,7 +176,12 @@ def _name_finding(
         (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
     )
     code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
-    if code is None:
+    said = {
+        Code.USER_AGENT_NEAR: near,
+        Code.USER_AGENT_NO_CRAWLER: meant,
+        Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
+    }
+    if code is None or _is_said_of(said.get(code, ()), name, outlined):
         return None
     found = value_finding(code, line, detail)
     likely = {
@@ -193,14 +240,22 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
     named = [_by_name(block) for block in outlined.blocks]
     managed = managed_lines(outlined)
+    of_cdn = {i for i, block in enumerate(outlined.blocks) if block.agents[0].number in managed}
     told: dict[tuple[Code, int, int], list[tuple[str, int]]] = {}
     for name, indices in outlined.by_name.items():
         first, *more = indices
+        crawler = crawler_of(name)
+        is_merging = crawler is not None and crawler.operator in _MERGING
         for index in more:
+            has_rules = any(rule.value for rule in outlined.blocks[index].rules)
+            if name == EVERYONE and (first in of_cdn or not has_rules):
+                continue  # the site can't change it, or no rule is lost
             if name == EVERYONE:
                 code = Code.MULTIPLE_STAR
             elif said[index] == said[first]:
                 code = Code.DUPLICATE_GROUP
+            elif is_merging:
+                continue
             else:
                 code = Code.GROUP_SHADOWED
             place = index if name == EVERYONE else 0
@@ -237,22 +292,30 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
     advice for the line would make the mistake permanent.
     """
     cut: dict[int, int] = {}
+    places = {line.number: place for place, line in enumerate(outlined.lines)}
     for number, of_rule in groupby(swallowed(outlined), key=lambda one: one.rule.number):
         run = list(of_rule)
         rule, agents = run[0].rule, [one.agent for one in run]
         code = Code.GROUP_JOINS_STAR if run[0].is_before_star else Code.GROUP_SWALLOWED
         detail = f"line {number}: {shown(rule.octets.strip()[:80])}"
+        delays = (line for line in run[0].block.others if line.name == b"crawl-delay")
+        if any(agents[0].number < line.number < number for line in delays):
+            detail += _BY_DELAY
         if len(agents) > 1:
             names = _some([shown(agent.value) for agent in agents])
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
-        yield value_finding(code, agents[0], detail, number)
+        found_here = value_finding(code, agents[0], detail, number)
+        is_for_all = any(name_of(agent.value) == EVERYONE for agent in agents)
+        proposal = Mend(_RULES_FOR_ALL, Effect.CHANGES) if is_for_all else None
+        yield replace(found_here, proposal=proposal)
         cut[number] = agents[-1].number
     lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
     empty = [number for number, octets in lines if not octets]
     for block in outlined.blocks:
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
         start = next((a.number for a in block.agents if a.number > start), block.agents[-1].number)
-        for line in block.others:
+        has_rule = any(rule.value for rule in block.rules)
+        for line in block.others if has_rule else ():
             if start < line.number < block.agents[-1].number:
                 yield Finding(
                     Code.RECORD_SPLITS_GROUP,
@@ -260,7 +323,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                     line.octets.strip()[:200],
                     line.key_column,
                 )
-        if (found := _blank_line(block, start, empty)) is not None:
+        if (found := _blank_line(block, start, empty, places)) is not None:
             yield found
     last = outlined.blocks[-1] if outlined.blocks else None
     has_rules = any(rule.value for block in outlined.blocks for rule in block.rules)
@@ -279,15 +342,40 @@ def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
     )
 
 
-def _blank_line(block: Block, start: int, empty: list[int]) -> Finding | None:
+def _blank_line(
+    block: Block, start: int, empty: list[int], places: dict[int, int]
+) -> Finding | None:
     """The first empty line between a user-agent line of a group and one of its rules."""
     number = empty[bisect_left(empty, start)]
     above = {name_of(agent.value) for agent in block.agents if agent.number < number}
     below = {name_of(agent.value) for agent in block.agents if agent.number > number}
     if above <= below:  # they are named again
-        return _blank_line(block, block.agents[-1].number, empty)
-    lost = [rule.number for rule in block.rules if rule.number > number]
-    if not lost:
+        return _blank_line(block, block.agents[-1].number, empty, places)
+    lost = [rule for rule in block.rules if rule.number > number]
+    kept = [rule for rule in block.rules if rule.number < number]
+    if not _changes_verdicts(lost, kept):
         return None
-    detail = f"{counted(len(lost), 'rule')}, from line {lost[0]} on"
-    return Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
+    detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
+    found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
+    if misplaced_rules(block, places):
+        # Otherwise the line with the empty Disallow has a finding that says it.
+        return told_of_misplaced(found, block, lost, "blank line") if kept[0].value else None
+    is_named = EVERYONE not in below if below else EVERYONE not in above
+    if kept and is_named:
+        return told_of_misplaced(found, block, lost, "blank line")
+    return found
+
+
+def _changes_verdicts(lost: list[Line], kept: list[Line]) -> bool:
+    """Whether a crawler that misses some rules of a group gets another verdict for some path."""
+    bans = [rule for rule in kept if rule.kind is Kind.DISALLOW and is_live(rule.pattern)]
+    said = {(rule.kind, rule.says) for rule in kept}
+    return any(
+        is_live(rule.pattern)
+        and (rule.kind, rule.says) not in said
+        and (
+            rule.kind is Kind.DISALLOW
+            or any(covers(ban.pattern, rule.pattern) for ban in bans[:_MOST_COMPARED])
+        )
+        for rule in lost[:_MOST_COMPARED]
+    )

@@ -117,6 +117,7 @@ def meant_key(name: bytes) -> str | None:
 
 _BOM = b"\xef\xbb\xbf"
 _CR = re.compile(rb"\r(?!\n)")
+_RECORD = re.compile(rb"[^#]*:")
 _JSON = re.compile(rb"\s*[\[{]\s*[\"\]}]")
 _LOOKED_AT_OCTETS = 65_536
 _CONTROLS = bytes(octet for octet in range(32) if octet not in b"\t\n\v\f\r")
@@ -126,7 +127,8 @@ _MOST_NAMED = 5
 
 def file_findings(body: bytes, outlined: Outline) -> Iterator[Finding]:
     """Findings about the octets, and the file as a whole."""
-    if body.startswith(_BOM):
+    has_disallow = any(line.kind is Kind.DISALLOW and line.value for line in outlined.lines)
+    if body.startswith(_BOM) and has_disallow:
         yield Finding(Code.BOM, 1, _BOM, 1)
     for coding in outlined.codings:
         yield Finding(CODE_OF_CODING[coding])
@@ -177,10 +179,10 @@ def _parse_limit(body: bytes, outlined: Outline) -> Finding:
 
 def _raw_findings(body: bytes) -> Iterator[Finding]:
     """Findings about octets that are lost when the file is cleaned: NUL and line ends."""
-    bare = _CR.search(body)
-    if bare:
-        line = body.count(b"\n", 0, bare.start()) + 1
-        yield Finding(Code.CR_ONLY, line, b"\r")
+    for number, text in enumerate(body.split(b"\n"), start=1) if _CR.search(body) else ():
+        if any(map(_RECORD.match, text.strip().split(b"\r")[1:])):
+            yield Finding(Code.CR_ONLY, number, b"\r")
+            break
     if b"\0" not in body:
         return
     for number, raw in enumerate(body.replace(b"\r\n", b"\n").replace(b"\r", b"\n").split(b"\n")):

@@ -15,10 +15,13 @@ from scrapy_rep.analysis.outline import Block, Line, Outline, with_value
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.verdict import shown
 
+from .misplaced import misplaced_rules, told_of_misplaced
+
 NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 """Escapes of characters that need none."""
 
 _URL = re.compile(rb"[A-Za-z][A-Za-z0-9+.-]*://|//[^/][^/.]*\.[^/]+/")
+_SPACE = re.compile(rb"\s")
 _SEVERAL = re.compile(rb"(?<![\s,*])[\s,]+(?:/|\*/|https?://)")
 # Ranges, alternatives and escapes; bounded, so that the search is linear. A dot before a star is
 # usually a dot: /main.*.js.
@@ -32,9 +35,10 @@ _INVISIBLE = (
 )
 
 _MOST_ADVISED = 200  # characters of a value in advice
-# Parts of a regular expression that mean any characters; alternatives; and escapes.
+# Parts of a regular expression that mean any characters (a dot and a star behind a letter are
+# usually just these); alternatives; and escapes.
 _ANY = re.compile(
-    r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS](?![A-Za-z])|(?<!\\)\.(?=[*+]))(?:[*+?]|\{[\d,]{1,9}\})?"
+    r"(?:\[\^?[^\[\]]{1,40}\]|\\[dwsDWS](?![A-Za-z])|(?<![\\\w])\.(?=[*+])|(?<!\\)\.(?=\+))(?:[*+?]|\{[\d,]{1,9}\})?"
 )
 _ALTERNATIVES = re.compile(r"\((?:\?:)?([^()|]{1,40}(?:\|[^()|]{1,40}){1,5})\)(?![*+?{])")
 _GROUP = re.compile(r"(?<!\\)\((?:\?:)?(?!\?)((?:[^()|\\]|\\.)*)\)(?![*+?{])")
@@ -42,10 +46,12 @@ _ESCAPE = re.compile(r"\\([^\sA-Za-z0-9\\])")
 _NOTHING = ("none", "nothing", "no", "false", "null", "n/a", "-")
 _ALL = ("all", "everything", "any", "yes", "true", "site")
 _DAMAGED_URL = re.compile(r"https?[:;/]", re.IGNORECASE)
-_FOR_THE_WHOLE_SITE = (
-    "the rule is for the whole site: write only / if that is meant; otherwise remove the line, "
-    "since clients never send the # of a URL and what follows it"
+_FOR_PAGES = re.compile(r"/\*\.(?:css|m?js)\b", re.IGNORECASE)
+_NOT_FOR_PAGES = (
+    "remove the line: it has no effect now, and with / it would keep search engines from style "
+    "sheets or scripts"
 )
+_WORKS_THEN = "; the rule has no effect now and disallows such paths then"
 _FOR_TWO_SLASHES = (
     "leave it if URLs with two slashes are meant; a rule with one / would be for the whole site"
 )
@@ -62,6 +68,7 @@ _FILES = frozenset(  # endings of file names that look like those of hosts
 )
 _WORD = re.compile(r"[\w.~-]")
 _NOT_ASCII = re.compile(rb"[\x80-\xff]+")
+_TO_ESCAPE = re.compile(rb"[\x80-\xff\s]+")
 
 
 def is_utf8(octets: bytes) -> bool:
@@ -108,7 +115,7 @@ _VALUE_CHECKS: tuple[_Check, ...] = (
     (1, Code.DOUBLE_SLASH, re.compile(rb"//(?=[\w.-]|$)").match),
     (1, Code.REGULAR_EXPRESSION, _search(_EXPRESSION)),
     (1, Code.BACKSLASH, _search(rb"\\")),
-    (2, Code.SPACE_IN_PATH, _search(rb"\s")),
+    (2, Code.SPACE_IN_PATH, lambda value: None if _encoded_once(value) else _SPACE.search(value)),
     (3, Code.DOT_SEGMENTS, _search(rb"/\.{1,2}(?:/|$|\?)")),
     (4, Code.DOLLAR_NOT_LAST, _search(rb"\$(?=.)")),
     (5, Code.BAD_ESCAPE, _search(rb"%(?![0-9A-Fa-f]{2})")),
@@ -131,18 +138,23 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
     hosts = own_hosts(outlined)
+    said = {(line.kind, line.value) for line in rules}
     for line in rules:
-        yield from _value_findings(line, outlined.uri)
+        yield from _value_findings(line, outlined.uri, said)
         yield from _host_findings(line, hosts)
     wildcards = sum(b"*" in line.value for line in rules)
     if wildcards > MOST_WILDCARDS:
         yield Finding(Code.MANY_WILDCARDS, detail=f"{wildcards:,}")
+    places = {line.number: place for place, line in enumerate(outlined.lines)}
     for block in outlined.blocks:
-        yield from _empty_findings(block)
+        yield from _empty_findings(block, places)
     yield from _same_findings(outlined)
 
 
-def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
+def _value_findings(
+    line: Line, uri: str, said: set[tuple[Kind | None, bytes]]
+) -> Iterator[Finding]:
+    """Findings about a value; `said` has all rules of the file."""
     told = 0
     for number, code, holds in _VALUE_CHECKS:
         match = holds(line.value) if number != told else None
@@ -153,17 +165,17 @@ def _value_findings(line: Line, uri: str) -> Iterator[Finding]:
             finding = Finding(code, line.number, found[:200], line.column_of(at))
             advice = _advice(code, line, uri)
             if advice is not None:
+                meant = [(line.kind, value.encode()) for value in advice.values]
+                if code is Code.REGULAR_EXPRESSION and meant and said.issuperset(meant):
+                    continue  # another rule does it
                 mend = Mend(advice.text, Effect.CHANGES, _edits(line, advice.values))
                 finding = replace(finding, proposal=mend)
             yield finding
             if code in _NO_PATH:
                 break
     before, mark, _ = line.octets.partition(b"#")
-    if mark and line.value and not before[-1:].isspace():
-        is_of_all = line.pattern in EVERYTHING
-        whole = Mend(_FOR_THE_WHOLE_SITE, Effect.CHANGES) if is_of_all else None
-        at = line.column_of(len(before))
-        yield Finding(Code.FRAGMENT, line.number, b"#", at, proposal=whole)
+    if mark and not before[-1:].isspace() and line.value and line.pattern in EVERYTHING:
+        yield Finding(Code.FRAGMENT, line.number, b"#", line.column_of(len(before)))
     if line.kind is Kind.DISALLOW and line.pattern in ("/robots.txt", "/robots.txt$"):
         yield Finding(Code.BLOCKS_ROBOTS, line.number, line.value, line.value_column)
 
@@ -224,9 +236,19 @@ def _advice(code: Code, line: Line, uri: str) -> _Advice | None:
         Code.DOUBLE_SLASH: lambda: None if value.strip("/*$") else _Advice(_FOR_TWO_SLASHES),
         Code.FULL_URL: lambda: _advice_for_url(value, uri),
         Code.REGULAR_EXPRESSION: lambda: _as_wildcards(value),
-        Code.RULE_MATCHES_NOTHING: lambda: _advice_for_no_path(value, uri),
+        Code.RULE_MATCHES_NOTHING: lambda: _advice_for_dead_rule(line, uri),
     }
     return advice[code]() if code in advice else None
+
+
+def _advice_for_dead_rule(line: Line, uri: str) -> _Advice:
+    """The path that was meant; for a Disallow, with what it would do then."""
+    advice = _advice_for_no_path(shown(line.value), uri)
+    if line.kind is not Kind.DISALLOW or not advice.text.startswith("write /"):
+        return advice
+    if _FOR_PAGES.search(advice.text):
+        return _Advice(_NOT_FOR_PAGES)
+    return _Advice(advice.text + _WORKS_THEN, advice.values)
 
 
 def _edits(line: Line, values: tuple[str, ...]) -> tuple[Edit, ...]:
@@ -263,7 +285,7 @@ def _advice_for_text(text: str) -> _Advice | None:
     if not text:
         return None
     octets = text.encode()
-    path = _NOT_ASCII.sub(lambda found: quote(found[0]).encode(), octets).decode()
+    path = _TO_ESCAPE.sub(lambda found: quote(found[0]).encode(), octets).decode()
     return _Advice(f"write {path}, which is {shown(octets)} in UTF-8, if that is meant", (path,))
 
 
@@ -314,15 +336,18 @@ def _advice_for_no_path(value: str, uri: str) -> _Advice:
     return _Advice(next((text for holds, text in rows if holds), usual))
 
 
-def _empty_findings(block: Block) -> Iterator[Finding]:
+def _empty_findings(block: Block, places: dict[int, int]) -> Iterator[Finding]:
     has_rules = any(line.value for line in block.rules)
+    misplaced = misplaced_rules(block, places)
     for line in block.rules:
         if line.value:
             continue
         if line.kind is Kind.ALLOW:
             yield Finding(Code.EMPTY_ALLOW, line.number, line.key, line.key_column)
         elif has_rules:
-            yield Finding(Code.EMPTY_BESIDE_RULES, line.number, line.key, line.key_column)
+            found = Finding(Code.EMPTY_BESIDE_RULES, line.number, line.key, line.key_column)
+            is_above = misplaced and line.number < misplaced[0].number
+            yield told_of_misplaced(found, block, misplaced, "line") if is_above else found
 
 
 def _same_findings(outlined: Outline) -> Iterator[Finding]:

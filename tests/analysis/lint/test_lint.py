@@ -47,7 +47,7 @@ _THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
         ("User-agent: *\nDisallow: /é/a b", Code.SPACE_IN_PATH, [(2, 15, b" ")]),
         ("User-agent: *\r\n\r\nDisalow: /", Code.MISSPELT_KEY, [(3, 1, b"Disalow")]),
         ("User-agent: *\rDisallow: /%zz", Code.BAD_ESCAPE, [(2, 12, b"%")]),
-        ("User-agent: *\nDisallow: /x#y", Code.FRAGMENT, [(2, 13, b"#")]),
+        ("User-agent: *\nDisallow: /#y", Code.FRAGMENT, [(2, 12, b"#")]),
         ("\ufeffDisallow: /x\n", Code.RULE_BEFORE_GROUP, [(1, 1, b"/x")]),
         # A rule is redundant only if each of its groups agrees: `a` needs the narrow one.
         (

@@ -56,9 +56,9 @@ def _followed(body: str, code: Code) -> str:
             "User-agent: a\nDisallow: /x\n\nUser-agent: *\nDisallow:\n",
         ),
         (
-            "User-agent: a\nContent-Signal: search=no\nUser-agent: b\nHost: h\n",
+            "User-agent: a\nContent-Signal: search=no\nUser-agent: b\nDisallow: /x\n",
             Code.RECORD_SPLITS_GROUP,
-            "User-agent: a\nUser-agent: b\nContent-Signal: search=no\nHost: h\n",
+            "User-agent: a\nUser-agent: b\nContent-Signal: search=no\nDisallow: /x\n",
         ),
         (
             "User-agent: *\nDisallow: /a\nDisallow: /a # twice\n",
@@ -201,8 +201,8 @@ class TestRecordsOfOneName:
 
     def test_no_record_moves_past_another(self) -> None:
         body = (
-            b"User-agent: a\nCrawl-delay: 60\nUser-agent: b\nCrawl-delay: 40\n"
-            b"User-agent: c\nCrawl-delay: 30\n"
+            b"User-agent: a\nContent-Signal: search=no\nUser-agent: b\nContent-Signal: use=full\n"
+            b"User-agent: c\nContent-Signal: ai-train=no\nDisallow: /x\n"
         )
         found = [one for one in lint(body, URI) if one.code is Code.RECORD_SPLITS_GROUP]
         assert [one.line for one in found] == [2, 4]

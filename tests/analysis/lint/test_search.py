@@ -265,3 +265,52 @@ class TestSilence:
     )
     def test_table(self, body: str, code: Code, *, is_found: bool) -> None:
         assert bool(_found(body, code)) is is_found
+
+
+class TestMisplacedRules:
+    """Rules that only one crawler gets, although they seem to be for all."""
+
+    @pytest.mark.parametrize("gap", ["\n", "# Lists\n", "Crawl-delay: 1\n\n# Lists\n"])
+    def test_rules_after_an_open_group_are_named(self, gap: str) -> None:
+        body = f"{STAR}Allow: /a\n\nUser-agent: Twitterbot\nDisallow:\n{gap}{THREE}"
+        (one,) = _found(body, Code.EMPTY_BESIDE_RULES, Code.BLANK_LINE_INSIDE)
+        assert one.code is Code.EMPTY_BESIDE_RULES
+        assert "3 rules" in one.detail
+        assert "are in the group for Twitterbot only" in one.detail
+        assert one.mend.startswith("move the rules from line ")
+        assert (one.is_safe, one.is_unsafe) == (False, False)
+
+    def test_finding_about_a_blank_line_says_it_too(self) -> None:
+        for own in ("Allow: /", "Disallow: /own/"):
+            body = f"{STAR}Allow: /a\n\nUser-agent: AmazonAdBot\n{own}\n\n{THREE}"
+            (one,) = _found(body, Code.BLANK_LINE_INSIDE)
+            assert (one.line, one.is_safe) == (6, False)
+            assert "are in the group for AmazonAdBot only" in one.detail
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            f"{STAR}Disallow:\n\n{THREE}",
+            f"User-agent: Twitterbot\nDisallow:\n{THREE}",
+            f"User-agent: Twitterbot\nDisallow:\n\nUser-agent: *\n{THREE}",
+            "User-agent: Twitterbot\nDisallow:\n\nAllow: /a\n",
+            f"User-agent: Twitterbot\n\n{THREE}",
+        ],
+    )
+    def test_other_groups_are_not(self, body: str) -> None:
+        codes = Code.EMPTY_BESIDE_RULES, Code.BLANK_LINE_INSIDE
+        assert not [one for one in _found(body, *codes) if "only" in one.detail]
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            f"{STAR}{THREE}\nAllow: /x\n",
+            f"{STAR}{THREE}\n{THREE}",
+            f"{STAR}Allow: /\n\nAllow: /en/\n",
+        ],
+    )
+    def test_lost_rules_that_change_no_verdict_have_no_finding(self, body: str) -> None:
+        assert _found(body, Code.BLANK_LINE_INSIDE) == []
+
+    def test_a_lost_allow_of_a_disallowed_path_has_one(self) -> None:
+        assert _found(f"{STAR}{THREE}\nAllow: /a/open\n", Code.BLANK_LINE_INSIDE)

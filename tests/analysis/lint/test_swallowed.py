@@ -61,7 +61,7 @@ class TestLint:
     def test_finding_names_the_line_and_the_rule(self) -> None:
         (one,) = [f for f in lint(BING.encode(), URI) if f.code is Code.GROUP_SWALLOWED]
         assert (one.line, one.octets) == (1, b"Bingbot")
-        assert one.message.endswith("(line 5: Disallow: /)")
+        assert "(line 5: Disallow: /; crawlers that take a Crawl-delay" in one.message
         assert one.effect is Effect.CHANGES
 
     def test_no_advice_joins_the_groups(self) -> None:
