@@ -35,6 +35,7 @@ from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_grou
 from .group_checks import managed_lines
 from .merged_rules import Merge, MergedRules, ban
 from .resources import resource_findings
+from .swallowed import swallowed
 
 BUDGET_STEPS = 3_000_000
 
@@ -45,7 +46,9 @@ _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ign
 _MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
 _MOST_TRIED = 100
-_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media")  # ends of names
+# Ends of names. Googlebot-News is no crawler: Googlebot fetches the pages, by its own group or that
+# for *; the group for this name only decides what Google News shows.
+_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media", "news")
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
@@ -149,8 +152,10 @@ def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
             yield value_finding(Code.DISALLOW_ALL, line)
         if left := own_group_only(names):
             yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
+    # By their Crawl-delay, such engines take the ban below for that of another crawler.
+    others = {name_of(one.agent.value) for one in swallowed(outlined)}
     banned: dict[int, tuple[Line, list[str]]] = {}
-    for name in BIG_ENGINES:
+    for name in (one for one in BIG_ENGINES if one not in others):
         rules = merges.get(names.get(name, ()), [])
         line = ban(rules)
         if line is not None and not any(one.kind is Kind.ALLOW and one.value for one in rules):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from itertools import islice
+from itertools import chain, islice
 from pkgutil import get_data
 
 from scrapy_rep.analysis.checks.codes import Code, Effect
@@ -25,7 +25,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import fallback_of, is_search_crawler
+from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler
 from .merged_rules import Merge, MergedRules, ban
 
 _MOST_SIGNS = 500
@@ -46,6 +46,20 @@ _SIGNS = [
 ]
 _ANY_SIGN = re.compile("|".join(sign.pattern for sign, _, _ in _SIGNS))
 _ANY_NAME = "x"
+_WORDPRESS = "/wp-"
+_OTHER_SYSTEM = re.compile(r"/_(?:next|nuxt)\b")
+_FOR_WORDPRESS = (
+    "allow style sheets and scripts that pages need; leave the line if the site no longer uses "
+    "WordPress"
+)
+# A style sheet with its version: /css/main.css?v=*
+_OWN_FILE = re.compile(r"/[^*?]+\.css\?[^$]*\Z")
+# Folders that are closed on purpose, with all their files.
+_CLOSED = re.compile(
+    r"/[\w-]*(?:admin|search|member|account|user|login|auth|comment|komentar|cart|checkout|private|"
+    r"internal|cgi-bin|api|ajax|tmp|temp|print)[\w-]*/",
+    re.IGNORECASE,
+)
 _KIND = re.compile(r"\.(?:css|js)\b")
 _ALL_OF_A_KIND = re.compile(
     r"/?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*", re.IGNORECASE
@@ -56,23 +70,43 @@ def resource_findings(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
     """The first rule that keeps a search engine from style sheets or scripts, and vain Allows."""
-    blocked: dict[Line, str] = {}
+    blocked: dict[Line, tuple[str, list[str]]] = {}
     vain: dict[int, Finding] = {}
-    for name, merge in outlined.by_name.items():
+    for merge, names in _readers(outlined).items():
         rules = merges.get(merge, [])
-        is_for_pages = name == EVERYONE or (is_search_crawler(name) and not fallback_of(name))
-        if not is_for_pages or ban(rules) is not None:
+        if ban(rules) is not None:
             continue
         merged = MergedRules(rules, budget)
         for line, url in _blocked(rules, merged):
-            blocked.setdefault(line, url)
+            blocked.setdefault(line, (url, []))[1].extend(names)
         for found in _vain_allows(rules, merged):
             vain.setdefault(found.line, found)
     if blocked:
-        first, *more = sorted(blocked, key=lambda line: line.number)
+        first, *more = sorted(
+            blocked, key=lambda line: (_WORDPRESS in blocked[line][0], line.number)
+        )
+        url, names = blocked[first]
         others = f"; and {counted(len(more), 'more such rule')}" if more else ""
-        yield value_finding(Code.BLOCKS_RESOURCES, first, f"such as {blocked[first]}{others}")
+        is_for_all = {name.lower() for name in names}.issuperset(BIG_ENGINES)
+        who = "" if is_for_all else f"; {', '.join(dict.fromkeys(names))}"
+        found = value_finding(Code.BLOCKS_RESOURCES, first, f"such as {url}{others}{who}")
+        mend = Mend(_FOR_WORDPRESS, Effect.CHANGES) if _WORDPRESS in url else None
+        yield replace(found, proposal=mend)
     yield from vain.values()
+
+
+def _readers(outlined: Outline) -> dict[Merge, list[str]]:
+    """The search engines that obey each merged group, the big ones also if no group names them."""
+    found: dict[Merge, list[str]] = {}
+    for name in BIG_ENGINES:
+        names = (name, fallback_of(name), EVERYONE)
+        merge = next((outlined.by_name[one] for one in names if one in outlined.by_name), None)
+        if merge is not None:
+            found.setdefault(merge, []).append(name.capitalize())
+    for name, merge in outlined.by_name.items():
+        if is_search_crawler(name) and not fallback_of(name) and name not in BIG_ENGINES:
+            found.setdefault(merge, []).append(outlined.spellings[name])
+    return found
 
 
 def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line, str]]:
@@ -80,8 +114,10 @@ def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line,
     patterns = list(dict.fromkeys(line.pattern for line in rules))
     if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
         return
+    own = ((pattern.replace("*", "1"),) for pattern in patterns if _OWN_FILE.match(pattern))
     signed = filter(_ANY_SIGN.search, patterns)
-    needed = (urls for pattern in signed for urls in _needs(pattern))
+    needed = chain(own, (urls for pattern in signed for urls in _needs(pattern)))
+    is_wordpress = _is_wordpress(patterns)
     places = dict.fromkeys(islice(needed, _MOST_SIGNS))
     allows = [line for line in rules if line.kind is Kind.ALLOW]
     for urls in islice(places, _MOST_PLACES):
@@ -89,8 +125,17 @@ def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line,
         line = lines[0]
         if line is None or line.pattern in EVERYTHING or None in lines:
             continue
+        if _WORDPRESS in urls[0] and not is_wordpress:
+            continue
         if not any(_opens(allow, line, urls[0]) for allow in allows):
             yield line, urls[0]
+
+
+def _is_wordpress(patterns: Sequence[str]) -> bool:
+    """Whether pages may still load files of WordPress; many files keep its rules after a move."""
+    signs = [pattern for pattern in patterns if _WORDPRESS in pattern]
+    is_lone = len(signs) == 1 and signs[0].startswith("*")  # against searches for weak sites
+    return not is_lone and not any(map(_OTHER_SYSTEM.search, patterns))
 
 
 def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
@@ -141,7 +186,8 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
         lost = [
             line
             for line in islice(longer, _MOST_LOSING)
-            if merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
+            if not _CLOSED.search(line.pattern)
+            and merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
         ]
         if lost:
             first, more = lost[0], len(lost) - 1

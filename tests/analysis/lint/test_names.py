@@ -278,6 +278,7 @@ class TestBans:
         [
             "User-agent: Googlebot\nDisallow: /\nAllow: /a\n",
             "User-agent: GPTBot\nDisallow: /\n",
+            "User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: GPTBot\nDisallow: /\n",
             "User-agent: Googlebot\nDisallow: /x\n",
             "User-agent: *\nDisallow: /\n",
         ],
@@ -500,7 +501,7 @@ def test_sitemap_ending(uri: str, is_odd: bool) -> None:
         "User-agent: Grok\nAllow: /\n\nUser-agent: *\nAllow: /\n",
         "User-agent: Perplexity-ai\nDisallow: /\n\nUser-agent: PerplexityBot\nDisallow: /\n",
         "User-agent: archive_bot\nDisallow: /\n\nUser-agent: *\nDisallow:\n",
-        "User-agent: Mozilla/4.0 (compatible; FooBot)\nDisallow: /\n\nUser-agent: Foobot\nDisallow: /\n",
+        "User-agent: Mozilla/4.0 (FooBot)\nDisallow: /\n\nUser-agent: Foobot\nDisallow: /\n",
     ],
 )
 def test_name_that_changes_no_verdict_has_no_finding(body: str) -> None:

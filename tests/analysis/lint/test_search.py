@@ -30,7 +30,7 @@ class TestBlockedResources:
             ("Disallow: /_next/\n", 2),
             ("Disallow: /*_next*\n", 2),
             ("Disallow: /_nuxt\n", 2),
-            ("Disallow: /a\nDisallow: */wp-includes/\n", 3),
+            ("Disallow: /wp-login\nDisallow: */wp-includes/\n", 3),
             ("Disallow: /blog/*/wp-content/\n", 2),
             ("Disallow: /wp-content/plugins/\n", 2),
             ("Disallow: /wp-admin/\nDisallow: /*?\n", 3),
@@ -48,6 +48,8 @@ class TestBlockedResources:
             ("Disallow: /wp-content/\nAllow: /wp-content/uploads/\n", 2),
             ("Disallow: /*?controller=\nDisallow: /themes/\n", 3),
             ("Disallow: /typo3temp/\n", 2),
+            ("Disallow: /x/home.css?v=*\nDisallow: /x/more.css?v=*\n", 2),
+            ("Disallow: /wp-includes/\nDisallow: /wp-admin/\nDisallow: /js/\n", 4),
             # A part that is open, but not the one of scripts.
             ("Disallow: /wp-includes/\nAllow: /*.css\nAllow: /wp-includes/*.css\n", 2),
             # The rule with $ does not match a version.
@@ -89,6 +91,9 @@ class TestBlockedResources:
             "Disallow: /static/\nDisallow: /*\n",
             # All its files are on another host.
             "Disallow: /commerce/digital-download/\nDisallow: /static/\n",
+            # Pages are by another system, or requests for files of this one are attacks.
+            "Disallow: /wp-includes/\nDisallow: /_next/\nAllow: /_next/static/\n",
+            "Disallow: */wp-includes/\nDisallow: /feed/\n",
         ],
     )
     def test_open_files_and_other_paths_are_no_finding(self, rules: str) -> None:
@@ -99,6 +104,25 @@ class TestBlockedResources:
         rules = "Disallow: /*.css$\nDisallow: /static/\n"
         assert _found(f"User-agent: {agent}\n{rules}", Code.BLOCKS_RESOURCES) == []
         assert _found(f"User-agent: Googlebot\n{rules}", Code.BLOCKS_RESOURCES)
+
+    @pytest.mark.parametrize(
+        ("groups", "who"),
+        [
+            ("", ""),
+            ("User-agent: Googlebot\nDisallow: /a\n\n", "; Bingbot"),
+            ("User-agent: msnbot\nDisallow: /a\n\n", "; Googlebot"),
+            ("User-agent: Googlebot\nUser-agent: bingbot\nDisallow: /a\n\n", None),
+        ],
+    )
+    def test_engines_with_another_group_are_exempt(self, groups: str, who: str | None) -> None:
+        found = _found(f"{groups}{STAR}Disallow: /js/\n", Code.BLOCKS_RESOURCES)
+        assert [one.detail for one in found] == (
+            [] if who is None else [f"such as /js/main.js{who}"]
+        )
+
+    def test_advice_for_a_system_that_may_be_gone(self) -> None:
+        (one,) = _found(f"{STAR}Disallow: /wp-includes/\n", Code.BLOCKS_RESOURCES)
+        assert "leave the line if the site no longer uses WordPress" in one.mend
 
 
 class TestVainAllow:
@@ -126,6 +150,7 @@ class TestVainAllow:
             "Allow: /plugins/*.js\nDisallow: /plugins/\n",
             "Allow: /search\nDisallow: /search/results/\n",  # an exception of an exception
             "Allow: /*.js\nDisallow: /plugins/\nAllow: /plugins/*.js\n",
+            "Allow: *.css\nDisallow: /admin/*\nDisallow: /search/\nDisallow: /member/\n",
         ],
     )
     def test_allow_that_works_is_no_finding(self, rules: str) -> None:
@@ -138,7 +163,6 @@ class TestEscapes:
         [
             ("User-agent: Googlebot\nAllow: /\n", "Googlebot"),
             ("User-agent: Googlebot\nDisallow:\n", "Googlebot"),
-            ("User-agent: Googlebot-News\nDisallow: /sponsored/\n", "Googlebot-News"),
             ("User-agent: Googlebot\nUser-agent: bingbot\nDisallow: /d\n", "Googlebot, bingbot"),
         ],
     )
@@ -164,6 +188,8 @@ class TestEscapes:
             # To let one in is the intention.
             f"User-agent: Googlebot\nAllow: /\n\n{STAR}{THREE}Disallow: /\n",
             f"User-agent: Googlebot-Image\nAllow: /\n\n{STAR}{THREE}",
+            # Googlebot fetches the pages, and obeys the group for *.
+            f"User-agent: Googlebot-News\nDisallow: /sponsored/\n\n{STAR}{THREE}",
             f"User-agent: AdsBot-Google\nAllow: /\n\n{STAR}{THREE}",
             f"User-agent: Googlebot\nAllow: /\n\n{STAR}Disallow: /a\n",
         ],
