@@ -55,6 +55,7 @@ _WORDS = {
 _STEM_END = re.compile(r"-|(?:bot|spider|crawler)$")
 _PURPOSES = ("search", "ai-training", "ai-search", "ai-user-fetch", "seo", "preview")
 _MOST_MEANT = 3
+_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media", "news")
 
 
 def _shape(text: str) -> str:
@@ -217,3 +218,12 @@ def is_search_crawler(name: str) -> bool:
     """Whether a known search engine has this name."""
     crawler = crawler_of(name)
     return crawler is not None and crawler.purpose == "search"
+
+
+def reads_pages(name: str) -> bool:
+    """Whether a known search engine with this name reads pages, not only pictures or news.
+
+    Googlebot-News is no crawler: Googlebot fetches the pages, by its own group or that for ``*``;
+    the group for this name only decides what Google News shows.
+    """
+    return is_search_crawler(name) and not name.endswith(_NOT_FOR_PAGES)

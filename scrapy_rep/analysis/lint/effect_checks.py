@@ -31,7 +31,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only
+from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only, reads_pages
 from .group_checks import managed_lines
 from .merged_rules import Merge, MergedRules, ban
 from .resources import resource_findings
@@ -46,9 +46,6 @@ _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ign
 _MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
 _MOST_TRIED = 100
-# Ends of names. Googlebot-News is no crawler: Googlebot fetches the pages, by its own group or that
-# for *; the group for this name only decides what Google News shows.
-_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media", "news")
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
@@ -261,8 +258,7 @@ def _ignores_star(
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
         fallback = fallback_of(name)
-        is_for_pages = is_search_crawler(name) and not name.endswith(_NOT_FOR_PAGES)
-        if merge not in merges or not is_for_pages or fallback in outlined.by_name:
+        if merge not in merges or not reads_pages(name) or fallback in outlined.by_name:
             continue
         own = MergedRules(merges[merge], budget)
         if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:

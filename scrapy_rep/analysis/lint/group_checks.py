@@ -195,9 +195,13 @@ def _name_finding(
         found = replace(found, proposal=mend)
     if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
         return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
-    named = [one for one in meant if one.lower() in names]
+    left = [one for one in meant if _ruled(outlined, one.lower()) != _ruled(outlined, name)]
+    named = [one for one in left if one.lower() in names]
+    if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
+        text = f"write {either(left)}: the file has these rules for the other names already"
+        found = replace(found, proposal=Mend(text, Effect.CHANGES))
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
-        other = "" if len(named) == len(meant) else ", or write the other names"
+        other = "" if len(named) == len(left) else ", or write the other names"
         text = f"remove the line{other}: the file names {', '.join(named)} already"
         if len(block.agents) == 1:
             text = f"move these rules to the group for {either(named)}{other}"
@@ -298,8 +302,10 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         rule, agents = run[0].rule, [one.agent for one in run]
         code = Code.GROUP_JOINS_STAR if run[0].is_before_star else Code.GROUP_SWALLOWED
         detail = f"line {number}: {shown(rule.octets.strip()[:80])}"
-        delays = (line for line in run[0].block.others if line.name == b"crawl-delay")
-        if any(agents[0].number < line.number < number for line in delays):
+        block = run[0].block
+        below = next(one.number for one in block.agents if one.number > agents[-1].number)
+        delays = (line.number for line in block.others if line.name == b"crawl-delay")
+        if any(agents[0].number < delay < below for delay in delays):
             detail += _BY_DELAY
         if len(agents) > 1:
             names = _some([shown(agent.value) for agent in agents])

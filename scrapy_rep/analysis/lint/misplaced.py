@@ -22,6 +22,7 @@ from scrapy_rep.analysis.findings import Finding
 from scrapy_rep.analysis.mending import Mend
 from scrapy_rep.analysis.outline import Block, Line
 from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
@@ -52,7 +53,8 @@ def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: st
     name = shown(block.agents[-1].value)
     where = f"from line {rules[0].number} on"
     are = "is" if len(rules) == 1 else "are"
-    detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name} only"
+    only = "" if EVERYONE in block.names else " only"
+    detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name}{only}"
     text = (
         f"move the rules {where} to a group for * if they are for all crawlers; otherwise "
         f"remove the {thing}"

@@ -25,7 +25,7 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler
+from .crawler_names import BIG_ENGINES, fallback_of, reads_pages
 from .merged_rules import Merge, MergedRules, ban
 
 _MOST_SIGNS = 500
@@ -104,7 +104,7 @@ def _readers(outlined: Outline) -> dict[Merge, list[str]]:
         if merge is not None:
             found.setdefault(merge, []).append(name.capitalize())
     for name, merge in outlined.by_name.items():
-        if is_search_crawler(name) and not fallback_of(name) and name not in BIG_ENGINES:
+        if reads_pages(name) and not fallback_of(name) and name not in BIG_ENGINES:
             found.setdefault(merge, []).append(outlined.spellings[name])
     return found
 

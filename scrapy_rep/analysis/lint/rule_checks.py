@@ -138,7 +138,7 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about rules."""
     rules = [line for line in outlined.lines if line.kind in RULES]
     hosts = own_hosts(outlined)
-    said = {(line.kind, line.value) for line in rules}
+    said = {(line.kind, line.value.rstrip(b"*")) for line in rules}
     for line in rules:
         yield from _value_findings(line, outlined.uri, said)
         yield from _host_findings(line, hosts)
@@ -154,20 +154,27 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
 def _value_findings(
     line: Line, uri: str, said: set[tuple[Kind | None, bytes]]
 ) -> Iterator[Finding]:
-    """Findings about a value; `said` has all rules of the file."""
+    """Findings about a value; `said` has all rules of the file, without stars at their ends."""
+
+    def is_said(value: bytes) -> bool:
+        """Whether another rule begins with the same octets, and so does what is meant here."""
+        return any((line.kind, value[:end]) in said for end in range(2, len(value) + 1))
+
     told = 0
     for number, code, holds in _VALUE_CHECKS:
         match = holds(line.value) if number != told else None
         if match is not None:
             told = number
+            if code is Code.SPACE_IN_PATH and is_said(_SPACE.sub(b"%20", line.value)):
+                continue
             at = line.value_at + match.start()
             found = match[0] or line.value
             finding = Finding(code, line.number, found[:200], line.column_of(at))
             advice = _advice(code, line, uri)
             if advice is not None:
-                meant = [(line.kind, value.encode()) for value in advice.values]
-                if code is Code.REGULAR_EXPRESSION and meant and said.issuperset(meant):
-                    continue  # another rule does it
+                meant = [value.encode() for value in advice.values]
+                if code is Code.REGULAR_EXPRESSION and meant and all(map(is_said, meant)):
+                    continue
                 mend = Mend(advice.text, Effect.CHANGES, _edits(line, advice.values))
                 finding = replace(finding, proposal=mend)
             yield finding

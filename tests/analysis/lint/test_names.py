@@ -554,8 +554,18 @@ class TestRepairs:
         assert "%D8%A8%20%D8" in one.mend
 
     def test_regular_expression_beside_the_rule_that_is_meant(self) -> None:
-        body = "User-agent: *\nDisallow: /search?\nDisallow: /search\\?\n"
-        assert _found(body, Code.REGULAR_EXPRESSION) == []
+        for rule in ("/search?", "/search*"):
+            body = f"User-agent: *\nDisallow: {rule}\nDisallow: /search\\?\n"
+            assert _found(body, Code.REGULAR_EXPRESSION) == []
+
+    def test_blank_beside_its_escape(self) -> None:
+        body = "User-agent: *\nDisallow: /a%20b\nDisallow: /a b/c\n"
+        assert _found(body, Code.SPACE_IN_PATH) == []
+
+    def test_names_that_have_the_ban_already_are_not_advised(self) -> None:
+        body = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: OpenAI\nDisallow: /\n"
+        (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+        assert one.mend.startswith("write OAI-SearchBot or ChatGPT-User: ")
 
     def test_advice_never_opens_the_site(self) -> None:
         body = "User-agent: *\n# Crawl-delay: 10\n\nUser-agent: CriteoBot\nDisallow: /a/\n"
