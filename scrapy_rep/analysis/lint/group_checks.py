@@ -363,11 +363,11 @@ def _blank_line(
         return None
     detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
     found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
-    if misplaced_rules(block, places):
-        # Otherwise the line with the empty Disallow has a finding that says it.
-        return told_of_misplaced(found, block, lost, "blank line") if kept[0].value else None
+    if misplaced_rules(block, places) and not block.rules[0].value:
+        return None  # the line with the empty Disallow has a finding that says it
     is_named = EVERYONE not in below if below else EVERYONE not in above
-    if kept and is_named:
+    has_own = any(start < line.number < number for line in (*kept, *block.others))
+    if has_own and is_named:
         return told_of_misplaced(found, block, lost, "blank line")
     return found
 

@@ -306,8 +306,13 @@ class TestMisplacedRules:
         assert one.mend.startswith("move the rules from line ")
         assert (one.is_safe, one.is_unsafe) == (False, False)
 
+    def test_each_gap_leads_to_one_finding(self) -> None:
+        body = f"User-agent: Twitterbot\n\nDisallow:\n\n{THREE}"
+        (one,) = _found(body, Code.EMPTY_BESIDE_RULES, Code.BLANK_LINE_INSIDE)
+        assert (one.code, one.line) == (Code.EMPTY_BESIDE_RULES, 3)
+
     def test_finding_about_a_blank_line_says_it_too(self) -> None:
-        for own in ("Allow: /", "Disallow: /own/"):
+        for own in ("Allow: /", "Disallow: /own/", "Crawl-delay: 0"):
             body = f"{STAR}Allow: /a\n\nUser-agent: AmazonAdBot\n{own}\n\n{THREE}"
             (one,) = _found(body, Code.BLANK_LINE_INSIDE)
             assert (one.line, one.is_safe) == (6, False)
@@ -321,6 +326,7 @@ class TestMisplacedRules:
             f"User-agent: Twitterbot\nDisallow:\n\nUser-agent: *\n{THREE}",
             "User-agent: Twitterbot\nDisallow:\n\nAllow: /a\n",
             f"User-agent: Twitterbot\n\n{THREE}",
+            "User-agent: Twitterbot\n\nDisallow:\nDisallow: /a\n",
         ],
     )
     def test_other_groups_are_not(self, body: str) -> None:
