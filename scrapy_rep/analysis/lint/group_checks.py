@@ -198,7 +198,7 @@ def _name_finding(
     left = [one for one in meant if _ruled(outlined, one.lower()) != _ruled(outlined, name)]
     named = [one for one in left if one.lower() in names]
     if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
-        text = f"write {either(left)}: the file has these rules for the other names already"
+        text = f"write {either(left)} if meant: the file has these rules for the others already"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(left) else ", or write the other names"
@@ -317,6 +317,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         cut[number] = agents[-1].number
     lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
     empty = [number for number, octets in lines if not octets]
+    of_star = _rules_of(outlined, outlined.by_name.get(EVERYONE, ()))
     for block in outlined.blocks:
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
         start = next((a.number for a in block.agents if a.number > start), block.agents[-1].number)
@@ -329,7 +330,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                     line.octets.strip()[:200],
                     line.key_column,
                 )
-        if (found := _blank_line(block, start, empty, places)) is not None:
+        if (found := _blank_line(block, start, empty, places, of_star)) is not None:
             yield found
     last = outlined.blocks[-1] if outlined.blocks else None
     has_rules = any(rule.value for block in outlined.blocks for rule in block.rules)
@@ -349,14 +350,18 @@ def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
 
 
 def _blank_line(
-    block: Block, start: int, empty: list[int], places: dict[int, int]
+    block: Block,
+    start: int,
+    empty: list[int],
+    places: dict[int, int],
+    of_star: set[tuple[Kind | None, str]],
 ) -> Finding | None:
     """The first empty line between a user-agent line of a group and one of its rules."""
     number = empty[bisect_left(empty, start)]
     above = {name_of(agent.value) for agent in block.agents if agent.number < number}
     below = {name_of(agent.value) for agent in block.agents if agent.number > number}
     if above <= below:  # they are named again
-        return _blank_line(block, block.agents[-1].number, empty, places)
+        return _blank_line(block, block.agents[-1].number, empty, places, of_star)
     lost = [rule for rule in block.rules if rule.number > number]
     kept = [rule for rule in block.rules if rule.number < number]
     if not _changes_verdicts(lost, kept):
@@ -367,9 +372,15 @@ def _blank_line(
         return None  # the line with the empty Disallow has a finding that says it
     is_named = EVERYONE not in below if below else EVERYONE not in above
     has_own = any(start < line.number < number for line in (*kept, *block.others))
-    if has_own and is_named:
+    are_repeated = 2 * sum((rule.kind, rule.says) in of_star for rule in lost) > len(lost)
+    if has_own and is_named and not are_repeated:
         return told_of_misplaced(found, block, lost, "blank line")
     return found
+
+
+def _rules_of(outlined: Outline, indices: Iterable[int]) -> set[tuple[Kind | None, str]]:
+    rules = (rule for index in indices for rule in outlined.blocks[index].rules)
+    return {(rule.kind, rule.says) for rule in rules}
 
 
 def _changes_verdicts(lost: list[Line], kept: list[Line]) -> bool:

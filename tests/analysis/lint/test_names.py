@@ -565,7 +565,7 @@ class TestRepairs:
     def test_names_that_have_the_ban_already_are_not_advised(self) -> None:
         body = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: OpenAI\nDisallow: /\n"
         (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
-        assert one.mend.startswith("write OAI-SearchBot or ChatGPT-User: ")
+        assert one.mend.startswith("write OAI-SearchBot or ChatGPT-User if meant: ")
 
     def test_advice_never_opens_the_site(self) -> None:
         body = "User-agent: *\n# Crawl-delay: 10\n\nUser-agent: CriteoBot\nDisallow: /a/\n"

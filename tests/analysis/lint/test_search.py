@@ -323,6 +323,7 @@ class TestMisplacedRules:
         [
             f"{STAR}Disallow:\n\n{THREE}",
             f"User-agent: Twitterbot\nDisallow:\n{THREE}",
+            f"User-agent: Googlebot\nDisallow: /own\n\n{THREE}\nUser-agent: *\n{THREE}",
             f"User-agent: Twitterbot\nDisallow:\n\nUser-agent: *\n{THREE}",
             "User-agent: Twitterbot\nDisallow:\n\nAllow: /a\n",
             f"User-agent: Twitterbot\n\n{THREE}",
