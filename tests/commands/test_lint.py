@@ -25,7 +25,8 @@ class TestText:
             "matches nothing\n"
             "  2 | Disallow: private/\n"
             "    |           ^^^^^^^^\n"
-            "  = help: write /private/ for the top of the site, or /*private/ for any place\n"
+            "  = help: write /private/ for the top of the site, or /*private/ for any place; the rule "
+            "has no effect now and disallows such paths then\n"
             "\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [unsafe fix]\n"
@@ -163,7 +164,10 @@ class TestMachines:
             "severity": "error",
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",
-            "mend": "write /private/ for the top of the site, or /*private/ for any place",
+            "mend": (
+                "write /private/ for the top of the site, or /*private/ for any place; the rule has no "
+                "effect now and disallows such paths then"
+            ),
             "mend_effect": "changes",
             "mended_by": None,
         }

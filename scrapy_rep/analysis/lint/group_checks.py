@@ -112,7 +112,7 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
 def _is_said_of(meant: Iterable[str], name: str, outlined: Outline) -> bool:
     """Whether all crawlers that a name may mean have the rules of its groups anyway.
 
-    Those that obey robots.txt count, otherwise those that obey it partly.
+    Crawlers that obey robots.txt only sometimes count if there are no others.
     """
     names = [one.lower() for one in meant if one]
     if not names or (name in KNOWN and name not in names):

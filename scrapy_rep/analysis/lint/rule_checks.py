@@ -157,7 +157,7 @@ def _value_findings(
     """Findings about a value; `said` has all rules of the file, without stars at their ends."""
 
     def is_said(value: bytes) -> bool:
-        """Whether another rule begins with the same octets, and so does what is meant here."""
+        """Whether another rule of the file covers a value by its first octets."""
         return any((line.kind, value[:end]) in said for end in range(2, len(value) + 1))
 
     told = 0
