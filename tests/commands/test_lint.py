@@ -25,8 +25,8 @@ class TestText:
             "matches nothing\n"
             "  2 | Disallow: private/\n"
             "    |           ^^^^^^^^\n"
-            "  = help: write /private/ for the top of the site, or /*private/ for any place; the rule "
-            "has no effect now and disallows such paths then\n"
+            "  = help: write /private/ for the top of the site, or /*private/ for any place; the "
+            "rule has no effect now and disallows such paths then\n"
             "\n"
             f"{robots}:3:13: REP403 warning: the path contains white space, which some crawlers "
             "read as its end  [unsafe fix]\n"
@@ -165,8 +165,8 @@ class TestMachines:
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",
             "mend": (
-                "write /private/ for the top of the site, or /*private/ for any place; the rule has no "
-                "effect now and disallows such paths then"
+                "write /private/ for the top of the site, or /*private/ for any place; the rule has "
+                "no effect now and disallows such paths then"
             ),
             "mend_effect": "changes",
             "mended_by": None,
