@@ -165,8 +165,8 @@ class TestMachines:
             "message": "a path pattern begins with neither '/' nor '*' and matches nothing",
             "found": "private/",
             "mend": (
-                "write /private/ for the top of the site, or /*private/ for any place; the rule has "
-                "no effect now and disallows such paths then"
+                "write /private/ for the top of the site, or /*private/ for any place; the rule "
+                "has no effect now and disallows such paths then"
             ),
             "mend_effect": "changes",
             "mended_by": None,
