@@ -6,11 +6,11 @@ import re
 from bisect import bisect_left
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
-from itertools import groupby
+from itertools import groupby, islice
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, covers, is_live
+from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, is_live, literal_of
 from scrapy_rep.analysis.findings import Finding, value_finding
 from scrapy_rep.analysis.mending import Edit, EditPlace, Mend
 from scrapy_rep.analysis.outline import (
@@ -65,7 +65,8 @@ _KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
 _MERGING = ("Google",)  # operators that document that their crawlers merge groups
-_MOST_COMPARED = 200  # rules of each kind
+_MOST_OCTETS = 200  # of a path
+_MOST_RULES = 1000  # of a name, for comparison with those of another one
 _BY_DELAY = "; crawlers that take a Crawl-delay for a rule have only that"
 _RULES_FOR_ALL = (
     "write the rules for * below it; an empty Disallow there would let all crawlers fetch "
@@ -125,7 +126,8 @@ def _ruled(outlined: Outline, name: str) -> frozenset[tuple[Kind | None, str]]:
     """The rules for a name; the same for all lists that disallow nothing, and for all bans."""
     names = (name, fallback_of(name), EVERYONE)
     merge = next((outlined.by_name[one] for one in names if one in outlined.by_name), ())
-    rules = [line for index in merge for line in outlined.blocks[index].rules if line.pattern]
+    lines = (line for index in merge for line in outlined.blocks[index].rules if line.pattern)
+    rules = list(islice(lines, _MOST_RULES))
     kinds = {line.kind for line in rules}
     if Kind.DISALLOW not in kinds:
         return frozenset()
@@ -181,7 +183,7 @@ def _name_finding(
         Code.USER_AGENT_NO_CRAWLER: meant,
         Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
     }
-    if code is None or _is_said_of(said.get(code, ()), name, outlined):
+    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, outlined)):
         return None
     found = value_finding(code, line, detail)
     likely = {
@@ -364,7 +366,12 @@ def _blank_line(
         return _blank_line(block, block.agents[-1].number, empty, places, of_star)
     lost = [rule for rule in block.rules if rule.number > number]
     kept = [rule for rule in block.rules if rule.number < number]
-    if not _changes_verdicts(lost, kept):
+    if not lost:
+        return None
+    # Without any rule, the crawler obeys those for *.
+    others = set() if kept or EVERYONE in block.names else of_star ^ _said(lost)
+    falls_back = any(kind is Kind.DISALLOW for kind, _ in others)
+    if not (falls_back or _changes_verdicts(lost, kept)):
         return None
     detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
     found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
@@ -379,20 +386,27 @@ def _blank_line(
 
 
 def _rules_of(outlined: Outline, indices: Iterable[int]) -> set[tuple[Kind | None, str]]:
-    rules = (rule for index in indices for rule in outlined.blocks[index].rules)
-    return {(rule.kind, rule.says) for rule in rules}
+    return _said(rule for index in indices for rule in outlined.blocks[index].rules)
+
+
+def _said(rules: Iterable[Line]) -> set[tuple[Kind | None, str]]:
+    return {(rule.kind, rule.says) for rule in rules if rule.pattern}
 
 
 def _changes_verdicts(lost: list[Line], kept: list[Line]) -> bool:
     """Whether a crawler that misses some rules of a group gets another verdict for some path."""
-    bans = [rule for rule in kept if rule.kind is Kind.DISALLOW and is_live(rule.pattern)]
-    said = {(rule.kind, rule.says) for rule in kept}
+    said = _said(kept)
+    bans = {
+        literal_of(rule.pattern)
+        for rule in kept
+        if rule.kind is Kind.DISALLOW and (len(literal_of(rule.pattern)) > 1 or rule.pattern == "/")
+    }
     return any(
         is_live(rule.pattern)
         and (rule.kind, rule.says) not in said
         and (
             rule.kind is Kind.DISALLOW
-            or any(covers(ban.pattern, rule.pattern) for ban in bans[:_MOST_COMPARED])
+            or any(rule.pattern[:end] in bans for end in range(1, _MOST_OCTETS))
         )
-        for rule in lost[:_MOST_COMPARED]
+        for rule in lost
     )

@@ -158,7 +158,7 @@ def _value_findings(
 
     def is_said(value: bytes) -> bool:
         """Whether another rule of the file covers a value by its first octets."""
-        return any((line.kind, value[:end]) in said for end in range(2, len(value) + 1))
+        return any((line.kind, value[:end]) in said for end in range(2, _MOST_ADVISED))
 
     told = 0
     for number, code, holds in _VALUE_CHECKS:

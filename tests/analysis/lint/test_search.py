@@ -340,10 +340,18 @@ class TestMisplacedRules:
             f"{STAR}{THREE}\nAllow: /x\n",
             f"{STAR}{THREE}\n{THREE}",
             f"{STAR}Allow: /\n\nAllow: /en/\n",
+            f"User-agent: Twitterbot\n\nAllow: /\n\n{STAR}Disallow:\n",
         ],
     )
     def test_lost_rules_that_change_no_verdict_have_no_finding(self, body: str) -> None:
         assert _found(body, Code.BLANK_LINE_INSIDE) == []
 
-    def test_a_lost_allow_of_a_disallowed_path_has_one(self) -> None:
-        assert _found(f"{STAR}{THREE}\nAllow: /a/open\n", Code.BLANK_LINE_INSIDE)
+    @pytest.mark.parametrize(
+        "body",
+        [
+            f"{STAR}{THREE}\nAllow: /a/open\n",
+            f"User-agent: Twitterbot\n\nAllow: /\n\n{STAR}{THREE}",
+        ],
+    )
+    def test_a_lost_allow_of_a_disallowed_path_has_one(self, body: str) -> None:
+        assert _found(body, Code.BLANK_LINE_INSIDE)
