@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Collection, Iterable, Iterator
 from dataclasses import replace
+from functools import cache
 from itertools import groupby, islice
 
 from scrapy_rep.analysis.agents.crawlers import bare_name, crawler_of, other_names
@@ -64,6 +65,7 @@ _ONCE = (
 _KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
+_Rules = frozenset[tuple[Kind | None, str]]
 _MERGING = ("Google",)  # operators that document that their crawlers merge groups
 _MOST_OCTETS = 200  # of a path
 _MOST_RULES = 1000  # of a name, for comparison with those of another one
@@ -92,13 +94,18 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about names; the same name is compared with others once."""
     worded: list[Line] = []
     told: set[bytes] = set()
-    for block, line in ((one, line) for one in outlined.blocks for line in one.agents):
+    ruled = _ruled_by(outlined)
+    bans = [_is_ban(block) for block in outlined.blocks]
+    for index, line in ((i, line) for i, one in enumerate(outlined.blocks) for line in one.agents):
         if by := may_not_obey(name_of(line.value)):
             yield value_finding(Code.UNENFORCEABLE, line, by)
         is_new = line.value.lower() not in told
         told.add(line.value.lower())
         is_compared = is_new and len(told) <= _MOST_NAMES
-        found = _name_finding(line, block, outlined, is_compared=is_compared)
+        block, is_ban = outlined.blocks[index], bans[index]
+        found = _name_finding(
+            line, block, outlined.by_name, ruled, is_ban=is_ban, is_compared=is_compared
+        )
         if found is None or (found.code in _ONCE and not is_new):
             continue
         if found.code is Code.USER_AGENT_WORDS:
@@ -110,7 +117,11 @@ def _name_findings(outlined: Outline) -> Iterator[Finding]:
         yield value_finding(Code.USER_AGENT_WORDS, worded[0], _some(texts, "; "))
 
 
-def _is_said_of(meant: Iterable[str], name: str, outlined: Outline) -> bool:
+def _is_ban(block: Block) -> bool:
+    return any(one.kind is Kind.DISALLOW and one.pattern in EVERYTHING for one in block.rules)
+
+
+def _is_said_of(meant: Iterable[str], name: str, ruled: Callable[[str], _Rules]) -> bool:
     """Whether all crawlers that a name may mean have the rules of its groups anyway.
 
     Crawlers that obey robots.txt only sometimes count if there are no others.
@@ -119,21 +130,31 @@ def _is_said_of(meant: Iterable[str], name: str, outlined: Outline) -> bool:
     if not names or (name in KNOWN and name not in names):
         return False  # the rules are for the crawler with that name, too
     obeying = [one for one in names if not may_not_obey(one)] or [*filter(obeys_partly, names)]
-    return all(_ruled(outlined, one) == _ruled(outlined, name) for one in obeying)
+    return all(ruled(one) == ruled(name) for one in obeying)
 
 
-def _ruled(outlined: Outline, name: str) -> frozenset[tuple[Kind | None, str]]:
-    """The rules for a name; the same for all lists that disallow nothing, and for all bans."""
-    names = (name, fallback_of(name), EVERYONE)
-    merge = next((outlined.by_name[one] for one in names if one in outlined.by_name), ())
-    lines = (line for index in merge for line in outlined.blocks[index].rules if line.pattern)
-    rules = list(islice(lines, _MOST_RULES))
-    kinds = {line.kind for line in rules}
-    if Kind.DISALLOW not in kinds:
-        return frozenset()
-    if Kind.ALLOW not in kinds and ban(rules) is not None:
-        return frozenset({(Kind.DISALLOW, "/")})
-    return frozenset((line.kind, line.says) for line in rules)
+def _ruled_by(outlined: Outline) -> Callable[[str], _Rules]:
+    """A function that gives the rules for a name.
+
+    They are the same for all lists that disallow nothing, and for all bans.
+    """
+
+    @cache
+    def said(merge: tuple[int, ...]) -> _Rules:
+        lines = (line for index in merge for line in outlined.blocks[index].rules if line.pattern)
+        rules = list(islice(lines, _MOST_RULES))
+        kinds = {line.kind for line in rules}
+        if Kind.DISALLOW not in kinds:
+            return frozenset()
+        if Kind.ALLOW not in kinds and ban(rules) is not None:
+            return frozenset({(Kind.DISALLOW, "/")})
+        return frozenset(_said(rules))
+
+    def ruled(name: str) -> _Rules:
+        names = (name, fallback_of(name), EVERYONE)
+        return said(next((outlined.by_name[one] for one in names if one in outlined.by_name), ()))
+
+    return ruled
 
 
 def _some(texts: list[str], between: str = ", ") -> str:
@@ -143,10 +164,16 @@ def _some(texts: list[str], between: str = ", ") -> str:
 
 
 def _name_finding(
-    line: Line, block: Block, outlined: Outline, *, is_compared: bool
+    line: Line,
+    block: Block,
+    names: Collection[str],
+    ruled: Callable[[str], _Rules],
+    *,
+    is_ban: bool,
+    is_compared: bool,
 ) -> Finding | None:
     """The first unusual thing in the value of a user-agent line, or None."""
-    value, name, names = line.value, name_of(line.value), outlined.by_name
+    value, name = line.value, name_of(line.value)
     text = value.decode("utf-8", "replace")
     bare = bare_name(text)
     is_known = bare.lower() in KNOWN or text.lower() in KNOWN
@@ -158,7 +185,6 @@ def _name_finding(
     is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
     near = near_tokens(bare, name) if is_odd and not is_read else ()
     meant = near or (meant_by(bare) if is_odd else ())
-    is_ban = any(one.kind is Kind.DISALLOW and one.pattern in EVERYTHING for one in block.rules)
     is_not_all = is_ban and EVERYONE in meant and EVERYONE in names
     nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
     rows = (
@@ -183,7 +209,7 @@ def _name_finding(
         Code.USER_AGENT_NO_CRAWLER: meant,
         Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
     }
-    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, outlined)):
+    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, ruled)):
         return None
     found = value_finding(code, line, detail)
     likely = {
@@ -197,7 +223,7 @@ def _name_finding(
         found = replace(found, proposal=mend)
     if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
         return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
-    left = [one for one in meant if _ruled(outlined, one.lower()) != _ruled(outlined, name)]
+    left = [one for one in meant if ruled(one.lower()) != ruled(name)]
     named = [one for one in left if one.lower() in names]
     if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
         text = f"write {either(left)} if meant: the file has these rules for the others already"
