@@ -23,7 +23,7 @@ def test_beginnings_and_groups_select_codes() -> None:
     assert [row["code"] for row in done.rows] == [
         code.value for code in Code if code.value.startswith("REP6") or code is Code.FULL_URL
     ]
-    assert len(rep("lint", "--explain", "weak", "--json").rows) == len(GROUPS["weak"])
+    assert len(rep("lint", "--explain", "style", "--json").rows) == len(GROUPS["style"])
 
 
 def test_all_codes_are_listed() -> None:
