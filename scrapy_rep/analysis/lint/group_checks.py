@@ -408,7 +408,9 @@ def _blank_line(
     are_repeated = 2 * sum((rule.kind, rule.says) in of_star for rule in lost) > len(lost)
     if has_own and is_named and not are_repeated:
         return told_of_misplaced(found, block, lost, "blank line")
-    return found
+    # Those crawlers obey the first rule that matches: below this one, no rule has an effect.
+    opens_all = bool(kept) and kept[0].kind is Kind.ALLOW and kept[0].says in ("/", "/*")
+    return None if opens_all else found
 
 
 def _rules_of(outlined: Outline, indices: Iterable[int]) -> set[tuple[Kind | None, str]]:

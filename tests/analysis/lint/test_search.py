@@ -340,6 +340,7 @@ class TestMisplacedRules:
             f"{STAR}{THREE}\nAllow: /x\n",
             f"{STAR}{THREE}\n{THREE}",
             f"{STAR}Allow: /\n\nAllow: /en/\n",
+            f"{STAR}Allow: /\n\n{THREE}",  # urllib obeys the first rule that matches
             f"User-agent: Twitterbot\n\nAllow: /\n\n{STAR}Disallow:\n",
         ],
     )
