@@ -20,12 +20,12 @@ class Key(Origin):
     """An origin, the identity that fetched its file, and the path of the file.
 
     Sites answer crawlers differently. A key is an origin itself, so that a store of origins can use
-    it. It does not equal a plain origin or the key of another crawler, and neither does its text.
+    it. It does not equal a plain origin. Keys that differ have texts that differ.
 
     Attributes:
         user_agent: the User-Agent header that was sent.
         variant: a digest of all else in the fetch that may change the answer; may be empty.
-        path: the path of the file.
+        path: the path of the file, as in a URL.
     """
 
     user_agent: str = ""
@@ -81,9 +81,13 @@ class Key(Origin):
         return " ".join(filter(None, (self.user_agent, self.variant and f"[{self.variant}]")))
 
     def __str__(self) -> str:
-        """The origin, the path of another file than robots.txt, and the requester."""
-        place = self.origin if self.path == ROBOTS_TXT_PATH else self.uri
-        return f"{place} {self.requester}".rstrip()
+        """The origin, the path of another file than robots.txt, and the requester.
+
+        A bracket of the User-Agent is escaped, so that keys that differ have texts that differ.
+        """
+        place = str(self.origin) if self.path == ROBOTS_TXT_PATH else self.uri
+        agent = self.user_agent.replace("%", "%25").replace("[", "%5B")
+        return " ".join(filter(None, (place, agent, self.variant and f"[{self.variant}]")))
 
 
 def key_of(origin: Origin) -> Key:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from hypothesis import example, given
+from hypothesis import strategies as st
 
 from scrapy_rep.cache.entry import Entry, Key, key_of
 from scrapy_rep.protocol.access.knowledge import Knowledge
@@ -67,3 +69,15 @@ def test_keys_of_another_file() -> None:
 def test_other_fields_are_not_a_key(fields: Any) -> None:
     with pytest.raises((TypeError, ValueError)):
         Key.read(fields)
+
+
+_PATHS = st.text("/ab[]%", max_size=4).map("/{}".format)
+_TEXTS = st.text("ab []%/\udcff\u00fc", max_size=6)
+
+
+@given(st.lists(st.builds(Key.under, st.just(ORIGIN), _TEXTS, _TEXTS, _PATHS), max_size=20))
+@example([Key.under(ORIGIN, "GoodBot/1.0", "9f"), Key.under(ORIGIN, "GoodBot/1.0 [9f]")])
+@example([Key.under(ORIGIN, "", "9f"), Key.under(ORIGIN, "[9f]"), Key.under(ORIGIN, " [9f]")])
+@example([Key.under(ORIGIN, "100%5B"), Key.under(ORIGIN, "100["), Key.under(ORIGIN, "a ")])
+def test_keys_that_differ_have_texts_that_differ(keys: list[Key]) -> None:
+    assert len(set(map(str, keys))) == len(set(keys))
