@@ -33,11 +33,11 @@ from scrapy_rep.proof.trail_records import Query, line, redaction
 from scrapy_rep.proof.trail_writer import packed
 from scrapy_rep.proof.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
-from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable, write_rows
-from .terminal import cut, moment, safe, span
+from .terminal import cut, moment, safe
 
 _DIGEST = re.compile(r"[0-9a-fA-F]{64}")
 _CONTEXT_LINES = 2
@@ -311,7 +311,7 @@ def _context(body: bytes, number: int) -> Iterator[str]:
 
 def _policy_words(policy: dict[str, Any], at: float) -> Iterator[str]:
     fetched_at = policy.get("fetched_at")
-    age = f", {span(max(0.0, at - fetched_at))} old" if isinstance(fetched_at, (int, float)) else ""
+    age = f", {age_words(at - fetched_at)} old" if isinstance(fetched_at, (int, float)) else ""
     stale = ", stale copy" if policy.get("is_stale") else ""
     result = safe(policy.get("access_result") or "not fetched")
     source = safe(policy.get("source", "unknown"))

@@ -30,12 +30,11 @@ from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.units import age_words, counted
 
 from .engine_work import in_engine
 from .inputs import STDIN, lines_of, put
 from .running import INTERRUPTED, OK, Call, CommandError
-from .terminal import span
 
 _SCHEMES = {"https": ("https",), "http": ("http",), "both": ("https", "http")}
 _SHOWN_EVENTS = 15
@@ -101,7 +100,7 @@ def _words(progress: Progress, begun: int, total: int, seconds: float) -> str:
     results = ", ".join(
         f"{progress.counts[name]:,} {name}" for name in ("successful", "unavailable", "unreachable")
     )
-    left = f", {span((total - progress.count) / rate)} left" if total and rate else ""
+    left = f", {age_words((total - progress.count) / rate)} left" if total and rate else ""
     of = f" of {total:,}" if total else ""
     return f"{progress.count:,}{of}, {rate:,.0f} a second{left}: {results}"
 

@@ -6,14 +6,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.queue.fleet import looking
 from scrapy_rep.queue.fleet.looking import LaneState, Letter, Totals, Worker
 from scrapy_rep.queue.fleet.request_codec import PRIORITY
 
 from .fleet_crawls import FleetCrawl
 from .running import Call
-from .terminal import cut, in_columns, safe, span
+from .terminal import cut, in_columns, safe
 
 _COLUMNS = 80
 _WORKERS_SHOWN = 20
@@ -204,7 +204,7 @@ def _worker_words(workers: Sequence[Worker], count: int, call: Call) -> Iterator
             _lease(worker.lease_seconds),
             f"{worker.in_flight:,}",
             f"{worker.done:,}",
-            "-" if worker.age_seconds is None else span(worker.age_seconds),
+            "-" if worker.age_seconds is None else age_words(worker.age_seconds),
             "starting" if worker.is_starting else "",
         ]
         for worker in workers[:_WORKERS_SHOWN]
@@ -263,8 +263,9 @@ def _rate(rate: float | None) -> str:
 
 def _for(seconds: float) -> str:
     """A length of time; below a minute, to a tenth of a second."""
-    return f"{max(0.0, seconds):.1f} s" if seconds < _MINUTE_SECONDS else span(seconds)
+    is_long = seconds >= _MINUTE_SECONDS
+    return age_words(seconds, is_long=True) if is_long else f"{max(0.0, seconds):.1f} s"
 
 
 def _ago(seconds: float) -> str:
-    return f"{span(max(0.0, seconds))} ago"
+    return f"{age_words(seconds, is_long=True)} ago"

@@ -31,7 +31,7 @@ from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import opens_at
 from scrapy_rep.protocol.tokens import EVERYONE
-from scrapy_rep.protocol.units import DAY_SECONDS, counted
+from scrapy_rep.protocol.units import DAY_SECONDS, age_words, counted
 from scrapy_rep.protocol.usage.categories import CATEGORIES, TDM
 from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason
@@ -43,7 +43,7 @@ from .engine_work import in_engine
 from .inputs import STDIN, origin_of, stdin_lines
 from .judging import Judge, Judgement
 from .named_agents import Agent
-from .plan_speed import Speed, lasting, pace_words, together_seconds, visit_words
+from .plan_speed import Speed, pace_words, together_seconds, visit_words
 from .running import FOUND, OK, Call, CommandError
 from .sitemap_check import SitemapWalk
 from .terminal import safe
@@ -95,7 +95,7 @@ def run(call: Call) -> None:
     open_sites = [site for site in sites if site.is_open]
     if len(sites) > 1 and open_sites and not call.is_json:
         lead = _LEADS[any(site.is_least for site in open_sites)]
-        words = f"{lead} {lasting(seconds)}"
+        words = f"{lead} {age_words(seconds, 2)}"
         call.line(f"all {counted(len(sites), 'site')} side by side, in one process: {words}")
 
 
@@ -399,7 +399,7 @@ def _sitemap_lines(found: dict[str, Any]) -> Iterator[Line]:
         left = counted(found["files_left"], "sitemap")
         yield "", f"{left} not read; about {counted(found['about_urls'], 'URL')}, or more", "yellow"
     if found["opens_in_seconds"]:
-        wait = lasting(found["opens_in_seconds"])
+        wait = age_words(found["opens_in_seconds"], 2)
         yield "", f"not fetched: the Visit-time begins in {wait}", "yellow"
     for one in found["disallowed_by"]:
         yield "", f"{one['urls']:>9,}  {one['why']}", ""
@@ -425,7 +425,7 @@ def _pace_lines(pace: dict[str, Any]) -> Iterator[Line]:
     lead = _LEADS[pace["is_least"]]
     as_long = "as long as these files" if pace["is_measured"] else "by assumption"
     page = f"if a page takes {as_long} ({pace['page_seconds']:.2g} s)"
-    words = f"{lead} {lasting(pace['seconds'])} for {counted(pace['pages'], 'page')}, {page}"
+    words = f"{lead} {age_words(pace['seconds'], 2)} for {counted(pace['pages'], 'page')}, {page}"
     yield "time", words if pace["is_listed"] else f"{words}; their number is unknown", "bold"
 
 

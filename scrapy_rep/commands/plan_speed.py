@@ -19,7 +19,6 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.settings import RepSettings
 
 _ASSUMED_SECONDS = 1.0  # a page, if nothing was fetched
-_UNITS = ((DAY_SECONDS, "d"), (3600, "h"), (60, "min"), (1, "s"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,15 +112,3 @@ def visit_words(window: VisitTime) -> str:
     """A Visit-time as in robots.txt."""
     minutes = (window.start_minute, window.stop_minute)
     return f"Visit-time {'-'.join(f'{one // 60:02}{one % 60:02}' for one in minutes)}"
-
-
-def lasting(seconds: float) -> str:
-    """A length of time in its two largest units."""
-    if seconds < 1:
-        return f"{seconds:.1g} s"
-    left, words = round(seconds), list[str]()
-    for unit, word in _UNITS:
-        count, left = divmod(left, int(unit))
-        if count or words:
-            words.append(f"{count} {word}")
-    return " ".join(one for one in words[:2] if not one.startswith("0 "))

@@ -24,7 +24,7 @@ from typing import Any, TextIO, TypeVar
 
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
-from scrapy_rep.protocol.units import DAY_SECONDS, counted
+from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import shown
 
 Item = TypeVar("Item")
@@ -301,9 +301,6 @@ def width_of(text: str) -> int:
     )
 
 
-_UNITS = ((int(DAY_SECONDS), "day"), (3600, "hour"), (60, "minute"), (1, "second"))
-
-
 def safe(value: object) -> str:
     """A value from a file, a site or a user, safe for a terminal."""
     octets = value if isinstance(value, bytes) else str(value).encode("utf-8", "backslashreplace")
@@ -333,15 +330,8 @@ def when(instant: float) -> str:
 def distance(instant: float) -> str:
     """The distance of an instant from now."""
     away = instant - time.time()
-    return f"in {span(away)}" if away > 0 else f"{span(-away)} ago"
-
-
-def span(seconds: float) -> str:
-    """A length of time in its largest unit."""
-    for unit, noun in _UNITS:
-        if abs(seconds) >= unit:
-            return counted(int(seconds // unit), noun)
-    return "0 seconds"
+    words = age_words(abs(away), is_long=True)
+    return f"in {words}" if away > 0 else f"{words} ago"
 
 
 def way_words(steps: Sequence[Step], hops: Sequence[str]) -> Iterator[str]:

@@ -3,16 +3,23 @@
 from __future__ import annotations
 
 DAY_SECONDS = 86_400.0
-_UNITS = ((DAY_SECONDS, "d"), (3600.0, "h"), (60.0, "min"))
+_UNITS = (
+    *((int(DAY_SECONDS), "d", "day"), (3600, "h", "hour")),
+    *((60, "min", "minute"), (1, "s", "second")),
+)
 
 
-def age_words(seconds: float) -> str:
-    """A time span in its largest unit: ``3 min``."""
-    seconds = max(seconds, 0)
-    for unit, word in _UNITS:
-        if seconds >= unit:
-            return f"{seconds / unit:.0f} {word}"
-    return f"{seconds:.0f} s"
+def age_words(seconds: float, parts: int = 1, *, is_long: bool = False) -> str:
+    """A time span in its largest units: ``3 min``, ``1 h 25 min`` in two parts, ``3 minutes``."""
+    if seconds < 1:
+        return f"{round(max(seconds, 0), 2):g} s"
+    left, words = int(seconds), list[str]()
+    largest = next(at for at, (unit, *_) in enumerate(_UNITS) if left >= unit)
+    for unit, short, noun in _UNITS[largest : largest + parts]:
+        count, left = divmod(left, unit)
+        if count:
+            words.append(counted(count, noun) if is_long else f"{count:,} {short}")
+    return " ".join(words)
 
 
 def counted(count: int, noun: str, plural: str = "") -> str:
