@@ -89,7 +89,7 @@ class Lru(Generic[Name, Value]):
 class MemoryStore:
     """Entries of one process."""
 
-    def __init__(self, limit_octets: int, clock: Callable[[], float] = time.time) -> None:
+    def __init__(self, limit_octets: int = 1 << 26, clock: Callable[[], float] = time.time) -> None:
         self._entries: Lru[Origin, Entry] = Lru(limit_octets)
         self._leases: dict[Origin, Lease] = {}
         self._numbers = itertools.count(1)
@@ -105,7 +105,7 @@ class MemoryStore:
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """The entry, or a lease, or the wait for another lease."""
-        now, entry, held = self._clock(), self.peek(origin), self._leases.get(origin)
+        now, entry, held = self._clock(), self._entries.get(origin), self._leases.get(origin)
         if entry is not None and entry.fresh_until > now + fresh_seconds:
             return done(Found(entry))
         if held is not None and now < held.until <= believed_until(now, seconds):

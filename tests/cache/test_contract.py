@@ -1,4 +1,4 @@
-"""The contract of stores: one suite for memory, SQLite, Redis and a user's class."""
+"""The contract of stores: one suite for memory, SQLite and Redis."""
 
 from __future__ import annotations
 
@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import TypeVar
 
 import pytest
-from scrapy.utils.misc import load_object
 
 from scrapy_rep.cache.base import (
     Browsable,
@@ -21,8 +20,6 @@ from scrapy_rep.cache.base import (
     Lease,
     Leased,
     Store,
-    believed_until,
-    done,
 )
 from scrapy_rep.cache.entry import Entry, Key, key_of
 from scrapy_rep.cache.memory import MemoryStore
@@ -41,57 +38,6 @@ _ANY = -math.inf  # any stored entry is fresh enough
 _NOTHING = math.inf
 
 
-class PlainStore:
-    """The shortest store that works."""
-
-    def __init__(self, clock: Callable[[], float] = time.time) -> None:
-        self.entries: dict[Origin, Entry] = {}
-        self.leases: dict[Origin, Lease] = {}
-        self.count = 0
-        self.clock = clock
-
-    def peek(self, origin: Origin) -> Entry | None:
-        return self.entries.get(origin)
-
-    def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
-        now, entry, held = self.clock(), self.entries.get(origin), self.leases.get(origin)
-        if entry is not None and entry.fresh_until > now + fresh_seconds:
-            return done(Found(entry))
-        if held is not None and now < held.until <= believed_until(now, seconds):
-            return done(Busy(held.until - now, entry))
-        self.count += 1
-        self.leases[origin] = Lease(origin, str(self.count), now + seconds)
-        return done(Leased(self.leases[origin], entry))
-
-    def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
-        if not self._holds(lease):
-            return done(None)
-        self.leases[lease.origin] = Lease(lease.origin, lease.token, self.clock() + seconds)
-        return done(self.leases[lease.origin])
-
-    def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
-        if lease is not None and not self._holds(lease):
-            return done(False)
-        before = self.entries.get(entry.origin)
-        if lease is not None or before is None or before.changed_at <= entry.changed_at:
-            self.entries[entry.origin] = entry
-        if lease is not None:
-            self.release(lease)
-        return done(True)
-
-    def release(self, lease: Lease) -> Future[None]:
-        if self._holds(lease):
-            del self.leases[lease.origin]
-        return done(None)
-
-    def close(self) -> None:
-        self.entries.clear()
-
-    def _holds(self, lease: Lease) -> bool:
-        held = self.leases.get(lease.origin)
-        return held is not None and held.token == lease.token
-
-
 def _memory(folder: Path, undo: ExitStack, clock: Callable[[], float]) -> Store:
     return MemoryStore(1 << 20, clock)
 
@@ -100,12 +46,7 @@ def _sqlite(folder: Path, undo: ExitStack, clock: Callable[[], float]) -> Store:
     return SqliteStore(folder / "a" / "new" / "folder" / "robots.sqlite", 1 << 30, clock)
 
 
-def _plain(folder: Path, undo: ExitStack, clock: Callable[[], float]) -> Store:
-    made: Store = load_object("tests.cache.test_contract.PlainStore")(clock)
-    return made
-
-
-_OURS = {"memory": _memory, "sqlite": _sqlite, "dotted path": _plain}
+_OURS = {"memory": _memory, "sqlite": _sqlite}
 _IN_REDIS = {"redis": None, "redis behind memory": _memory, "redis behind sqlite": _sqlite}
 
 
@@ -413,9 +354,6 @@ class TestBrowsing:
 
     @pytest.fixture
     def browsable(self, store: Store) -> Browsable:
-        if isinstance(store, PlainStore):
-            assert not isinstance(store, Browsable)
-            pytest.skip("does what crawls need, and no more")
         assert isinstance(store, Browsable)
         return store
 

@@ -30,7 +30,6 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
 from tests.cache.samples import body_of, file_entry, outage_entry, usual_key
 from tests.cache.spiders import LEASE_SECONDS
-from tests.cache.test_contract import PlainStore
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.redis_server import a_loop, redis_store
@@ -44,7 +43,7 @@ _WARNING = "The store of robots.txt answers"
 _ME = "tests.cache.test_crawls"
 
 
-class OddStore(PlainStore):
+class OddStore(MemoryStore):
     """A store with methods that fail as the setting TEST_METHODS says."""
 
     @classmethod
@@ -70,11 +69,11 @@ def _hangs(*_: Any, **__: Any) -> Future[Any]:
     return Future()
 
 
-class CarelessStore(PlainStore):
+class CarelessStore(MemoryStore):
     """A store with commits that return nothing and check no lease."""
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[Any]:
-        self.entries[entry.origin] = entry
+        super().commit(entry, None)
         nothing: Future[Any] = self.release(lease or Lease(entry.origin, "", 0))
         return nothing
 
@@ -87,14 +86,14 @@ class StoreOfOrigins(CarelessStore):
         return file_entry(plain, at=time.time(), body=b"")
 
 
-class WrongClaim(PlainStore):
+class WrongClaim(MemoryStore):
     """A store with a claim that takes other arguments."""
 
     def claim(self, origin: Origin, now: float, seconds: float) -> Any:  # type: ignore[override]
         raise AssertionError("not to be called")
 
 
-class NoRelease(PlainStore):
+class NoRelease(MemoryStore):
     release = None  # type: ignore[assignment]
 
 
@@ -176,7 +175,7 @@ def test_unusable_class_is_refused(name: str, words: str) -> None:
         ({"REP_STORE": "memory", "REP_REDIS_URL": "redis://h"}, "memory"),
         ({"REP_STORE": "sqlite"}, "sqlite"),
         ({"REP_STORE": "redis", "REP_REDIS_URL": "redis://h"}, "redis"),
-        ({"REP_STORE": "tests.cache.test_contract.PlainStore"}, "own"),
+        ({"REP_STORE": "scrapy_rep.cache.memory.MemoryStore"}, "own"),
     ],
 )
 def test_settings_choose_the_store(settings: dict[str, Any], kind: str) -> None:
@@ -294,7 +293,7 @@ def _stored(settings: dict[str, Any], key: Key) -> Entry | None:
 @pytest.mark.parametrize(
     ("name", "warnings"),
     [
-        ("tests.cache.test_contract.PlainStore", 0),
+        ("scrapy_rep.cache.memory.MemoryStore", 0),
         ("tests.cache.test_crawls.CarelessStore", 0),
         ("tests.cache.test_crawls.StoreOfOrigins", 1),
     ],

@@ -17,18 +17,18 @@ from scrapy.utils.defer import maybe_deferred_to_future
 from scrapy_rep import crawl as crawls
 from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, StoreError, done
 from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.fetch import keeper
 from scrapy_rep.fetch.keeper import LEASE_SECONDS, Held, Keeper
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import ORIGIN, OTHER, file_entry, usual_key
-from tests.cache.test_contract import PlainStore
 from tests.played import in_a_loop, played_crawler
 
 KEY, OTHER_KEY = usual_key(ORIGIN), usual_key(OTHER)
 
 
-class Directed(PlainStore):
+class Directed(MemoryStore):
     """A store that fails while the test says so, and writes down what it is told."""
 
     def __init__(self) -> None:
@@ -38,6 +38,7 @@ class Directed(PlainStore):
         self.renewals: Lease | Exception | None = Lease(KEY, "renewed", 0.0)
         self.commits: list[tuple[Origin, Lease | None]] = []
         self.is_closed = False
+        self.odd: Entry | None = None  # found for each key
 
     def _check(self) -> None:
         if self.fails:
@@ -45,12 +46,19 @@ class Directed(PlainStore):
 
     def peek(self, origin: Origin) -> Entry | None:
         self._check()
-        return super().peek(origin)
+        return self.odd or super().peek(origin)
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         self.claim_count += 1
         self._check()
+        if self.odd is not None:
+            return done(Found(self.odd))
         return super().claim(origin, seconds=seconds, fresh_seconds=fresh_seconds)
+
+    def is_leased(self) -> bool:
+        """Whether the key is leased; if it was not, it is now."""
+        claim = super().claim(KEY, seconds=LEASE_SECONDS, fresh_seconds=math.inf)
+        return isinstance(claim.result(), Busy)
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         self._check()
@@ -184,10 +192,10 @@ class TestTryingAgain:
             crawl.store.fails = True
             await crawl.peek_at(1000)
             crawl.store.fails = False
-            crawl.store.leases[KEY] = theirs = Lease(KEY, "theirs", time.time() + LEASE_SECONDS - 1)
+            assert not crawl.store.is_leased(), "it is now"
             await crawl.peek_at(1005)
             assert not crawl.is_from_memory()
-            assert crawl.store.leases == {KEY: theirs}
+            assert crawl.store.is_leased()
 
         run(work)
 
@@ -277,7 +285,7 @@ class TestLeases:
             assert await crawl.keeper.commit(file_entry(KEY, at=time.time()), held)
             crawl.store.fails = False
             await crawl.keeper.release(held)
-            assert KEY in crawl.store.leases, "it is not asked"
+            assert crawl.store.is_leased(), "it is not asked"
 
         run(work)
 
@@ -293,9 +301,9 @@ class TestLeases:
             claim.cancel()
             with pytest.raises(asyncio.CancelledError):
                 await claim
-            assert KEY in crawl.store.leases
+            assert crawl.store.is_leased()
             asked.set_result(granted)
-            assert crawl.store.leases == {}
+            assert not crawl.store.is_leased()
             assert not crawl.is_from_memory(), "it has not failed"
 
         run(work)
@@ -307,7 +315,7 @@ class TestAnswers:
     ) -> None:
         async def work(crawl: Crawl) -> None:
             for found in (Key.under(ORIGIN, "Another/1.0"), ORIGIN, ORIGIN):
-                crawl.store.entries[KEY] = file_entry(found, at=time.time())
+                crawl.store.odd = file_entry(found, at=time.time())
                 assert crawl.keeper.peek(KEY) == Knowledge()
                 assert (await crawl.keeper.claim(KEY, 0.0)).known == Knowledge()
                 assert len(caplog.records) == (0 if isinstance(found, Key) else 1)

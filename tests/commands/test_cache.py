@@ -13,12 +13,12 @@ from scrapy.settings.default_settings import USER_AGENT
 
 from scrapy_rep.cache.base import Store
 from scrapy_rep.cache.entry import Entry, Key
+from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Knowledge, Step
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
-from tests.cache.test_contract import PlainStore
 from tests.commands.calling import rep as rep_now
 from tests.commands.calling import stored
 from tests.redis_server import a_loop, redis_store
@@ -251,8 +251,10 @@ def test_unreachable_redis_ends_with_3(action: str) -> None:
     assert "Traceback" not in done.err
 
 
-class OneFile(PlainStore):
-    """A store with one answer for all origins."""
+class OneFile(MemoryStore):
+    """A store with one answer for all origins, and no list of them."""
+
+    keys = None  # type: ignore[assignment]
 
     def peek(self, origin: Origin) -> Entry:
         return file_entry(origin)
