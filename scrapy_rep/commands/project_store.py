@@ -21,9 +21,9 @@ from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.fetch.chosen_store import (
     IN_MEMORY,
-    keep_seconds,
     kind_of,
     own_store,
+    redis_store,
     sqlite_path,
     sqlite_store,
 )
@@ -202,13 +202,12 @@ def _close(store: Store) -> None:
 def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
     """The store in Redis, with this machine's file if there is one, so that purge covers both."""
     from scrapy_rep.cache.link import Link
-    from scrapy_rep.cache.redis import RedisStore
 
     link, local = Link(ours.redis_url, ours.redis_timeout_seconds), None
     with suppress(OSError, StoreError):  # crawls then use memory here
         if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
             local = sqlite_store(ours)
-    return RedisStore(link, local, ours.store_octets, keep_seconds(ours), loop=loop)
+    return redis_store(ours, link, local, loop=loop)
 
 
 @contextmanager

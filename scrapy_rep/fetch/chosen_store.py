@@ -65,20 +65,28 @@ def kind_of(settings: RepSettings) -> str:
 
 
 def _redis_store(crawl: Crawl) -> Store:
-    from scrapy_rep.cache.redis import RedisStore
-
     def count(is_up: bool) -> None:
         crawl.crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
 
     link, settings = crawl.part(link_of), crawl.settings
     link.listen(count)
-    return RedisStore(
+    return redis_store(
+        settings,
         link,
         _local_tier(settings),
-        settings.store_octets,
-        keep_seconds(settings),
         unreadable=lambda: crawl.crawler.stats.inc_value(stats.STORE_UNREADABLE),
     )
+
+
+def redis_store(settings: RepSettings, link: Link, local: Store | None, **options: Any) -> Store:
+    """The store in Redis, which keeps an expired entry as long as it may be used as a stale copy.
+
+    `local` is the store in front of it. The options are those of `RedisStore`.
+    """
+    from scrapy_rep.cache.redis import RedisStore  # few crawls use it
+
+    stale_seconds = settings.options.limits.stale_seconds
+    return RedisStore(link, local, settings.store_octets, stale_seconds + DAY_SECONDS, **options)
 
 
 def link_of(crawl: Crawl) -> Link:
@@ -99,11 +107,6 @@ def link_of(crawl: Crawl) -> Link:
     name = f"scrapy-rep:{getattr(spider, 'name', '')}:{socket.gethostname()}:{os.getpid()}"
     extra = {"spider": spider}
     return Link(settings.redis_url, settings.redis_timeout_seconds, name=name, extra=extra)
-
-
-def keep_seconds(settings: RepSettings) -> float:
-    """How long Redis keeps an expired entry: as long as it may be used as a stale copy."""
-    return settings.options.limits.stale_seconds + DAY_SECONDS
 
 
 def _local_tier(settings: RepSettings) -> Store:
