@@ -38,7 +38,6 @@ from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
 from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import OriginDelay
-from scrapy_rep.pace.waits import Waits
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
@@ -88,9 +87,6 @@ class RepMiddleware:
     Spiders get policies with `scrapy_rep.policy_for`.
     """
 
-    # The queue reads `policies` (of this crawl, by origin), `settings` (checked),
-    # `pacing` (the paces of origins) and `waits` (what requests wait for). They are not public.
-
     @refusals_in_one_line()
     def __init__(self, crawler: Crawler) -> None:
         """Read and check the settings.
@@ -126,7 +122,6 @@ class RepMiddleware:
         self._guard = self.policies.fetching.guard
         self._downloader = Downloader(crawler)
         self.pacing = crawl.part(Pacing)
-        self.waits = crawl.part(Waits)
         crawl.part(Standstill)
         self._idle: IdleConnections | None = None
         self._reservations: Reservations | None = None
@@ -625,10 +620,3 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages 
     if middleware is not None:
         judge = BrowserJudge(Crawl.of(crawler), middleware.verdict_on)
     return CrawlPages(crawler, judge)
-
-
-def middleware_if_any(crawler: Crawler) -> RepMiddleware | None:
-    """The middleware of a crawl that has begun; None without one, or if `DOWNLOADER` hides it."""
-    with suppress(AttributeError):
-        return crawler.get_downloader_middleware(RepMiddleware)
-    return None

@@ -16,7 +16,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy.http import Response
 
-from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.crawl import Crawl
+from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.pages import page_html, readings
 from scrapy_rep.pages.readings import usage_of
 from scrapy_rep.pages.reservations import policy_for
@@ -109,10 +110,10 @@ async def _refuse_out_of_hours(url: str, crawler: Crawler) -> None:
     Raises:
         CommandError: it may not.
     """
-    middleware = crawler.get_downloader_middleware(RepMiddleware)
-    if middleware is None:
+    pacing = Crawl.of(crawler).find(Pacing)
+    if pacing is None:
         return
-    opens_at = middleware.pacing.opens_at(await policy_for(crawler, url))
+    opens_at = pacing.opens_at(await policy_for(crawler, url))
     if opens_at > time.time():
         minutes = (opens_at - time.time()) / 60
         words = f"{safe(url)} is not fetched: its Visit-time begins in {minutes:.0f} min"

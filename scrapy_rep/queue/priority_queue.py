@@ -33,10 +33,10 @@ from scrapy.pqueues import QueueProtocol
 from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import stats
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, wake
-from scrapy_rep.middleware import middleware_if_any
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -105,8 +105,7 @@ class RepPriorityQueue:
         self.key = key
         self._journal = Journal(crawler, __name__)
         self._stocks = Stocks(crawler, downstream_queue_cls, start_queue_cls, key)
-        middleware = middleware_if_any(crawler)
-        self._waits = waits or (NoWaits() if middleware is None else middleware.waits)
+        self._waits = waits or Crawl.of(crawler).find(Waits) or NoWaits()
         self._waits.listen(self._origin_settled)
         self._downloader = Downloader(crawler)
         self._lanes = Lanes()

@@ -14,10 +14,12 @@ from typing import TYPE_CHECKING
 
 from scrapy import Request
 
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import EVENT, NEVER, Downloader
-from scrapy_rep.middleware import RepMiddleware
+from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.pace.visits import OriginDelay
-from scrapy_rep.pace.waits import READY, NoWaits, Wait, Why
+from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
+from scrapy_rep.policies import Policies
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -51,18 +53,11 @@ def _origin_of(lane: str) -> Origin | None:
 class FleetLanes:
     """Finds the policies of the lanes that Redis gives to this worker."""
 
-    def __init__(
-        self,
-        ledger: Ledger,
-        crawler: Crawler,
-        middleware: RepMiddleware | None,
-        *,
-        is_fleet_wide: bool,
-    ) -> None:
+    def __init__(self, ledger: Ledger, crawler: Crawler, *, is_fleet_wide: bool) -> None:
         self._ledger = ledger
-        self._waits = NoWaits() if middleware is None else middleware.waits
-        self._policies = None if middleware is None else middleware.policies
-        self._pacing = None if middleware is None else middleware.pacing
+        crawl = Crawl.of(crawler)
+        self._waits = crawl.find(Waits) or NoWaits()
+        self._policies, self._pacing = crawl.find(Policies), crawl.find(Pacing)
         self._downloader = Downloader(crawler)
         self._is_fleet_wide = is_fleet_wide
         self._checking: dict[Origin, str] = {}

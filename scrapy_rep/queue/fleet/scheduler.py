@@ -36,7 +36,9 @@ from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, is_command, set_exit_status, stop, wake
 from scrapy_rep.fetch.chosen_store import link_of
-from scrapy_rep.middleware import middleware_if_any
+from scrapy_rep.pace.drops import Drops
+from scrapy_rep.pace.pacing import Pacing
+from scrapy_rep.policies import Policies
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.signals import STARTED
@@ -199,11 +201,10 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         with refusals_in_one_line():
             prefix = prefix_of(crawler.settings.get("SCHEDULER_QUEUE_KEY"), spider.name)
         self._talk = Talk(self._link, prefix, self._ledger, self, self._journal)
-        middleware = middleware_if_any(crawler)
-        self._drops = None if middleware is None else middleware.drops
-        self._lanes = FleetLanes(
-            self._ledger, crawler, middleware, is_fleet_wide=settings.pace_scope == "fleet"
-        )
+        crawl = Crawl.of(crawler)
+        self._drops, pacing = crawl.find(Drops), crawl.find(Pacing)
+        is_fleet_wide = settings.pace_scope == "fleet"
+        self._lanes = FleetLanes(self._ledger, crawler, is_fleet_wide=is_fleet_wide)
         self._out = Out(crawler, self._ledger, self._talk)
         self._inbox = Inbox(
             crawler, self._ledger, self._entries, self._seeds, self._lanes, self._journal
@@ -212,12 +213,13 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._out.follow()
         crawler.signals.connect(self._idle, signal=signals.spider_idle)
         crawler.signals.connect(self._tell_of_rest, signal=signals.engine_stopped)
-        if middleware is not None:
-            middleware.pacing.gate = self._turns
-            if settings.pace_scope == "fleet":
-                middleware.pacing.backoff.listen(self._lanes.rested)
-            middleware.policies.listen(self._lanes.settled)
-            middleware.policies.listen(lambda _: self._talk.wake())
+        if pacing is not None:
+            pacing.gate = self._turns
+            if is_fleet_wide:
+                pacing.backoff.listen(self._lanes.rested)
+            policies = crawl.part(Policies)
+            policies.listen(self._lanes.settled)
+            policies.listen(lambda _: self._talk.wake())
         self._link.open()
         return deferred_from_coro(self._join())
 
