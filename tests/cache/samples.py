@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 from hypothesis import strategies as st
 from scrapy.settings.default_settings import USER_AGENT
 
+from scrapy_rep.cache import contract
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.protocol.access.events import Event, Failure
+from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 
 NOW = 1_800_000_000.0
-ORIGIN = Origin("https", "example.com", 443)
-OTHER = Origin("http", "example.com", 80)
-BODY = b"User-agent: *\nDisallow: /private\n"
+BODY, ORIGIN, OTHER = contract.BODY, contract.ORIGIN, contract.OTHER
+body_of = contract.body_of
 
 
 def usual_key(origin: Origin | None) -> Key:
@@ -22,28 +24,8 @@ def usual_key(origin: Origin | None) -> Key:
     return Key.under(origin, USER_AGENT)
 
 
-def file_entry(origin: Origin = ORIGIN, *, at: float = NOW, body: bytes = BODY) -> Entry:
-    """A file that was fetched at an instant."""
-    return Entry(
-        origin,
-        Knowledge(
-            Copy(200, body, (origin.robots_txt_uri,), (("etag", '"1"'),), at, at, at + 86_400)
-        ),
-    )
-
-
-def outage_entry(origin: Origin = ORIGIN, *, at: float = NOW, event: Event = 503) -> Entry:
-    """A file that could not be reached at an instant."""
-    return Entry(
-        origin, Knowledge(outage=Outage(event, (origin.robots_txt_uri,), at, at, 1, at + 30))
-    )
-
-
-def body_of(entry: Entry | None) -> bytes | None:
-    """The octets of an entry's file."""
-    if entry is None or entry.known.copy is None:
-        return None
-    return entry.known.copy.body
+file_entry = partial(contract.file_entry, at=NOW)
+outage_entry = partial(contract.outage_entry, at=NOW)
 
 
 _instants = st.floats(0, 4e9)
