@@ -75,12 +75,12 @@ def _nodes(module: Path) -> list[ast.AST]:
 
 def _imported(module: Path) -> Iterator[str]:
     """The imports of a module by absolute name: modules, and names in modules."""
-    package = [_PACKAGE.name, *module.relative_to(_PACKAGE).parts[:-1]]
+    package = module.relative_to(_ROOT).parts[:-1]
     for node in _nodes(module):
         if isinstance(node, ast.Import):
             yield from (alias.name for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
-            base = package[: len(package) - node.level + 1] if node.level else []
+            base = package[: len(package) - node.level + 1] if node.level else ()
             home = ".".join([*base, *filter(None, [node.module])])
             yield from (f"{home}.{alias.name}" for alias in node.names)
 
@@ -247,3 +247,29 @@ process.start()
     unused = [f"scrapy_rep.{name}" for name in _UNUSED.split()]
     assert [name for name in unused if find_spec(name) is None] == []
     assert sorted(name for name in loaded if _is_within(name, unused)) == []
+
+
+# The names of distributions that differ from those of their packages.
+_DISTRIBUTIONS = {
+    "OpenSSL": "pyopenssl",
+    "backports": "backports-zstd",
+    "jwm": "jwm-robotstxt",
+    "pydispatch": "pydispatcher",
+    "yaml": "pyyaml",
+}
+# Ours; Python's from 3.14 on; and one that type checkers bring.
+_UNDECLARED = {"scrapy_rep", "tests", "docs", "compression", "typing_extensions"}
+
+
+@pytest.mark.parametrize(
+    ("folder", "extras"), [("scrapy_rep", r"(?!(?:test|others|dev|docs) )"), ("tests", "")]
+)
+def test_imported_packages_are_declared(folder: str, extras: str) -> None:
+    project = (_ROOT / "pyproject.toml").read_text(encoding="utf-8").partition("\n[tool.")[0]
+    lists = re.findall(rf"^{extras}[a-z]+ = \[(?:.|\n)*?\](?= |\n)", project, re.MULTILINE)
+    declared = {name.lower() for one in lists for name in re.findall(r'"([\w-]+)', one)}
+    modules = (_ROOT / folder).rglob("*.py")
+    found = {name.partition(".")[0] for module in modules for name in _imported(module)}
+    foreign = found - sys.stdlib_module_names - _UNDECLARED
+    names = {_DISTRIBUTIONS.get(name, name.replace("_", "-")).lower() for name in foreign}
+    assert not names - declared
