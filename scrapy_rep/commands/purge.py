@@ -1,12 +1,12 @@
 """The list of what a crawl fetched and should not keep: its trail, by the files of today.
 
-For ``audit replay --now`` and ``watch --purge``.
+For ``audit replay --now``.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -63,18 +63,13 @@ class Purge:
         origins: those of the URLs that it fetched.
     """
 
-    def __init__(
-        self, run: Run, call: Call, began_at: float, among: Collection[Origin] | None = None
-    ) -> None:
-        """Read the trail once; with `among`, only these origins count.
-
-        Files that were confirmed before `began_at` are from the store.
-        """
+    def __init__(self, run: Run, call: Call, began_at: float) -> None:
+        """Read the trail once. Files that were confirmed before `began_at` are from the store."""
         self._run, self._call, self._began_at = run, call, began_at
         self._dropped: Counter[str] = Counter()
         self._usages: Lru[tuple[str, tuple[str, ...]], FileUsage] = Lru(_FILES_OCTETS)
-        agent = getattr(call.options, "agent", None)
-        self._agent = as_product_tokens(agent) if isinstance(agent, str) else None
+        agent = call.options.agent
+        self._agent = None if agent is None else as_product_tokens(agent)
         found: dict[Origin, None] = {}
         self._redacted_count = 0
         for _, record in run.records():
@@ -83,7 +78,7 @@ class Purge:
                 self._dropped[url] += 1
             elif _is_sent(record) and (origin := origin_of(url)) is not None:
                 found[origin] = None
-        self.origins = [one for one in found if among is None or one in among]
+        self.origins = list(found)
 
     def policies_now(self, *, from_store: bool = False) -> dict[Origin, Policy]:
         """The policies of all origins; a process can call this once.

@@ -2,23 +2,16 @@
 
 from __future__ import annotations
 
-import time
-from pathlib import Path
-
 from scrapy_rep.cache.entry import is_same_version
-from scrapy_rep.policy import Policy
-from scrapy_rep.proof.trail_reading import Run, TrailError, run_at
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
-from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 
 from .diff import show_differences
 from .inputs import Freshness, Input, origin_of
 from .named_agents import agents_of
 from .project_store import answer_words, project_store, refreshed, watch_key
-from .purge import Purge, keep_no_trail
-from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
+from .running import FOUND, OK, UNREACHABLE, UNSETTLED, Call
 from .terminal import date
 
 
@@ -26,13 +19,10 @@ def run(call: Call) -> None:
     """Fetch the files now, as `refresh` does, and compare; the highest exit status counts."""
     agents = [agent.name for agent in agents_of(call)] if call.options.agent else None
     origins = list(dict.fromkeys(map(origin_of, call.options.urls)))
-    run = _run_to_purge(call)
     with project_store(call.settings, must_exist=False) as stored:
         keys = {origin: watch_key(stored.key(origin)) for origin in origins}
         copies = {origin: stored.known(key).copy for origin, key in keys.items()}
-    began_at = time.time()
     found = list(refreshed(origins, call))
-    changed: dict[Origin, Policy] = {}
     with project_store(call.settings, must_exist=False) as stored:
         for origin, answer, known in found:
             uri, words, before = origin.robots_txt_uri, answer_words(answer), copies[origin]
@@ -46,32 +36,9 @@ def run(call: Call) -> None:
                 call.complain(f"{uri}: seen for the first time, {words}")
             elif not is_same_version(before, now):
                 call.end_with(_changed(uri, before, now, agents, call))
-                policy = stored.policy(origin)
-                if policy is not None:
-                    changed[origin] = policy
             elif call.options.verbose:
                 call.complain(f"{uri}: unchanged, {words}")
             stored.put(keys[origin], Knowledge(now))  # also if unchanged: stores drop old entries
-    if run is not None and changed:
-        call.end_with(Purge(run, call, began_at, changed).tell(changed))
-
-
-def _run_to_purge(call: Call) -> Run | None:
-    """The run of --purge.
-
-    Raises:
-        CommandError: there is no trail, or an option needs --purge.
-    """
-    options = call.options
-    if options.purge is None:
-        if options.format or options.output:
-            raise CommandError("--format and -o go with --purge")
-        return None
-    keep_no_trail(call)
-    try:
-        return run_at(Path(options.purge))
-    except TrailError as error:
-        raise CommandError(str(error)) from error
 
 
 def _changed(uri: str, before: Copy, now: Copy, agents: list[str] | None, call: Call) -> int:

@@ -1,4 +1,4 @@
-"""``audit replay --now`` and ``watch --purge``, over trails of real crawls."""
+"""``audit replay --now``, also after ``watch``, over trails of real crawls."""
 
 from __future__ import annotations
 
@@ -104,16 +104,18 @@ def test_killed_crawl_and_exempt_requests(site: Site, tmp_path: Path) -> None:
 
 def test_watch_lists_it_when_a_file_changes(site: Site, run: Path, tmp_path: Path) -> None:
     settings = ["-s", f"REP_STORE_PATH={tmp_path / 'other.sqlite'}"]
-    call = ["rep", "watch", site.url(), *settings, "--purge", run]
-    assert rep_process(*call).out == ""
-    assert rep_process(*call) == Done(0, "", "")
-    site.change({"/robots.txt": file(AFTER)})
+    watch = ["rep", "watch", site.url(), *settings]
+    assert rep_process(*watch).out == ""
+    assert rep_process(*watch) == Done(0, "", "")
+    site.change({"/robots.txt": Answer(body=AFTER)})
+    assert rep_process(*watch).status == 1
     output = tmp_path / "purge.csv"
-    done = rep_process(*call, "--format", "csv", "-o", output)
+    purge = ["--now", "--from-store", "--format", "csv", "-o", output]
+    done = rep_process("rep", "audit", "replay", run, *settings, *purge)
     assert (done.status, "3 URLs are disallowed now" in done.out) == (1, True)
-    assert done.err.endswith(f"{site.url('/robots.txt')}: fetched now\n")
+    assert f"{site.url('/robots.txt')}: from the store" in done.err
     assert output.read_text().count("\n") == 6
-    assert rep_process(*call) == Done(0, "", "")
+    assert rep_process(*watch) == Done(0, "", "")
 
 
 def test_crawl_without_a_product_token_is_judged_by_the_group_of_all(

@@ -56,8 +56,6 @@ _WRONG_KEY = "-s REP_REDIS_URL=redis://h -s 'SCHEDULER_QUEUE_KEY=%(crawl)s'"
         ("audit list x --policy strict", "--policy goes with replay"),
         ("audit redact x", "give its folder with -o"),
         ("audit verify x --now", "--now goes with replay"),
-        ("watch https://a.example --purge pyproject.toml", "Not a directory"),
-        ("watch https://a.example --format csv", "go with --purge"),
         ("audit list", "or REP_AUDIT_DIR"),
         ("lint pyproject.toml --select E501", "no code begins with"),
         ("lint pyproject.toml --json --output-format sarif", "give one of them"),
