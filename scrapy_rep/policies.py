@@ -20,7 +20,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Generic, TypeVar
 from weakref import WeakSet
 
 from scrapy import Request, signals
@@ -59,12 +59,76 @@ from scrapy_rep.stats import Journal
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
+    from scrapy_rep.protocol.usage.tdmrep import Tdmrep
+
+Known = TypeVar("Known", Policy, "Tdmrep")
 
 _SKEW_SECONDS = 300.0  # setting the clock back by up to this much has no effect
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
 
 
-class Policies:
+class OriginFiles(Generic[Known]):
+    """The content of one file of each origin: from memory, or from a fetch that requests share."""
+
+    def __init__(self, crawl: Crawl, name: str) -> None:
+        """Know no file; `name` is that of the module in the log."""
+        self._crawler, self._settings = crawl.crawler, crawl.settings
+        self._journal = Journal(crawl.crawler, name)
+        self._kept: Lru[Origin, Known] = Lru(crawl.settings.memory_octets)
+        self._kept_at = 0.0
+        self._work: SharedWork[Origin, Known] = SharedWork()
+
+    def peek(
+        self, origin: Origin, request: Request | None = None, *, renew: bool = True
+    ) -> Known | None:
+        """The content if it is in memory and usable; never waits.
+
+        With `renew`, a file that is due is fetched again in the background, on behalf of
+        `request`.
+        """
+        last = self._kept.last
+        known = last[1] if last is not None and last[0] is origin else self._kept.get(origin)
+        if known is None:
+            return None
+        now = time.time()
+        if now < self._kept_at - _SKEW_SECONDS:
+            self._forget_all()
+            return None
+        if now >= known.due_at:
+            if now >= known.usable_until:
+                return None
+            if renew:
+                self._refresh(origin, request)
+        return known
+
+    def is_awaited(self, origin: Origin) -> bool:
+        """Whether any request in the middlewares waits for the file of an origin."""
+        return self._work.count_of(origin) > 0
+
+    def _refresh(self, origin: Origin, request: Request | None) -> None:
+        if not self._work.is_under_way(origin) and not is_closing(self._crawler):
+            self._work.start(origin, self._settle(origin, request, is_refresh=True))
+
+    async def _fetched(self, origin: Origin, request: Request | None) -> Known:
+        """The content after the fetch that is under way, or a new one."""
+        work = partial(self._settle, origin, request, is_refresh=False)
+        return await self._work.result(origin, work)
+
+    def _put(self, origin: Origin, content: Known, octets: int) -> None:
+        self._kept_at = time.time()
+        self._kept.put(origin, content, octets)
+
+    def _forget_all(self) -> None:
+        """Drop all files: the clock was set back, and they would expire too late."""
+        self._kept = Lru(self._settings.memory_octets)
+        self._kept_at = 0.0
+
+    async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
+        """Get a file, keep it, and give it to all waiting requests. Does not raise."""
+        raise NotImplementedError
+
+
+class Policies(OriginFiles[Policy]):
     """The policies of one crawl.
 
     Attributes:
@@ -72,15 +136,11 @@ class Policies:
     """
 
     def __init__(self, crawl: Crawl) -> None:
-        self._crawler = crawler = crawl.crawler
-        self._settings = crawl.settings
+        super().__init__(crawl, __name__)
+        crawler = self._crawler
         self._identity = crawl.part(Identity)
         self._parser = ParserChoice(crawler)
         self.fetching = FetchContext(crawl)
-        self._kept: Lru[Origin, Policy] = Lru(crawl.settings.memory_octets)
-        self._kept_at = 0.0
-        self._work: SharedWork[Origin, Policy] = SharedWork()
-        self._journal = Journal(crawler, __name__)
         self._listeners: list[Callable[[Origin], None]] = []
         if self._parser.name:
             self._journal.info(
@@ -100,29 +160,6 @@ class Policies:
         for origin in await self._work.cancel(_FINISH_SECONDS):
             self._hand_out(self._refused(origin))
         await self.fetching.close()
-
-    def peek(
-        self, origin: Origin, request: Request | None = None, *, renew: bool = True
-    ) -> Policy | None:
-        """The policy if it is in memory and usable; never waits.
-
-        With `renew`, a policy that is due is fetched again in the background, on behalf of
-        `request`.
-        """
-        last = self._kept.last
-        policy = last[1] if last is not None and last[0] is origin else self._kept.get(origin)
-        if policy is None:
-            return None
-        now = time.time()
-        if now < self._kept_at - _SKEW_SECONDS:
-            self._forget_all()
-            return None
-        if now >= policy.due_at:
-            if now >= policy.usable_until:
-                return None
-            if renew:
-                self._refresh(origin, request)
-        return policy
 
     def known(self, origin: Origin) -> Policy | None:
         """The newest policy in memory, which may have expired."""
@@ -149,8 +186,7 @@ class Policies:
         is_under_way = self._work.is_under_way(origin)
         self._journal.count(stats.CACHE_WAITED if is_under_way else stats.CACHE_MISS)
         try:
-            work = partial(self._settle, origin, request, is_refresh=False)
-            return await self._work.result(origin, work)
+            return await self._fetched(origin, request)
         except CancelledError:
             # Scrapy takes Twisted's CancelledError for an error. Without a policy here, a spider's
             # `start` would be interrupted when the crawl closes, instead of running to its end.
@@ -173,10 +209,6 @@ class Policies:
     def is_fetching(self, origin: Origin) -> bool:
         """Whether a fetch for the origin is under way; listeners are called when it ends."""
         return self._work.is_under_way(origin)
-
-    def is_awaited(self, origin: Origin) -> bool:
-        """Whether any request in the middlewares waits for the policy of an origin."""
-        return self._work.count_of(origin) > 0
 
     def is_queued(self, origin: Origin) -> bool:
         """Whether the fetch of an origin's robots.txt waits to be sent."""
@@ -218,11 +250,6 @@ class Policies:
         self._decisions.discovered(policy)
         return policy
 
-    def _refresh(self, origin: Origin, request: Request | None) -> None:
-        if not self._work.is_under_way(origin) and not is_closing(self._crawler):
-            self._journal.count(stats.CACHE_REFRESHED)
-            self._work.start(origin, self._settle(origin, request, is_refresh=True))
-
     def _refused(self, origin: Origin) -> Policy:
         """The policy if we did not read a file: disallow, whatever `REP_POLICY` says.
 
@@ -246,6 +273,7 @@ class Policies:
 
     async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
         """Get a policy, keep it, and give it to all waiting requests. Does not raise."""
+        self._journal.count(stats.CACHE_REFRESHED, int(is_refresh))
         policy: Policy | None = None
         fetch: FileFetch | None = None
         is_put_off = False
@@ -406,15 +434,9 @@ class Policies:
             grown=self._recount,
         )
 
-    def _forget_all(self) -> None:
-        """Drop all policies: the clock was set back, and they would expire too late."""
-        self._kept = Lru(self._settings.memory_octets)
-        self._kept_at = 0.0
-
     def _keep(self, policy: Policy) -> None:
-        self._kept_at = time.time()
         evicted_before = self._kept.evicted_count
-        self._kept.put(policy.origin, policy, policy.octets)
+        self._put(policy.origin, policy, policy.octets)
         self._journal.count(stats.CACHE_EVICTED, self._kept.evicted_count - evicted_before)
 
     def _recount(self, policy: Policy) -> None:

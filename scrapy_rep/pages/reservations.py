@@ -15,14 +15,11 @@ from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
-from scrapy_rep.cache.memory import Lru
 from scrapy_rep.crawl import Crawl
-from scrapy_rep.engine.state import is_closing
-from scrapy_rep.engine.waiting import SharedWork
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
 from scrapy_rep.fetch.origin_files import TDMREP
 from scrapy_rep.pace.pacing import Pacing
-from scrapy_rep.policies import Policies, policies_of
+from scrapy_rep.policies import OriginFiles, Policies, policies_of
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
@@ -30,7 +27,6 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.usage.tdmrep import TdmFile, Tdmrep
-from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -54,27 +50,19 @@ def options_of(settings: RepSettings) -> PolicyOptions:
     return PolicyOptions(AccessPolicy("rfc9309"), settings.options.limits)
 
 
-class Reservations:
+class Reservations(OriginFiles[Tdmrep]):
     """The tdmrep.json files that a crawl knows, by origin."""
 
     def __init__(self, crawl: Crawl) -> None:
-        self._crawler = crawl.crawler
-        self._settings = settings = crawl.settings
+        super().__init__(crawl, __name__)
         self._policies = crawl.part(Policies)
         self._pacing = crawl.part(Pacing)
-        self._journal = Journal(crawl.crawler, __name__)
-        self._options = options_of(settings)
-        self._kept: Lru[Origin, Tdmrep] = Lru(settings.memory_octets)
-        self._work: SharedWork[Origin, Tdmrep] = SharedWork()
+        self._options = options_of(crawl.settings)
 
     async def close(self) -> None:
         """Cancel running fetches."""
         for origin in await self._work.cancel(_FINISH_SECONDS):
             self._work.end(origin, Tdmrep())
-
-    def is_awaited(self, origin: Origin) -> bool:
-        """Whether any request in the middlewares waits for the file of an origin."""
-        return self._work.count_of(origin) > 0
 
     async def add_to(self, policy: Policy, request: Request | None = None) -> None:
         """Add the file of its origin to a policy, and fetch it if needed.
@@ -86,21 +74,13 @@ class Reservations:
         is_ignored = policy.source == OVERRIDE and policy.meaning is Meaning.ALLOW
         if origin.scheme not in _SCHEMES or is_ignored:
             return
-        found, now = self._kept.get(origin), time.time()
-        is_busy = self._work.is_under_way(origin) or is_closing(self._crawler)
-        work = partial(self._settle, policy, request)
-        if found is None or now >= found.usable_until:
-            found = await self._work.result(origin, partial(work, is_refresh=False))
-        elif now >= found.due_at and not is_busy:
-            self._work.start(origin, work(is_refresh=True))
-        policy.tdmrep = found
+        policy.tdmrep = self.peek(origin, request) or await self._fetched(origin, request)
 
-    async def _settle(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> None:
+    async def _settle(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> None:
         """Learn the content of the file, keep it, and give it to all that wait. Does not raise."""
-        origin = policy.origin
         found: Tdmrep | None = None
         try:
-            found = await self._learnt(policy, request, is_refresh=is_refresh)
+            found = await self._learnt(origin, request, is_refresh=is_refresh)
         except (NotNeededError, CancelledError) as error:  # Twisted's is an Exception
             self._journal.debug("The tdmrep.json of %s is not fetched: %s", origin, error)
         except Exception:  # noqa: BLE001 - it is logged
@@ -111,7 +91,7 @@ class Reservations:
             found = found or self._still_usable(origin)
             self._journal.count(stats.TDMREP_FAILED, int(not found.is_complete))
             octets = 0 if found.file is None else found.file.kept_octets
-            self._kept.put(origin, found, _KEPT_OCTETS + octets)
+            self._put(origin, found, _KEPT_OCTETS + octets)
             self._work.end(origin, found)
 
     def _still_usable(self, origin: Origin) -> Tdmrep:
@@ -122,9 +102,9 @@ class Reservations:
             return Tdmrep(due_at=due_at)
         return replace(before, due_at=due_at)
 
-    async def _learnt(self, policy: Policy, request: Request | None, *, is_refresh: bool) -> Tdmrep:
-        origin = policy.origin
+    async def _learnt(self, origin: Origin, request: Request | None, *, is_refresh: bool) -> Tdmrep:
         if not await self._permits(f"{origin}{TDMREP.path}", request):
+            policy = await self._policies.get(origin, request)
             now, opens_at = time.time(), self._pacing.visitable_at(policy)
             until = max(policy.due_at, now + self._settings.options.limits.retry_first_seconds)
             until = min(until, opens_at) if opens_at > now else until
