@@ -10,8 +10,8 @@ import random
 import msgpack
 import pytest
 
-from scrapy_rep.queue.fleet.batch import PushKind
-from scrapy_rep.queue.fleet.scripts import CONTROL, VERSION
+from scrapy_rep.queue.fleet.batch import HeldRequest, PushKind
+from scrapy_rep.queue.fleet.scripts import CONTROL, LOOK_TOTALS, VERSION
 from tests.fleet.test_damage import Snapshot
 from tests.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drain
 from tests.redis_server import needs_redis
@@ -215,6 +215,46 @@ def test_restart_after_a_loss_says_that_it_counts(books: Books, two: Worker) -> 
     books.fleet.client.hincrby(books.fleet.key("t"), "n", -3)
     octets = two.lose()
     assert octets.is_counting
+
+
+def test_start_urls_that_came_back_are_not_lost(one: Worker, two: Worker) -> None:
+    """They wait in Redis for the next worker: nothing is lost, and nothing must be counted."""
+    fleet = one.fleet
+    fleet.client.rpush("seeds", "a", "b")
+    assert len(_take_seeds(one)) == 2
+    one.talk(leaves=True)
+    look = fleet.client.register_script(LOOK_TOTALS.text)
+    assert msgpack.unpackb(look([fleet.key("")]))["lost"] == 0
+    two.talk(seeds_key="seeds")
+    assert (two.reply.lost, two.reply.is_counting) == (0, False)
+    two.finish(*_take_seeds(two))
+    drain(two)
+    assert two.reply.lost == 0
+
+
+def _take_seeds(worker: Worker) -> tuple[HeldRequest, ...]:
+    worker.talk(9, seeds=9, seeds_key="seeds")
+    return worker.reply.seeds
+
+
+@pytest.mark.parametrize("has_next", [False, True])
+def test_a_worker_that_wakes_after_the_end(books: Books, two: Worker, has_next: bool) -> None:
+    """It was frozen; the others have fetched everything, and have deleted the crawl."""
+    one, fleet = books.one, books.fleet
+    (page,) = one.talk(1)
+    fleet.now += LEASE_MS / 1000 + 1
+    assert books.end(two)["lost"] == 0
+    two.talk(leaves=True, flushes=True)
+    fleet.clear()
+    three = fleet.worker("three")
+    if has_next:
+        three.push("new", kind=PushKind.START)
+        three.talk()
+    one.push_link("link", page)
+    one.finish(page)
+    fetched = drain(one, three)
+    assert fetched == ["new"] * has_next
+    assert (three.reply.lost, fleet.total("done")) == (0, int(has_next))
 
 
 def _unlink_a_list(fleet: Fleet, choice: random.Random) -> int:

@@ -54,7 +54,9 @@ class Fleet:
                 return
 
     def all_keys(self) -> set[str]:
-        return {key.decode().removeprefix(PREFIX) for key in self.client.keys("*")}
+        """Without `over`, which outlives a crawl for a day if it has lost a worker."""
+        keys = {key.decode().removeprefix(PREFIX) for key in self.client.keys("*")}
+        return keys - {"over"}
 
 
 class Worker:

@@ -395,7 +395,7 @@ class Ledger:
         """
         self._generation += 1
         self.name = f"{self._base}~{self._generation}"
-        self.epoch = ""
+        self.epoch, self.books = "", ()
         self._is_joined = self._is_unsure = False
         self._last_id = self._attempt = self._heard = 0
         self._give_up_batch()

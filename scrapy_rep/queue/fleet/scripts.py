@@ -47,6 +47,8 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                `first_until`: sorted set: lane -> when another one may go first, in ms
 `renewed`      when a worker found Redis emptied or older last, in ms
 `flushing`     whether a worker is clearing the crawl
+`over`         the epoch of a crawl that was cleared without some of its workers, for a day: if
+               such a worker wakes, it learns that nothing was lost
 `mend`         the id of the recount under way; `mending`: the worker that runs it
 `odd:<key>`    a key of an unexpected type, kept for a week
 =============  ==========================================================================

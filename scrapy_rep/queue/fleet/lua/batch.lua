@@ -12,6 +12,9 @@ local function answer(word, text)
   return cmsgpack.pack({word = word, epoch = text or epoch, aside = aside})
 end
 
+-- This worker was taken over, and the others have ended the crawl and deleted it.
+if a.epoch ~= '' and call('GET', P .. 'over') == a.epoch then return answer('gone', '') end
+
 local AGAIN = 3  -- the kind of a push that Redis may have lost (`PushKind`)
 -- The totals that workers bring back if Redis loses them; `at`: when they were right
 local BOOKS = {{'done', 0}, {'dropped', 0}, {'dead', 0}, {'aside', 0}, {'forgotten', 0}, {'roots', 0},
@@ -90,7 +93,7 @@ if is_new and not a.is_joined then
     end
     if call('HGET', TOTALS, 'order') == 'stop' then call('HDEL', TOTALS, 'order') end
     local known = number(call('HGET', TOTALS, 'n')) + number(call('HGET', TOTALS, 'fly'))
-    if owed() ~= known then recount() end
+    if owed() ~= known + call('LLEN', SEEDS) then recount() end
   end
   call('HDEL', TOTALS, 'ended')
   call('HSET', M, 'since', now, 'host', a.host)
@@ -572,7 +575,7 @@ local workers, letters = call('ZCOUNT', WORKERS, now, '+inf'), call('LLEN', DEAD
 if n <= 0 and fly <= 0 and not mend and call('SCARD', P .. 'busy') == 0 then
   call('HSETNX', TOTALS, 'idle', now)
   idle = math.max(0, now - number(call('HGET', TOTALS, 'idle')))
-  lost = owed()
+  lost = math.max(0, owed() - call('LLEN', SEEDS))
   if a.leaves and seeds_left == 0 then
     local is_over = a.flushes and letters == 0
     call('HSET', TOTALS, 'ended', is_over and 'clear' or 'keep')

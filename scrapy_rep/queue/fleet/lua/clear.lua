@@ -5,11 +5,14 @@
 local P, cursor = KEYS[1], ARGV[1]
 if cursor == '0' then
   redis.call('SET', P .. 'flushing', ARGV[2], 'PX', 10000)
+  local epoch, taken_over = redis.pcall('GET', P .. 'epoch'), redis.pcall('HGET', P .. 't', 'taken_over')
+  local may_wake = type(taken_over) == 'string' or redis.call('EXISTS', P .. 'w') == 1
+  if may_wake and type(epoch) == 'string' then redis.call('SET', P .. 'over', epoch, 'PX', 86400000) end
 elseif redis.call('GET', P .. 'flushing') ~= ARGV[2] then
   return '0'
 end
 redis.call('PEXPIRE', P .. 'flushing', 10000)
-local kept = {flushing = true, dropped = true}
+local kept = {flushing = true, dropped = true, over = true}
 local pattern = string.gsub(P, '([%*%?%[%]\\])', '\\%1') .. '*'
 local found = redis.call('SCAN', cursor, 'MATCH', pattern, 'COUNT', 500)
 for _, key in ipairs(found[2]) do

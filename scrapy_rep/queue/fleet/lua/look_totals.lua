@@ -6,13 +6,14 @@ local queued, flying, done, aside, taken_over, idle, full, order, dropped, forgo
        'forgotten', 'vanished'))
 local owed = call('SCARD', P .. 'owed') - number(forgotten) + number(vanished)
 local is_counting = call('EXISTS', P .. 'mend') == 1
-local lost = is_counting and 0 or math.max(0, owed - number(queued) - number(flying))
+local given_back = call('LLEN', P .. 'seeds')
+local lost = is_counting and 0 or math.max(0, owed - number(queued) - number(flying) - given_back)
 local next_due = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return cmsgpack.pack({
   now = now, epoch = call('GET', P .. 'epoch'), flushing = call('EXISTS', P .. 'flushing'),
   idle = idle, full = full, next = next_due[2], order = order, queued = queued, in_flight = flying,
   done = done, seen = call('SCARD', P .. 'df') + owed, set_aside = aside,
-  dead_letters = call('LLEN', P .. 'dead'), start_urls_given_back = call('LLEN', P .. 'seeds'),
+  dead_letters = call('LLEN', P .. 'dead'), start_urls_given_back = given_back,
   dropped = dropped, owed = owed, is_counting = is_counting, lost = lost,
   origins = call('HLEN', P .. 'lines'), due = call('ZCOUNT', P .. 'due', '-inf', now),
   due_later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
