@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import signal
 import shutil
 import subprocess
 import time
@@ -225,6 +226,41 @@ def test_exit_status_tells_of_a_loss(
         done = running.end()
     assert f"'finish_reason': '{reason}'" in done.stderr.decode()
     assert done.returncode == status
+
+
+_WAITING_SPIDER = """
+from scrapy_redis.spiders import RedisSpider
+class NamedSpider(RedisSpider):
+    name = "named"
+    def parse(self, response):
+        pass
+"""
+
+
+def test_a_spider_that_waits_for_start_urls_tells_of_a_loss_once(
+    tmp_path: Path, site_of: SiteOf
+) -> None:
+    """It waits on, and its exit status tells of the loss when it is stopped."""
+    (tmp_path / "named.py").write_text(_WAITING_SPIDER)
+    site = site_of(page=Answer(body="page", delay_seconds=0.1))
+    with RedisServer() as server, server.client() as client:
+        client.rpush("named:start_urls", *(site.url(f"/{number}") for number in range(40)))
+        settings = {**SETTINGS, "ADDONS": json.dumps(SETTINGS["ADDONS"])}
+        settings |= {"REP_REDIS_URL": server.url, "REP_STORE_PATH": ":memory:"}
+        settings |= {"CONCURRENT_REQUESTS_PER_DOMAIN": 2, "LOG_FILE": tmp_path / "log"}
+        options = [word for name, value in settings.items() for word in ("-s", f"{name}={value}")]
+        running = Scrapy("runspider", tmp_path / "named.py", *options)
+        until(site, 6)
+        assert client.llen("named:start_urls") == 0
+        for key in client.scan_iter("rep:{*}:q*"):
+            client.unlink(key)
+        time.sleep(6)
+        running.process.send_signal(signal.SIGTERM)
+        done = running.end()
+    log = (tmp_path / "log").read_text()
+    assert log.count("were lost in Redis") == 1
+    assert "'finish_reason': 'shutdown'" in log
+    assert done.returncode == 3
 
 
 def test_files_of_a_url_that_are_not_there(tmp_path: Path) -> None:

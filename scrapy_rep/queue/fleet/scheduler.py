@@ -282,20 +282,21 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             words = "%s not written to Redis and not fetched before this worker stopped"
             kept = counted(len(self._ledger.kept), "request was", "requests were")
             self._journal.warning(f"{words} (rep/fleet/in_memory). {_AGAIN}", kept)
-        if reason in _LOSSES:
+        if reason in _LOSSES or self.stats.get_value(stats.FLEET_LOST):
             set_exit_status(_LOST_STATUS)
         return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
         reply = self._talk.reply
         if reply is not None and reply.lost:
+            if self.stats.get_value(stats.FLEET_LOST) != reply.lost:  # a spider may wait on
+                self._journal.error(
+                    "%s in Redis, and not fetched: another program deleted keys there, or Redis "
+                    "evicted them, was emptied or was restored from an older copy. The next run "
+                    "fetches those that it finds again",
+                    counted(reply.lost, "request was lost", "requests were lost"),
+                )
             self.stats.set_value(stats.FLEET_LOST, reply.lost)
-            self._journal.error(
-                "%s in Redis, and not fetched: another program deleted keys there, or Redis "
-                "evicted them, was emptied or was restored from an older copy. The next run "
-                "fetches those that it finds again",
-                counted(reply.lost, "request was lost", "requests were lost"),
-            )
             raise CloseSpider("queue_lost")
         if reply is not None and reply.letters:
             raise CloseSpider("dead_letters")
