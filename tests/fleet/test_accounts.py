@@ -36,9 +36,7 @@ class Books:
         for lane in (A, B, DROPPED):
             one.settle(lane, valid_until=one.fleet.now + SETTLED)
         one.talk()
-        order = {"order": "drop", "lane": DROPPED, "why": "x", "version": VERSION}
-        control = one.fleet.client.register_script(CONTROL.text)
-        control([one.fleet.key("")], [msgpack.packb(order)])
+        self.drop(DROPPED)
         (done,) = one.talk(1)
         while done.payload != b"done":
             one.ledger.give_back()
@@ -47,6 +45,11 @@ class Books:
         one.talk()
         self.accepted = 12
         self.done = {"done"}
+
+    def drop(self, lane: str) -> None:
+        order = {"order": "drop", "lane": lane, "why": "x", "version": VERSION}
+        control = self.fleet.client.register_script(CONTROL.text)
+        control([self.fleet.key("")], [msgpack.packb(order)])
 
     def end(self, *workers: Worker) -> dict[str, int]:
         """Fetch all that is left; return the accounts."""
@@ -111,9 +114,13 @@ def test_the_filter_is_deleted(books: Books, name: str) -> None:
     books.assert_exact(accounts, lost=0)
 
 
-def test_the_tokens_and_a_list_are_deleted(books: Books) -> None:
+@pytest.mark.parametrize("has_order", [False, True])
+def test_the_tokens_and_a_list_are_deleted(books: Books, has_order: bool) -> None:
+    """The first script that runs notices it, such as that of an operator's order."""
     waiting = books.fleet.client.llen(books.fleet.key(f"q:{B}"))
     books.fleet.client.unlink(books.fleet.key("owed"), books.fleet.key(f"q:{B}"))
+    if has_order:
+        books.drop("http://other.example")
     books.assert_exact(books.end(books.one), lost=waiting)
 
 

@@ -56,7 +56,7 @@ if may_know and heard.at > told.at then
   end
   call('HINCRBY', TOTALS, 'vanished', heard.owed - told.owed)
   call('HSET', TOTALS, 'told', pack(heard, BOOKS))
-  vanished = number(call('HGET', TOTALS, 'vanished'))
+  vanished = vanished + heard.owed - told.owed
 end
 if has_lost_all then
   -- Times of visits are lost: this worker may have visited any site just now.
@@ -126,7 +126,6 @@ elseif was_full then
   call('HDEL', TOTALS, 'full')
 end
 if is_full and #a.pushes > 0 then return answer('full') end
-vanished = vanished + math.max(0, number(call('HGET', TOTALS, 'owed')) - call('SCARD', OWED))
 
 -- Workers with an expired lease
 

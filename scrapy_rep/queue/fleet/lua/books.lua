@@ -332,3 +332,4 @@ local function give_back(owner, id, is_dead)  -- returns its octets
 end
 
 vanished = number(call('HGET', TOTALS, 'vanished'))
+  + math.max(0, number(call('HGET', TOTALS, 'owed')) - call('SCARD', OWED))
