@@ -7,7 +7,7 @@ better not to crawl than to ignore a part of the settings for polite crawling.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
 from typing import Any
@@ -21,7 +21,7 @@ from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.lifetime import Limits
 from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.extensions.pace import Excess
+from scrapy_rep.protocol.extensions.pace import Excess, Pace, SitePace, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
@@ -53,7 +53,41 @@ def _setting(default: Any, check: Callable[[Any], Any], meaning: str) -> Any:
 
 
 @dataclass(frozen=True, slots=True)
-class RepSettings:
+class PaceSettings:
+    """The settings that bound the paces of sites, checked: all limits are applied here."""
+
+    crawl_delay_max_seconds: float = _setting(
+        300.0, checks.number(0), "The longest delay between requests that a site may set."
+    )
+    crawl_delay_excess: Excess = _setting(
+        "skip",
+        checks.member_of(Excess),
+        "The effect of a longer delay: skip (the requests are dropped), cap (the longest delay "
+        "is used) or ignore (only your own delay is used).",
+    )
+    visit_time_obey: bool = _setting(
+        False,
+        checks.flag,
+        "Fetch pages only in the part of the day (UTC) that the site's Visit-time names.",
+    )
+
+    @classmethod
+    def of_trail(cls, told: Mapping[str, Any]) -> PaceSettings:
+        """Read the settings of a run as its trail has them: only those that are not the default.
+
+        Raises:
+            ConfigurationError: a value is wrong.
+        """
+        return cls(**{one.name: _checked(_name_of(one.name), told) for one in fields(cls)})
+
+    def pace(self, said: SitePace, now: float) -> Pace:
+        """The pace at which an origin may be visited at `now`, POSIX seconds."""
+        found = pace(said, now, self.crawl_delay_max_seconds, self.crawl_delay_excess)
+        return replace(found, window=said.visit_time) if self.visit_time_obey else found
+
+
+@dataclass(frozen=True, slots=True)
+class RepSettings(PaceSettings):
     """The values of all settings, checked. `SETTINGS` is their table.
 
     Attributes:
@@ -206,15 +240,6 @@ class RepSettings:
         "other workers get its requests. A worker with a callback that blocks for longer counts "
         "as dead.",
     )
-    crawl_delay_max_seconds: float = _setting(
-        300.0, checks.number(0), "The longest delay between requests that a site may set."
-    )
-    crawl_delay_excess: Excess = _setting(
-        "skip",
-        checks.member_of(Excess),
-        "The effect of a longer delay: skip (the requests are dropped), cap (the longest delay "
-        "is used) or ignore (only your own delay is used).",
-    )
     backoff: bool = _setting(
         True,
         checks.flag,
@@ -238,11 +263,6 @@ class RepSettings:
         "The effect of a page that an edge answers with a challenge (with REP_BACKOFF): rest (as "
         "after 429; after three in a row, requests are dropped with Challenged) or pass (the "
         "answer goes on to your own middlewares).",
-    )
-    visit_time_obey: bool = _setting(
-        False,
-        checks.flag,
-        "Fetch pages only in the part of the day (UTC) that the site's Visit-time names.",
     )
     concurrent_fetches: int = _setting(
         64,
@@ -524,7 +544,7 @@ def _meant_by(name: str) -> list[str]:
     return get_close_matches(name, SETTINGS, n=_MOST_MEANT, cutoff=_SIMILARITY)
 
 
-def _checked(name: str, settings: BaseSettings) -> Any:
+def _checked(name: str, settings: BaseSettings | Mapping[str, Any]) -> Any:
     setting = SETTINGS[name]
     value = settings.get(name, setting.default)
     try:

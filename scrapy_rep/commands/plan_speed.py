@@ -12,8 +12,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.engine.downloader import Downloader, slot_key
-from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.extensions.pace import SitePace, opens_at, pace
+from scrapy_rep.policy import Policy, pace_of
+from scrapy_rep.protocol.extensions.pace import SitePace, opens_at
 from scrapy_rep.protocol.extensions.records import VisitTime
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.settings import RepSettings
@@ -54,7 +54,7 @@ class Speed:
         `latencies` are the seconds that its other files took.
         """
         settings, said = crawler.settings, policy.site_pace()
-        of_site = pace(said, time.time(), ours.crawl_delay_max_seconds, ours.crawl_delay_excess)
+        of_site = pace_of(policy, ours, time.time())
         taken = [one.seconds for one in policy.steps if one.seconds and not one.is_copied]
         taken = [*taken[-1:], *latencies]
         page = median(taken) if taken else _ASSUMED_SECONDS
@@ -79,7 +79,7 @@ class Speed:
             is_skipped=of_site.is_skipped,
             page_seconds=page,
             is_measured=bool(taken),
-            window=said.visit_time if ours.visit_time_obey else None,
+            window=of_site.window,
         )
 
     def seconds(self, page_count: float) -> float:

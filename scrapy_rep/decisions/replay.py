@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.fetch.reading import Reading
-from scrapy_rep.policy import Policy
+from scrapy_rep.policy import Policy, pace_of
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Grounds, Run
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
@@ -19,12 +19,11 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import remedy_at
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri, RepError
-from scrapy_rep.protocol.extensions.pace import Excess, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
-from scrapy_rep.settings import SETTINGS
+from scrapy_rep.settings import PaceSettings
 
 from .occasions import DONT_OBEY, OFF
 
@@ -210,19 +209,12 @@ class Replayer:
         self, policy: Policy, tokens: tuple[str, ...], record: dict[str, Any]
     ) -> Verdict | None:
         """The verdict that follows from the site's pace rules; None without one."""
-        site_pace = policy.site_pace(tokens)
         if record["reason"] == Reason.VISIT_TIME.name:
-            if site_pace.visit_time is None:
-                return None
-            return Verdict(allowed=False, reason=Reason.VISIT_TIME)
-        limit = self._value("REP_CRAWL_DELAY_MAX_SECONDS")
-        excess = Excess(self._value("REP_CRAWL_DELAY_EXCESS"))
-        if not pace(site_pace, float(record["at"]), float(limit), excess).is_skipped:
-            return None
-        return Verdict(allowed=False, reason=Reason.CRAWL_DELAY)
-
-    def _value(self, name: str) -> Any:
-        return self._settings.get(name, SETTINGS[name].default)
+            is_refused = policy.site_pace(tokens).visit_time is not None
+        else:
+            settings = PaceSettings.of_trail(self._settings)
+            is_refused = pace_of(policy, settings, float(record["at"]), tokens).is_skipped
+        return Verdict(allowed=False, reason=Reason[record["reason"]]) if is_refused else None
 
     def _policy(self, told: dict[str, Any], body: bytes | None, at: float) -> Policy:
         """The policy behind a decision at an instant."""

@@ -23,10 +23,10 @@ from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import has_own_queue, is_closing, wake
 from scrapy_rep.engine.transfer import is_own
-from scrapy_rep.policy import Policy
+from scrapy_rep.policy import Policy, pace_of
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at, pace
+from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at
 from scrapy_rep.stats import Journal
 
 from .backoff import Backoff, refused_until
@@ -41,7 +41,6 @@ if TYPE_CHECKING:
 _SAID_OCTETS = 1 << 20  # memory of the origins that the log has named
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
 _MOST_LENT = 1000  # requests that wait without a place of the downloader's: each takes memory
-_NO_PACE = Pace()
 _COUNTS = {Excess.CAP: stats.CAPPED, Excess.IGNORE: stats.IGNORED}
 _WORDS = {
     Excess.CAP: "it is visited at that pace instead",
@@ -123,12 +122,7 @@ class Pacing:
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
-        site_pace = policy.site_pace(tokens)
-        if not site_pace.crawl_delay and site_pace.request_rate is None:
-            return _NO_PACE
-        settings = self._settings
-        longest, excess = settings.crawl_delay_max_seconds, settings.crawl_delay_excess
-        found = pace(site_pace, time.time(), longest, excess)
+        found = pace_of(policy, self._settings, time.time(), tokens)
         if found.site_seconds:
             self._tell(policy, found)
         return found
@@ -170,15 +164,13 @@ class Pacing:
 
     def opens_at(self, policy: Policy) -> float:
         """When an origin may be visited, POSIX seconds; in the past while its window is open."""
-        visit_time = policy.site_pace().visit_time if self._settings.visit_time_obey else None
-        return 0.0 if visit_time is None else opens_at(visit_time, time.time())
+        window = self.of(policy).window
+        return 0.0 if window is None else opens_at(window, time.time())
 
     async def wait_for_visit_time(self, policy: Policy, tokens: tuple[str, ...]) -> bool:
         """Wait for an origin's visit time; whether it came before the crawl began to close."""
-        if not self._settings.visit_time_obey:
-            return True
-        visit_time = policy.site_pace(tokens).visit_time  # once: a large file may have to be read
-        while visit_time is not None and (opens := opens_at(visit_time, time.time())) > time.time():
+        window = self.of(policy, tokens).window  # once: a large file may have to be read
+        while window is not None and (opens := opens_at(window, time.time())) > time.time():
             if is_closing(self._crawler):
                 return False
             await sleep(min(opens - time.time(), _LOOK_SECONDS))
@@ -326,7 +318,7 @@ class Pacing:
             "REP_CRAWL_DELAY_MAX_SECONDS: %s (REP_CRAWL_DELAY_EXCESS = %r)",
             policy.origin,
             found.site_seconds,
-            self._settings.crawl_delay_max_seconds,
+            found.limit_seconds,
             _WORDS[found.excess],
             found.excess.value,
         )

@@ -67,7 +67,7 @@ class TestExcess:
     )
     def test_is_a_table(self, excess: Excess, seconds: float, is_skipped: bool) -> None:
         result = found(SitePace(crawl_delay=86400.0), excess=excess)
-        assert result == Pace(seconds, FOREVER, 86400.0, excess)
+        assert result == Pace(seconds, FOREVER, 86400.0, excess, limit_seconds=300.0)
         assert result.is_skipped is is_skipped
 
 

@@ -10,6 +10,7 @@ import re
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any, NamedTuple
 
 from scrapy_rep.decisions.occasions import (
@@ -35,8 +36,10 @@ from scrapy_rep.decisions.url_ends import (
 )
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_records import unpacked_keys
+from scrapy_rep.protocol.extensions.pace import Excess, SitePace
 from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from scrapy_rep.settings import PaceSettings
 from scrapy_rep.survey.measures import Distribution
 
 from .report_values import (
@@ -82,9 +85,6 @@ _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 _SECOND = (AGAIN, CAME_BACK)
 """The occasions of a second decision on an allowed request."""
 
-MOST_SECONDS = 300.0
-"""The default of REP_CRAWL_DELAY_MAX_SECONDS: trails contain only settings that differ."""
-
 ALLOWED, HELD_BACK, WENT_ON, EXEMPT, STALE = range(5)
 """The places of the counts in a moment."""
 
@@ -106,6 +106,7 @@ class RunCounts:
 
     Attributes:
         last_p: the greatest number of its policies; segments repeat the policies that they need.
+        settings: those that bounded the paces of sites.
         steps: when its wall clock was set, and by how many seconds; the first of them.
         uncounted: records that could not be read, by kind.
         passed: the number of requests that were sent, as far as is known.
@@ -119,8 +120,7 @@ class RunCounts:
     began_at: float = 0.0
     policies: dict[Any, Known] = field(default_factory=dict)
     last_p: int = 0
-    ignores_excess: bool = False
-    most_seconds: float = MOST_SECONDS
+    settings: PaceSettings = field(default_factory=partial(PaceSettings.of_trail, {}))
     steps: list[tuple[float, float]] = field(default_factory=list)
     ended_at: float | None = None
     end: Record | None = None
@@ -165,9 +165,7 @@ class Counting:
     def _hear_run(self, run: RunCounts, record: Record) -> None:
         run.name, run.head = _text(record.get("run", "")), record
         run.policies.clear()  # each segment repeats the policies that it needs
-        settings = record.get("settings") or {}
-        run.ignores_excess = settings.get("REP_CRAWL_DELAY_EXCESS") == "ignore"
-        run.most_seconds = float(settings.get("REP_CRAWL_DELAY_MAX_SECONDS", MOST_SECONDS))
+        run.settings = PaceSettings.of_trail(record.get("settings") or {})
         if "at" in record and not run.began_at:
             run.began_at = float(record["at"]) - 1.0  # the first fetch may begin before the trail
 
@@ -271,8 +269,8 @@ class Counting:
         """Count a decision that a setting or code of the crawl made, or did not follow."""
         reason, outcome = _text(record["reason"]), record["outcome"]
         is_again = record.get("by") in _SECOND
-        delay = None if known is None else known.crawl_delay
-        is_ignored = bool(delay and delay > run.most_seconds and run.ignores_excess)
+        said = SitePace(None if known is None else known.crawl_delay)
+        is_ignored = run.settings.pace(said, float(record["at"])).excess is Excess.IGNORE
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
             ("refused", reason == Reason.DROPPED.name),

@@ -102,12 +102,16 @@ class Pace:
         holds_until: when this may change; POSIX seconds.
         site_seconds: the delay that the site requests.
         excess: the reaction to a delay above the limit; None below it.
+        limit_seconds: the limit that the delay of the site is above.
+        window: the only part of the day with visits; None for the whole day.
     """
 
     delay_seconds: float = 0.0
     holds_until: float = _FOREVER
     site_seconds: float = 0.0
     excess: Excess | None = None
+    limit_seconds: float = _FOREVER
+    window: VisitTime | None = None
 
     @property
     def is_skipped(self) -> bool:
@@ -125,7 +129,10 @@ def pace(site_pace: SitePace, now: float, max_seconds: float, excess: Excess) ->
         return Pace(seconds, until, seconds)
     # If the origin is skipped, some requests are still sent.
     left_seconds = 0.0 if excess is Excess.IGNORE else max_seconds
-    return Pace(left_seconds, until, seconds, excess)
+    return Pace(left_seconds, until, seconds, excess, max_seconds)
+
+
+NO_PACE = Pace()
 
 
 def _delay(site_pace: SitePace, now: float) -> tuple[float, float]:
