@@ -311,7 +311,7 @@ class RepMiddleware:
         """The verdict of a policy; an allowed request waits for the visit time of its origin."""
         self._judged_by[request] = policy, tokens
         verdict = policy.verdict(self._sent_urls.of(request), tokens)
-        if not verdict.allowed or (policy.sets_no_pace and tokens == policy.tokens):
+        if not verdict.allowed:
             return verdict
         if tokens == policy.tokens:
             self.pacing.note(policy)
@@ -340,8 +340,7 @@ class RepMiddleware:
             sent = self._identity.tokens_sent(request) if self._looks_last else tokens
             if sent != tokens:
                 return self._judge_as_sent(request, sent)
-            is_usual = policy.sets_no_pace and tokens == policy.tokens
-            is_free = is_usual and self.pacing.is_free(policy.origin)
+            is_free = tokens == policy.tokens and self.pacing.is_free(policy)
         return None if is_free and REFUSED_UNTIL not in request.meta else self._in_turn(request)
 
     async def _judge_as_sent(self, request: Request, tokens: tuple[str, ...]) -> Request | None:

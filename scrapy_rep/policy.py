@@ -76,7 +76,6 @@ class Policy:
         is_stale: whether it is an old copy, used because the file is unreachable.
         is_unreachable: whether the last fetch failed.
         tokens: the product tokens of this crawl.
-        sets_no_pace: whether the file is known to set no pace for this crawl.
         content_type: the Content-Type of the answer; empty without one.
         remark: an unusual encoding of the answer's body, in words; empty otherwise.
         hops: the URLs on the way to the file, in order.
@@ -124,12 +123,10 @@ class Policy:
     grown: Callable[[Policy], None] = _ignore
     tdmrep: Tdmrep | None = field(default=None, init=False)
     audit: Any = field(default=None, init=False)  # used by the audit trail
-    sets_no_pace: bool = field(default=False, init=False)
     is_unreachable: bool = field(init=False)
     robots_txt: RobotsTxt = field(init=False)
     _rules: Decider = field(init=False)
     _verdict: Verdict = field(init=False)
-    _site_pace: SitePace | None = field(default=None, init=False)  # of this crawl
     _usage: dict[Any, FileUsage] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
@@ -342,12 +339,7 @@ class Policy:
 
         If `ROBOTSTXT_PARSER` does not know Crawl-delay, the delay that our parser reads applies.
         """
-        if product_tokens is not None and product_tokens != self.tokens:
-            return self._reading.site_pace(product_tokens)
-        if self._site_pace is None:
-            self._site_pace = self._reading.site_pace(self.tokens)
-            self.sets_no_pace = self._site_pace.is_nothing
-        return self._site_pace
+        return self._reading.site_pace(self.tokens if product_tokens is None else product_tokens)
 
     @property
     def host(self) -> str | None:

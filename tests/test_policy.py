@@ -230,11 +230,8 @@ def test_delay_of_another_parser_counts(delay: float | None, expected: float) ->
 )
 def test_file_sets_no_pace(line: bytes, *, is_nothing: bool) -> None:
     found = policy(b"User-agent: *\n%s\n" % line)
-    assert not found.sets_no_pace, "nobody has looked"
-    found.site_pace(("another",))
-    assert not found.sets_no_pace
-    found.site_pace()
-    assert found.sets_no_pace == is_nothing
+    assert found.site_pace(("another",)).is_nothing == is_nothing
+    assert found.site_pace().is_nothing == is_nothing
 
 
 class TestUsage:

@@ -26,7 +26,7 @@ from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.policy import Policy, pace_of
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.extensions.pace import Excess, Pace, opens_at
+from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, Pace, opens_at
 from scrapy_rep.stats import Journal
 
 from .backoff import Backoff, refused_until
@@ -112,12 +112,13 @@ class Pacing:
         """Whether no request has to wait: no host has a delay, and no origin rests."""
         return not self.visits and not self.backoff.rests and self.gate is None
 
-    def is_free(self, origin: Origin) -> bool:
-        """Whether no request to an origin has to wait, as far as this crawl knows."""
+    def is_free(self, policy: Policy) -> bool:
+        """Whether no request of this crawl to an origin has to wait, as far as it knows."""
         return (
             self.gate is None
-            and origin.host not in self.visits
-            and origin not in self.backoff.rests
+            and policy.origin.host not in self.visits
+            and policy.origin not in self.backoff.rests
+            and self.of(policy) is NO_PACE
         )
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:

@@ -125,7 +125,7 @@ class Waits:
     def note_delay(self, origin: Origin) -> None:
         """Keep the delay of an origin, which applies even if its policy is evicted later."""
         policy = self._policies.peek(origin, renew=False)
-        if policy is not None and not policy.site_pace().is_nothing:
+        if policy is not None:
             self._pacing.note(policy)
 
     def listen(self, origin_settled: Callable[[Origin], None]) -> None:
