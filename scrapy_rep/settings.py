@@ -508,6 +508,8 @@ def _name_of(name: str) -> str:
 _TABLED = [one for one in fields(RepSettings) if one.metadata]
 SETTINGS: dict[str, Setting] = {_name_of(one.name): one.metadata["setting"] for one in _TABLED}
 """The table, by the names of the settings."""
+PACE_SETTINGS = tuple(_name_of(one.name) for one in fields(PaceSettings))
+"""The names of the settings that bound the paces of sites."""
 
 
 def checked_values(settings: BaseSettings) -> dict[str, Any]:

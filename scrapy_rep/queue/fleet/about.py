@@ -9,14 +9,14 @@ from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.secrecy import without_userinfo
+from scrapy_rep.settings import PACE_SETTINGS
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
 _SETTINGS = (
     *("USER_AGENT", "ROBOTSTXT_USER_AGENT", "REP_POLICY", "REP_POLICY_OVERRIDES", "REP_OVERRIDES"),
-    *("REP_CRAWL_DELAY_MAX_SECONDS", "REP_CRAWL_DELAY_EXCESS", "DOWNLOAD_DELAY"),
-    "CONCURRENT_REQUESTS_PER_DOMAIN",
+    *(*PACE_SETTINGS, "DOWNLOAD_DELAY", "CONCURRENT_REQUESTS_PER_DOMAIN"),
 )
 _CHARACTERS = 200  # of a value; a longer one is cut, and its hash is added
 
