@@ -14,7 +14,7 @@ from scrapy.squeues import FifoMemoryQueue, PickleFifoDiskQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import ConfigurationError, RepPriorityQueue
-from scrapy_rep.engine.downloader import EVENT, slot_key
+from scrapy_rep.engine.downloader import EVENT, NEVER, slot_key
 from scrapy_rep.pace.waits import READY, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue.targets import target_named
@@ -141,7 +141,7 @@ def test_priorities_within_an_origin_and_origins_within_a_host() -> None:
 def test_other_requests_pass_one_that_waits() -> None:
     setup = Setup()
     setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
-    setup.site.waits["b.example"] = Wait(Why.HELD, float("inf"))
+    setup.site.waits["b.example"] = Wait(Why.HELD, EVENT)
     setup.push(*URLS)
     setup.push("http://a.example/exempt", meta={"dont_obey_robotstxt": True})
     setup.push("http://a.example/robots.txt", "data:,x")
@@ -182,7 +182,7 @@ def test_request_that_becomes_exempt_is_not_lost(state: Why) -> None:
     setup.site.fetch = fetch  # type: ignore[method-assign]
     setup.site.waits["a.example"] = Wait(Why.UNFETCHED)
     setup.push(URLS[0])
-    setup.site.waits["a.example"] = Wait(state, 0.0)
+    setup.site.waits["a.example"] = Wait(state, NEVER)
     setup.site.settle("h0.example")
     popped = setup.pop()
     setup.site.settle("a.example")

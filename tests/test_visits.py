@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 from scrapy import Request
 
+from scrapy_rep.engine.clock import Monotonic
 from scrapy_rep.engine.downloader import EVENT
 from scrapy_rep.pace.visits import OriginDelay, Visit, Visits
 from scrapy_rep.protocol.access.origin import Origin
@@ -51,7 +52,7 @@ def test_host_is_ready_after_its_longest_delay() -> None:
     """Two ports share it, and the longer of their delays; a fetch of the policy was a visit too."""
 
     async def work(book: Book) -> None:
-        now = time.monotonic()
+        now = Monotonic(time.monotonic())
         book.visits.note(OriginDelay(ORIGIN, 5.0, last_at=now), book)
         book.visits.note(OriginDelay(OTHER_PORT, 9.0), book)
         assert book.visits.seconds(HOST) == 9.0
@@ -141,9 +142,8 @@ def test_hosts_without_a_pending_delay_are_forgotten() -> None:
     async def work(book: Book) -> None:
         for number in range(2000):
             origin = Origin("http", f"{number}.example", 80)
-            book.visits.note(
-                OriginDelay(origin, 5.0, last_at=time.monotonic() - 10 * (number != 7)), book
-            )
+            last_at = Monotonic(time.monotonic() - 10 * (number != 7))
+            book.visits.note(OriginDelay(origin, 5.0, last_at=last_at), book)
         assert len(book.visits._hosts) <= 1024
         assert book.visits.ready_at("7.example") > time.monotonic()
 

@@ -1,12 +1,21 @@
-"""The clock of a crawl's records: the wall clock, without the steps by which it is set.
+"""Two clocks: the wall clock, in POSIX seconds, and the monotonic clock.
 
-Once a trail is open, the wall clock counts as it was then, and the monotonic clock tells the time
-since. Without a trail, it is the wall clock.
+A crawl's records have the time of the wall clock, without the steps by which it is set: once a
+trail is open, it counts as it was then, and the monotonic clock tells the time since.
 """
 
 from __future__ import annotations
 
 import time
+from typing import NewType
+
+Monotonic = NewType("Monotonic", float)
+"""An instant of the monotonic clock, in seconds. POSIX seconds are plain floats."""
+
+
+def monotonic_at(posix: float) -> Monotonic:
+    """The instant of the monotonic clock that is a time in POSIX seconds."""
+    return Monotonic(time.monotonic() + posix - time.time())
 
 
 class Clock:

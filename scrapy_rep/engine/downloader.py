@@ -20,6 +20,7 @@ from scrapy.utils.httpobj import urlparse_cached
 
 from scrapy_rep.signals import PUT_BACK
 
+from .clock import Monotonic
 from .open_files import close_idle
 
 if TYPE_CHECKING:
@@ -28,10 +29,10 @@ if TYPE_CHECKING:
 SLOT = "download_slot"
 """Scrapy's meta key: the chosen slot, and later the slot that the request took."""
 
-NEVER = float("-inf")
+NEVER = Monotonic(float("-inf"))
 """A time that has always passed."""
 
-EVENT = float("inf")
+EVENT = Monotonic(float("inf"))
 """A time that is not known yet: an event ends the wait."""
 
 _LOOK_SECONDS = 0.05  # until a request in the middlewares may have taken another slot
@@ -63,8 +64,8 @@ class Downloader:
         total = _number(getattr(self._raw, "total_concurrency", 0))
         return max(0, int(total) - len(self.active)) if total > 0 else sys.maxsize
 
-    def ready_at(self, key: str, given: Collection[Request], given_at: float) -> float:
-        """When a slot could take another request, monotonic seconds.
+    def ready_at(self, key: str, given: Collection[Request], given_at: float) -> Monotonic:
+        """When a slot could take another request.
 
         It is `EVENT` while the slot is full, also of requests that did not come from the queue.
         `given` are the requests that were handed out for the slot and have not ended, and
@@ -81,9 +82,9 @@ class Downloader:
             inside = _collection(getattr(slot, "active", ()))
         coming = [one for one in given if one not in inside and one.meta.get(SLOT, key) == key]
         if 0 < concurrency <= len(inside) + len(coming):
-            return time.monotonic() + _LOOK_SECONDS if coming else EVENT
+            return Monotonic(time.monotonic() + _LOOK_SECONDS) if coming else EVENT
         queued = len(_collection(getattr(slot, "queue", ())))
-        return given_at + delay * (1 + queued) if delay else NEVER
+        return Monotonic(given_at + delay * (1 + queued)) if delay else NEVER
 
     def own_pace(self, key: str) -> tuple[int, float]:
         """How many requests at a time the user grants a slot, and the delay between two.

@@ -19,6 +19,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.engine.clock import monotonic_at
 from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import has_own_queue, is_closing, wake
@@ -133,14 +134,13 @@ class Pacing:
 
         A skipped origin needs no delay: its requests are dropped.
         """
-        found, now = self.of(policy, tokens), time.time()
+        found = self.of(policy, tokens)
         is_free = found.is_skipped and not self._settings.dry_run
-        monotonic = time.monotonic()
         return OriginDelay(
             policy.origin,
             0.0 if is_free else found.delay_seconds,
-            monotonic + found.holds_until - now,
-            last_at=monotonic - max(0.0, now - policy.asked_at),  # a fetch was a visit too
+            monotonic_at(found.holds_until),
+            last_at=monotonic_at(min(policy.asked_at, time.time())),  # a fetch was a visit too
         )
 
     def note(self, policy: Policy) -> OriginDelay:

@@ -12,6 +12,7 @@ from typing import NamedTuple
 
 from scrapy import Request
 
+from scrapy_rep.engine.clock import Monotonic
 from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -71,12 +72,12 @@ class Rests:
                 del self._rests[origin]
         self._sweep_at = max(_FEW, 2 * len(self._rests))
 
-    def ready_at(self, origin: Origin) -> float:
+    def ready_at(self, origin: Origin) -> Monotonic:
         """When a request may be sent; `EVENT` until the first request is answered."""
         rest = self.of(origin)
         if rest is None or not rest.is_resting:
             return NEVER
-        return rest.until_at if self._probe_of(origin) is None else EVENT
+        return Monotonic(rest.until_at) if self._probe_of(origin) is None else EVENT
 
     def admit(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
         """Whether a request may be sent now; after a rest, appoint this request to go first."""

@@ -20,6 +20,7 @@ from weakref import ref
 from scrapy import Request
 from scrapy.utils.asyncio import call_later
 
+from scrapy_rep.engine.clock import Monotonic
 from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.engine.loops import Promise
 from scrapy_rep.protocol.access.origin import Origin
@@ -37,14 +38,14 @@ class OriginDelay(NamedTuple):
     Attributes:
         origin: the origin.
         seconds: the least time between two requests.
-        until: when this delay ends, because another pace may apply then; monotonic seconds.
-        last_at: when the origin was visited last, as far as the policy knows; monotonic seconds.
+        until: when this delay ends, because another pace may apply then.
+        last_at: when the origin was visited last, as far as the policy knows.
     """
 
     origin: Origin
     seconds: float
-    until: float = EVENT
-    last_at: float = NEVER
+    until: Monotonic = EVENT
+    last_at: Monotonic = NEVER
 
 
 @dataclass(slots=True, eq=False)
@@ -72,7 +73,7 @@ class _Host:
 
     Attributes:
         delays: the delays of its origins, by origin and crawl.
-        last_at: when it was visited last; monotonic seconds.
+        last_at: when it was visited last.
         last: the request that visited it last.
         owed_seconds: the delay that must pass after that visit.
         visit: the request that has its turn.
@@ -81,7 +82,7 @@ class _Host:
 
     name: str
     delays: dict[tuple[Origin, int], OriginDelay] = field(default_factory=dict)
-    last_at: float = NEVER
+    last_at: Monotonic = NEVER
     last: ref[Request] | None = None
     owed_seconds: float = 0.0
     visit: Visit | None = None
@@ -96,9 +97,9 @@ class _Host:
         )
 
     @property
-    def next_at(self) -> float:
-        """When it may be visited next; monotonic seconds."""
-        return self.last_at + max(self.delay_seconds(), self.owed_seconds)
+    def next_at(self) -> Monotonic:
+        """When it may be visited next."""
+        return Monotonic(self.last_at + max(self.delay_seconds(), self.owed_seconds))
 
 
 class Visits:
@@ -148,7 +149,7 @@ class Visits:
         host.last_at = delay.last_at
         return host
 
-    def ready_at(self, name: str) -> float:
+    def ready_at(self, name: str) -> Monotonic:
         """When a host may be visited; `EVENT` while a request has, or waits for, a turn."""
         host = self._hosts.get(name)
         if host is None:
@@ -161,8 +162,8 @@ class Visits:
         host = self._hosts.get(name)
         return 0.0 if host is None else max(host.delay_seconds(), host.owed_seconds)
 
-    def last_at(self, name: str) -> float:
-        """When a host was visited last, as far as is known; monotonic seconds."""
+    def last_at(self, name: str) -> Monotonic:
+        """When a host was visited last, as far as is known."""
         host = self._hosts.get(name)
         return NEVER if host is None else host.last_at
 
@@ -203,7 +204,7 @@ class Visits:
         host = self._hosts.get(name)
         if host is None:
             return None
-        host.last_at = time.monotonic()
+        host.last_at = Monotonic(time.monotonic())
         host.last = ref(request)
         visit = host.visit
         if visit is None or visit.request is not request:

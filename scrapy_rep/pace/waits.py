@@ -31,6 +31,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.engine.clock import Monotonic, monotonic_at
 from scrapy_rep.engine.downloader import EVENT, NEVER
 from scrapy_rep.engine.state import is_by_hand, is_closing
 from scrapy_rep.policies import Policies
@@ -66,10 +67,10 @@ class Why(Enum):
 
 
 class Wait(NamedTuple):
-    """Why requests wait, and until when: monotonic seconds, or `EVENT` if that is not known."""
+    """Why requests wait, and until when; `EVENT` if that is not known."""
 
     why: Why
-    until: float = NEVER
+    until: Monotonic = NEVER
 
 
 READY = Wait(Why.READY)
@@ -99,13 +100,13 @@ class Waits:
         policy = self._policies.peek(origin, renew=False)
         held_until = 0.0 if policy is None else self._held_until(policy)
         if held_until > time.time():
-            return Wait(Why.HELD, _monotonic(held_until))
+            return Wait(Why.HELD, monotonic_at(held_until))
         # A policy that held requests may stay in memory for a moment after its end.
         if policy is None or held_until:
             return _FETCHING if self._policies.is_fetching(origin) else _UNFETCHED
         opens_at = self._pacing.opens_at(policy)
         if opens_at > time.time():
-            return Wait(Why.SHUT, _monotonic(opens_at))
+            return Wait(Why.SHUT, monotonic_at(opens_at))
         return self.of_host(origin.host)
 
     def of_host(self, host: str) -> Wait:
@@ -211,8 +212,3 @@ def _is_failure(policy: Policy) -> bool:
     is_without_file = policy.is_unreachable and not policy.is_stale
     is_failure = is_without_file and policy.meaning is Meaning.DISALLOW
     return is_failure and policy.may_change_soon
-
-
-def _monotonic(at: float) -> float:
-    """A time as monotonic seconds."""
-    return time.monotonic() + at - time.time()

@@ -34,6 +34,7 @@ from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
+from scrapy_rep.engine.clock import monotonic_at
 from scrapy_rep.engine.downloader import EVENT, NEVER, SLOT, Downloader, leave_inherited_slot
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, wake
@@ -112,10 +113,10 @@ class RepPriorityQueue:
         self._forget_places()
         self._changed: list[Lane | SlotLanes] = []  # to be put in place again
         self._arrived: dict[Lane, None] = {}  # lanes that got requests since the last `pop`
-        self._tick_at = self._search_at = NEVER
+        self._tick_at = self._search_at = float(NEVER)
         self._has_stalled = False
         self._alarm: CallLaterResult | None = None
-        self._alarm_at = EVENT
+        self._alarm_at = float(EVENT)
         # Requests that did not come from the queue, as for the files of items, take places too.
         self._left: set[str] = set()  # slots in which a request has ended
         crawler.signals.connect(self._request_left, signal=signals.request_left_downloader)
@@ -276,7 +277,7 @@ class RepPriorityQueue:
         if lane.is_fresh and wait.why in (Why.UNFETCHED, Why.FETCHING):
             wait = waits.of_host(lane.host)
         if wait == READY and lane.refused_until > time.time():
-            return Wait(Why.REFUSED, time.monotonic() + lane.refused_until - time.time())
+            return Wait(Why.REFUSED, monotonic_at(lane.refused_until))
         if wait == READY and self._lanes.has_out(lane.host) and waits.is_paced(lane.host):
             return Wait(Why.PACED, EVENT)
         return wait

@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 from scrapy import Request
 
 from scrapy_rep.crawl import Crawl
+from scrapy_rep.engine.clock import monotonic_at
 from scrapy_rep.engine.downloader import EVENT, NEVER, Downloader
 from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.pace.visits import OriginDelay
@@ -179,8 +180,7 @@ class FleetLanes:
         if policy is None or self._pacing is None or origin is None:
             return None
         delay = self._pacing.delay_of(policy)
-        usable_until = time.monotonic() + policy.usable_until - time.time()
         return delay._replace(
-            until=min(delay.until, usable_until),
+            until=min(delay.until, monotonic_at(policy.usable_until)),
             last_at=max(delay.last_at, self._pacing.visits.last_at(origin.host)),
         )
