@@ -313,8 +313,7 @@ class RepMiddleware:
         verdict = policy.verdict(self._sent_urls.of(request), tokens)
         if not verdict.allowed:
             return verdict
-        if tokens == policy.tokens:
-            self.pacing.note(policy)
+        self.pacing.note(policy, tokens)
         if self.pacing.of(policy, tokens).is_skipped:
             self._journal.count(stats.SKIPPED)
             return Verdict(False, Reason.CRAWL_DELAY, robots_txt=verdict.robots_txt)
@@ -376,8 +375,7 @@ class RepMiddleware:
                 origin = origin_of(request.url)
                 return None if origin is None else OriginDelay(origin, 0.0)
             return None
-        is_usual = tokens == policy.tokens
-        return self.pacing.note(policy) if is_usual else self.pacing.delay_of(policy, tokens)
+        return self.pacing.note(policy, tokens)
 
     def _is_old(self, policy: Policy) -> bool:
         """Whether a request that waited for its turn is to be judged by a newer policy."""

@@ -143,10 +143,10 @@ class Pacing:
             last_at=monotonic_at(min(policy.asked_at, time.time())),  # a fetch was a visit too
         )
 
-    def note(self, policy: Policy) -> OriginDelay:
-        """Keep the delay that an origin sets for this crawl, from now on."""
-        delay = self.delay_of(policy)
-        if delay.seconds or self.visits:
+    def note(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> OriginDelay:
+        """Return the delay before a request; that for the crawl's own tokens holds from now on."""
+        delay = self.delay_of(policy, tokens)
+        if tokens in (None, policy.tokens) and (delay.seconds or self.visits):
             self.visits.note(delay, self)
         return delay
 
