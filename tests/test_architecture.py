@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Iterable, Iterator
+from dataclasses import fields
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
@@ -18,6 +19,7 @@ from pathlib import Path
 import pytest
 
 import scrapy_rep
+from scrapy_rep.settings import PaceSettings
 
 _PACKAGE = Path(scrapy_rep.__file__).parent
 _ROOT = _PACKAGE.parent
@@ -194,6 +196,17 @@ class TestLayers:
             if getattr(node.func, "id", "") in effects or getattr(node.func, "attr", "") in clocks
         ]
         assert offenders == []
+
+    def test_limits_of_paces_are_applied_in_one_place(self) -> None:
+        """Others get the pace from there, so a setting that bounds it needs no change of theirs."""
+        limits = {one.name for one in fields(PaceSettings)}
+        users = {
+            _named(module)
+            for module in _MODULES
+            for node in _nodes(module)
+            if isinstance(node, ast.Attribute) and node.attr in limits
+        }
+        assert users == {"settings.py"}
 
 
 def _loaded_by(statement: str) -> set[str]:

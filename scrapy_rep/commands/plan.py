@@ -332,7 +332,7 @@ def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
     for name, need in needs.items() if site.allowed else ():
         if 0 < settings.getfloat(name) < need:
             yield f"{name} = 0", f"{settings[name]} ends the crawl before {counted(pages, 'page')}"
-    if said.visit_time is not None and not ours.visit_time_obey:
+    if said.visit_time is not None and speed.window is None:
         yield "REP_VISIT_TIME_OBEY = True", f"{visit_words(said.visit_time)} is not kept"
     if TDM in ours.uses and not ours.tdmrep:
         yield "REP_TDMREP = True", "REP_USES has tdm, but the site's tdmrep.json is not read"
