@@ -22,7 +22,7 @@ from scrapy_rep.protocol.access.events import (
 from scrapy_rep.protocol.access.knowledge import REMARK, Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import Standing
-from scrapy_rep.protocol.extensions.pace import NO_PACE, Pace, SitePace
+from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.extensions.records import OtherRecord, host
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
@@ -37,7 +37,6 @@ if TYPE_CHECKING:
     from scrapy_rep.protocol.usage.robots import FileUsage
     from scrapy_rep.protocol.usage.tdmrep import Tdmrep
     from scrapy_rep.robotparser import Decider
-    from scrapy_rep.settings import PaceSettings
 
 _POLICY_OCTETS = 2500  # the memory of a policy without its file, roughly
 
@@ -386,14 +385,6 @@ def _steps_of(known: Knowledge, basis: Copy | None) -> tuple[Step, ...]:
     """The requests for the copy that a policy uses, and the failed requests since."""
     of_copy = () if basis is None else (*basis.steps, *basis.confirmed_by)
     return of_copy if known.outage is None else (*of_copy, *known.outage.steps)
-
-
-def pace_of(
-    policy: Policy, settings: PaceSettings, now: float, tokens: tuple[str, ...] | None = None
-) -> Pace:
-    """The pace of an origin at `now`, POSIX seconds, for some tokens or for those of the crawl."""
-    said = policy.site_pace(tokens)
-    return NO_PACE if said.is_nothing else settings.pace(said, now)
 
 
 def reading_of(policy: Policy) -> Reading:

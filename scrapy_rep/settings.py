@@ -10,7 +10,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
 from importlib.util import find_spec
-from typing import Any
+from typing import Any, Protocol
 
 from scrapy.settings import BaseSettings
 
@@ -21,7 +21,7 @@ from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.lifetime import Limits
 from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.extensions.pace import Excess, Pace, SitePace, pace
+from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, Pace, SitePace, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
@@ -52,6 +52,13 @@ def _setting(default: Any, check: Callable[[Any], Any], meaning: str) -> Any:
     return field(metadata={"setting": Setting(default, check, meaning)})
 
 
+class SetsPace(Protocol):
+    """The policy of an origin, as far as its pace depends on it."""
+
+    def site_pace(self, product_tokens: tuple[str, ...] | None = None) -> SitePace:
+        """The pace that the site sets for some tokens, or for those of the crawl."""
+
+
 @dataclass(frozen=True, slots=True)
 class PaceSettings:
     """The settings that bound the paces of sites, checked: all limits are applied here."""
@@ -73,15 +80,18 @@ class PaceSettings:
 
     @classmethod
     def of_trail(cls, told: Mapping[str, Any]) -> PaceSettings:
-        """Read the settings of a run as its trail has them: only those that are not the default.
+        """Read the settings of a run from its trail, which has no values that are the default.
 
         Raises:
             ConfigurationError: a value is wrong.
         """
         return cls(**{one.name: _checked(_name_of(one.name), told) for one in fields(cls)})
 
-    def pace(self, said: SitePace, now: float) -> Pace:
-        """The pace at which an origin may be visited at `now`, POSIX seconds."""
+    def pace(self, policy: SetsPace, now: float, tokens: tuple[str, ...] | None = None) -> Pace:
+        """The pace of an origin at `now`, POSIX seconds, for some tokens or those of the crawl."""
+        said = policy.site_pace(tokens)
+        if said.is_nothing:
+            return NO_PACE
         found = pace(said, now, self.crawl_delay_max_seconds, self.crawl_delay_excess)
         return replace(found, window=said.visit_time) if self.visit_time_obey else found
 

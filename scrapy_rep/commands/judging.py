@@ -21,7 +21,7 @@ from scrapy_rep.checks import Override
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.policies import policies_of
-from scrapy_rep.policy import Policy, pace_of
+from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, status_of
 from scrapy_rep.protocol.access.origin import Origin
@@ -144,7 +144,7 @@ class Judge:
         """Whether a crawl drops an allowed URL, because the site's delay is too long."""
         if not verdict.allowed or verdict.reason is Reason.IMPLICITLY_ALLOWED or not self.policy:
             return False
-        return pace_of(self.policy, self.call.ours, time.time(), agent.tokens).is_skipped
+        return self.call.ours.pace(self.policy, time.time(), agent.tokens).is_skipped
 
     def matching(self, url: str, agent: Agent) -> list[Rule]:
         """All rules that match a URL, most specific first."""

@@ -27,7 +27,6 @@ from scrapy_rep.pace.pacing import waits_in_queue
 from scrapy_rep.pages.readings import usage_of
 from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.policies import policies_of
-from scrapy_rep.policy import pace_of
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import opens_at
@@ -321,7 +320,7 @@ def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
         why = "the User-Agent names no crawler, so only rules for '*' count"
         yield 'USER_AGENT = "YourBot/1.0 (+URL)"', why
     if speed.is_skipped:
-        limit_seconds = pace_of(site.policy, ours, time.time()).limit_seconds
+        limit_seconds = ours.pace(site.policy, time.time()).limit_seconds
         words = f"{pace_words(said)} is above {limit_seconds:g}"
         why = f"{words}: all requests would be dropped"
         yield f"REP_CRAWL_DELAY_MAX_SECONDS = {speed.site_seconds:g}", why

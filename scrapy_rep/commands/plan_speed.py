@@ -12,7 +12,7 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 
 from scrapy_rep.engine.downloader import Downloader, slot_key
-from scrapy_rep.policy import Policy, pace_of
+from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.extensions.pace import SitePace, opens_at
 from scrapy_rep.protocol.extensions.records import VisitTime
 from scrapy_rep.protocol.units import DAY_SECONDS
@@ -54,7 +54,7 @@ class Speed:
         `latencies` are the seconds that its other files took.
         """
         settings, said = crawler.settings, policy.site_pace()
-        of_site = pace_of(policy, ours, time.time())
+        of_site = ours.pace(policy, time.time())
         taken = [one.seconds for one in policy.steps if one.seconds and not one.is_copied]
         taken = [*taken[-1:], *latencies]
         page = median(taken) if taken else _ASSUMED_SECONDS

@@ -10,7 +10,7 @@ from typing import Any
 
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.fetch.reading import Reading
-from scrapy_rep.policy import Policy, pace_of
+from scrapy_rep.policy import Policy
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_reading import Grounds, Run
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
@@ -213,7 +213,7 @@ class Replayer:
             is_refused = policy.site_pace(tokens).visit_time is not None
         else:
             settings = PaceSettings.of_trail(self._settings)
-            is_refused = pace_of(policy, settings, float(record["at"]), tokens).is_skipped
+            is_refused = settings.pace(policy, float(record["at"]), tokens).is_skipped
         return Verdict(allowed=False, reason=Reason[record["reason"]]) if is_refused else None
 
     def _policy(self, told: dict[str, Any], body: bytes | None, at: float) -> Policy:

@@ -24,7 +24,7 @@ from scrapy_rep.engine.downloader import Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import has_own_queue, is_closing, wake
 from scrapy_rep.engine.transfer import is_own
-from scrapy_rep.policy import Policy, pace_of
+from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, Pace, opens_at
@@ -124,7 +124,7 @@ class Pacing:
 
     def of(self, policy: Policy, tokens: tuple[str, ...] | None = None) -> Pace:
         """The pace of an origin now, for some tokens or for those of the crawl."""
-        found = pace_of(policy, self._settings, time.time(), tokens)
+        found = self._settings.pace(policy, time.time(), tokens)
         if found.site_seconds:
             self._tell(policy, found)
         return found

@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_rep.proof.trail_check import check
 from scrapy_rep.proof.trail_reading import Run
+from scrapy_rep.settings import PaceSettings
 from tests.audit.crawled import audited, fetched, of_kind, passed
 from tests.crawling import LOOPS, Loop
 from tests.crawls.settings import WITH_SCRAPYS_QUEUE
@@ -193,6 +194,7 @@ _CHECKED = {
     "REP_PAGE_OBEY": ("nofollow, NOAI", ["nofollow", "noai"]),
     "REP_QUICK_RETRY_SECONDS": ("1.0,4.0", None),  # the default
     "REP_REPORT_CONTACT": (" bot@example.com ", "bot@example.com"),
+    "REP_VISIT_TIME_OBEY": ("1", True),
     "ROBOTSTXT_OBEY": ("False", False),
     "ROBOTSTXT_USER_AGENT": ('["FooBot", "BarBot"]', ["FooBot", "BarBot"]),
 }
@@ -208,6 +210,7 @@ def test_trail_has_checked_settings(tmp_path: Path) -> None:
         assert {name: off.head["settings"].get(name) for name in _CHECKED} == {
             name: checked for name, (_, checked) in _CHECKED.items()
         }
+        assert PaceSettings.of_trail(off.head["settings"]) == PaceSettings.of_trail(told)
         sent = [(one["url"], one["why"], one["by"]) for one in of_kind(off, "exempt")]
         assert sorted(sent) == [
             (site.url("/a?"), "off", "request"),

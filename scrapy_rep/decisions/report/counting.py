@@ -36,7 +36,7 @@ from scrapy_rep.decisions.url_ends import (
 )
 from scrapy_rep.proof import trail_records as records
 from scrapy_rep.proof.trail_records import unpacked_keys
-from scrapy_rep.protocol.extensions.pace import Excess, SitePace
+from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, SitePace
 from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from scrapy_rep.settings import PaceSettings
@@ -99,6 +99,10 @@ class Known(NamedTuple):
     crawl_delay: float | None
     has_rules: bool = False
 
+    def site_pace(self, _: tuple[str, ...] | None = None) -> SitePace:
+        """Its delay; trails have no other paces."""
+        return SitePace(self.crawl_delay)
+
 
 @dataclass
 class RunCounts:
@@ -106,7 +110,7 @@ class RunCounts:
 
     Attributes:
         last_p: the greatest number of its policies; segments repeat the policies that they need.
-        settings: those that bounded the paces of sites.
+        settings: the bounds of the paces of sites.
         steps: when its wall clock was set, and by how many seconds; the first of them.
         uncounted: records that could not be read, by kind.
         passed: the number of requests that were sent, as far as is known.
@@ -269,13 +273,12 @@ class Counting:
         """Count a decision that a setting or code of the crawl made, or did not follow."""
         reason, outcome = _text(record["reason"]), record["outcome"]
         is_again = record.get("by") in _SECOND
-        said = SitePace(None if known is None else known.crawl_delay)
-        is_ignored = run.settings.pace(said, float(record["at"])).excess is Excess.IGNORE
+        pace = NO_PACE if known is None else run.settings.pace(known, float(record["at"]))
         for why, is_so in (
             (_WENT_ON.get(outcome, ""), place == WENT_ON),
             ("refused", reason == Reason.DROPPED.name),
             ("delay-skipped", reason == Reason.CRAWL_DELAY.name and place == HELD_BACK),
-            ("delay-ignored", is_ignored and place != HELD_BACK and not is_again),
+            ("delay-ignored", pace.excess is Excess.IGNORE and place != HELD_BACK and not is_again),
             (_permission(reason, known), place == ALLOWED and not is_again),
         ):
             if why and is_so:
