@@ -290,10 +290,12 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         reply = self._talk.reply
         if reply is not None and reply.lost:
             if self.stats.get_value(stats.FLEET_LOST) != reply.lost:  # a spider may wait on
+                is_estimate = self.stats.get_value(stats.FLEET_EMPTIED)  # some may have come back
                 self._journal.error(
-                    "%s in Redis, and not fetched: another program deleted keys there, or Redis "
+                    "%s%s in Redis, and not fetched: another program deleted keys there, or Redis "
                     "evicted them, was emptied or was restored from an older copy. The next run "
                     "fetches those that it finds again",
+                    "Up to " if is_estimate else "",
                     counted(reply.lost, "request was lost", "requests were lost"),
                 )
             self.stats.set_value(stats.FLEET_LOST, reply.lost)
