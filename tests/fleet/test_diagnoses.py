@@ -127,7 +127,8 @@ def test_a_queue_that_is_lost(site_of: SiteOf, begin: Begin) -> None:
     assert "is allkeys-lru: without free memory, it deletes keys" in crew.logs
     lost = crew.stat("rep/fleet/lost")
     assert len(set(crew.scraped)) + lost == 60
-    assert re.search(rf"ERROR: Up to {lost} requests were lost in Redis, and not fetched", crew.logs)
+    words = rf"ERROR: Up to {lost} requests were lost in Redis, and not fetched"
+    assert re.search(words, crew.logs)
     named = "from an older copy (its maxmemory-policy is allkeys-lru: set it to noeviction)"
     assert named in crew.logs
 
