@@ -261,6 +261,7 @@ class _Mender:
         lines = {line.number for line in outlined.lines if not _is_of_no_group(line)}
         self._unclear = sorted(self._errors & {*lines, *damaged})
         self._is_text = all(one.code is not Code.NOT_TEXT for one in found)
+        self._is_utf16 = any(one.code is Code.UTF16 for one in found)
         is_large = len(outlined.octets) > _NEAR_LIMIT_OCTETS
         self._is_near_limit = is_large or outlined.is_cut
         self._found = found
@@ -365,7 +366,9 @@ class _Mender:
 
     def _within_the_file(self, mend: Mend) -> Mend:
         """A fix, without edits if it may make crawlers read more or less of the file."""
-        if mend.edits and (self._outlined.is_opaque or not self._is_text):
+        is_whole = any(edit.place is EditPlace.FILE for edit in mend.edits)
+        may_open_rules = self._is_utf16 and not is_whole  # it would be written in UTF-8
+        if mend.edits and (self._outlined.is_opaque or not self._is_text or may_open_rules):
             return Mend(mend.text, Effect.CHANGES)
         if mend.edits and self._is_near_limit:
             return Mend(mend.text + _AT_LIMIT, Effect.CHANGES)

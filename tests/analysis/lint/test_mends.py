@@ -191,6 +191,15 @@ class TestLimits:
         for mode in Mode:
             assert normalise(body, mode) == body
 
+    def test_safe_fixes_write_no_file_in_utf_16(self) -> None:
+        """In UTF-8, search engines would obey rules that they can't read now."""
+        body = "User-agent: *\n\nDisallow: /a\nDisallow: /a\nSitemap: /s.xml\n".encode("utf-16")
+        assert not any(finding.is_safe for finding in lint(body, URI))
+        assert fixed(body, URI) == (body, [])
+        new, done = fixed(body, URI, is_unsafe=True)
+        assert new == b"User-agent: *\nDisallow: /a\nSitemap: https://example.com/s.xml\n"
+        assert len(done) == 4
+
     @staticmethod
     def assert_keeps(body: bytes, new: bytes) -> None:
         assert next(differences(parse(body), parse(new)), None) is None
