@@ -98,9 +98,11 @@ class TestReplacing:
 
     def test_text_with_a_mark_or_a_nul_is_written(self, here: Path) -> None:
         path = here / "robots.txt"
-        for body in (BODY.decode().encode("utf-16"), BODY + b"# a\0b\0\n"):
-            path.write_bytes(body)
-            assert "rewritten" in rep("lint", path, "--fix").out
+        path.write_bytes(BODY + b"# a\0b\0\n")
+        assert "rewritten" in rep("lint", path, "--fix").out
+        path.write_bytes(BODY.decode().encode("utf-16"))
+        assert "already in this form" in rep("lint", path, "--fix").out
+        assert "rewritten" in rep("lint", path, "--fix", "--unsafe-fixes").out
 
     def test_pipe_is_not_replaced(self, here: Path) -> None:
         os.mkfifo(here / "pipe")
