@@ -60,7 +60,6 @@ PUT_BACK = _stat(
     "requests put back: into the JOBDIR at the end, because their robots.txt has changed, or "
     "because the machine was short of open files",
 )
-STALLED = _stat("rep/stalled", "origins that the queue forgot and found again (a bug: see the log)")
 FLEET_BATCHES = _stat("rep/fleet/batches", "batches sent to the queue in Redis")
 FLEET_FAILED = _stat("rep/fleet/failed", "batches without a reply")
 FLEET_IN_MEMORY = _stat(

@@ -1,7 +1,7 @@
-"""The waiting requests, grouped into lanes, and the structures in which lanes wait.
+"""The waiting requests, grouped into lanes, and the places where lanes wait.
 
-There is a lane for each origin and downloader slot. A lane waits for the fetch of its robots.txt
-(`FetchLanes`), for a time (`Later`), or for the turn of its slot (`Turns`).
+There is a lane for each origin and downloader slot. A lane is in one place: among the ready lanes
+of its slot, in a place of `FetchLanes`, or in `Later`. `Placed.move` takes it from one to the next.
 """
 
 from __future__ import annotations
@@ -9,10 +9,11 @@ from __future__ import annotations
 import heapq
 import time
 from bisect import insort
-from collections import Counter, OrderedDict, deque
+from collections import Counter, OrderedDict, defaultdict, deque
 from collections.abc import Collection
 from dataclasses import dataclass, field
 from operator import itemgetter
+from typing import Any
 
 from scrapy import Request
 
@@ -24,13 +25,43 @@ from scrapy_rep.protocol.access.origin import Origin
 from .stock import Stock
 from .targets import Target
 
-_KEPT_ORIGINS = 1000  # origins with a known robots.txt that may wait for their first request
+_KEPT_ORIGINS = 1000  # lanes with a known robots.txt that may wait for their first request
+_AGAIN_SECONDS = 1.0  # until a lane is looked at again if a look failed
 _RECOUNT_SECONDS = 0.2  # how often the fetches that are queued in slots are counted
 _PARKED_FACTOR = 16  # limits all fetches, including fetches that are queued in slots
 
 
 @dataclass(slots=True, eq=False)
-class Lane:
+class Placed:
+    """A lane or a slot.
+
+    Attributes:
+        place: where it is, in the order in which its items are looked at; None for a lane that is
+            new or removed, and for a slot without ready lanes.
+        due_at: the time that it waits for, if its place is `Later`.
+    """
+
+    place: OrderedDict[Any, None] | None = field(default=None, init=False)
+    due_at: float = field(default=EVENT, init=False)
+
+    def move(self, place: OrderedDict[Any, None] | None) -> None:
+        """Move it behind all others of a place, unless it is there. Nothing else moves one."""
+        if place is self.place:
+            return
+        if self.place is not None:
+            del self.place[self]
+        self.place = place
+        if place is not None:
+            place[self] = None
+
+    def go_behind(self) -> None:
+        """Go behind all others of its place."""
+        if self.place is not None:
+            self.place.move_to_end(self)
+
+
+@dataclass(slots=True, eq=False)
+class Lane(Placed):
     """The requests of one origin that go through one slot.
 
     Attributes:
@@ -43,10 +74,7 @@ class Lane:
         first: requests that Scrapy's queue would have handed out while the robots.txt is fetched;
             they go first. Requests on disk stay there, where a kill does not lose them.
         refused: requests that were refused, and when each may be sent again.
-        due_at: the time that it waits for, if any; see `Later`.
-        is_fresh: whether its robots.txt has come, and no request was handed out since.
-        awaits_end: whether the end of a request lets it go on.
-        awaits_refused: whether only refused requests are left, which wait for their time.
+        why: why it is in its place.
     """
 
     name: str
@@ -57,10 +85,7 @@ class Lane:
     count: int
     first: deque[Request] = field(default_factory=deque)
     refused: list[tuple[float, Request]] = field(default_factory=list)
-    due_at: float | None = None
-    is_fresh: bool = False
-    awaits_end: bool = False
-    awaits_refused: bool = False
+    why: Why = Why.READY
 
     @property
     def refused_until(self) -> float:
@@ -115,7 +140,7 @@ class Lane:
 
 
 @dataclass(slots=True, eq=False)
-class SlotLanes:
+class SlotLanes(Placed):
     """The lanes of one slot; the ready ones take turns.
 
     Attributes:
@@ -124,18 +149,22 @@ class SlotLanes:
         ready: the lanes with requests that may be handed out, in order of their turns.
         given: the requests that were handed out and have not ended.
         given_at: when the last of them was handed out; monotonic seconds.
-        due_at: the time that the slot waits for, if any; see `Later`.
-        rank: the number of its unfinished requests when it was put into `Turns`; None while it is
-            not there.
     """
 
     key: str
     lane_count: int = 0
-    ready: deque[Lane] = field(default_factory=deque)
+    ready: OrderedDict[Lane, None] = field(default_factory=OrderedDict)
     given: set[Request] = field(default_factory=set)
     given_at: float = NEVER
-    due_at: float | None = None
-    rank: int | None = None
+
+    @property
+    def first(self) -> Lane:
+        """The first of the ready lanes.
+
+        Raises:
+            StopIteration: no lane is ready.
+        """
+        return next(iter(self.ready))
 
 
 class Lanes:
@@ -174,6 +203,7 @@ class Lanes:
 
     def remove(self, lane: Lane) -> None:
         """Remove an empty lane."""
+        lane.move(None)
         del self.by_name[lane.name]
         lane.slot.lane_count -= 1
         self._drop_unused(lane.slot)
@@ -207,72 +237,57 @@ class Lanes:
             self.slots.pop(slot.key, None)
 
 
-class Turns:
-    """The slots that may be served now: the least active first, equally active slots in turn.
+class Turns(defaultdict[int, OrderedDict[SlotLanes, None]]):
+    """The slots that may be served now, by their number of unfinished requests.
 
-    Every operation costs O(1) in the number of slots. Finding the first slot takes one step for
-    each distinct number of active requests.
+    The least active is first; equally active slots take turns.
     """
 
     def __init__(self) -> None:
-        self._by_active: dict[int, OrderedDict[SlotLanes, None]] = {}
-
-    def put(self, slot: SlotLanes) -> None:
-        """Put a slot behind all equally active slots, unless it is already among them."""
-        active_count = len(slot.given)
-        if slot.rank != active_count:
-            self.drop(slot)
-            slot.rank = active_count
-            self._by_active.setdefault(active_count, OrderedDict())[slot] = None
-
-    def drop(self, slot: SlotLanes) -> None:
-        """Remove a slot, if it is there."""
-        if slot.rank is not None:
-            peers = self._by_active[slot.rank]
-            del peers[slot]
-            if not peers:
-                del self._by_active[slot.rank]
-            slot.rank = None
+        super().__init__(OrderedDict)
 
     def first(self) -> SlotLanes | None:
-        """The next slot to serve, or None."""
-        return next(iter(self._by_active[min(self._by_active)])) if self._by_active else None
+        """The next slot to serve, or None. O(distinct numbers of unfinished requests)."""
+        counts = [count for count, slots in self.items() if slots]
+        return next(iter(self[min(counts)])) if counts else None
 
 
-class Later:
-    """The lanes and slots that wait for a time. Each operation costs O(log n).
+class Later(OrderedDict[Placed, None]):
+    """The place of lanes and slots that wait for a time. Each operation costs O(log n).
 
     Each `put` adds an entry that stays in memory until its time comes.
     """
 
     def __init__(self) -> None:
+        super().__init__()
         self._heap: list[tuple[float, int, Lane | SlotLanes]] = []
         self._number = 0
 
     def put(self, item: Lane | SlotLanes, due_at: float) -> None:
-        """Let an item wait until `due_at`, instead of any earlier time that was set."""
-        if item.due_at == due_at:
-            return
-        item.due_at = due_at
-        self._number += 1
-        heapq.heappush(self._heap, (due_at, self._number, item))
+        """Let an item wait until `due_at`, instead of any other time that was set."""
+        if item.place is not self or item.due_at != due_at:
+            item.due_at = due_at
+            self._number += 1
+            heapq.heappush(self._heap, (due_at, self._number, item))
+        item.move(self)
 
-    def pop(self) -> list[Lane | SlotLanes]:
-        """Remove and return the items whose time has come."""
+    def due(self) -> list[Lane | SlotLanes]:
+        """The items whose time has come; they wait again for a moment, until they are moved."""
         items, now = [], time.monotonic()
-        while self._heap and self._heap[0][0] <= now:
-            due_at, _, item = heapq.heappop(self._heap)
-            if item.due_at == due_at:
-                item.due_at = None
-                items.append(item)
+        while self.next_at <= now:
+            items.append(self._heap[0][2])
+            self.put(items[-1], now + _AGAIN_SECONDS)
         return items
 
     @property
     def next_at(self) -> float:
         """The time of the first item; `EVENT` without one."""
-        while self._heap and self._heap[0][2].due_at != self._heap[0][0]:
+        while self._heap and not self._is_valid(*self._heap[0]):
             heapq.heappop(self._heap)
         return self._heap[0][0] if self._heap else EVENT
+
+    def _is_valid(self, due_at: float, _: int, item: Lane | SlotLanes) -> bool:
+        return item.place is self and item.due_at == due_at
 
 
 class FetchLanes:
@@ -284,72 +299,51 @@ class FetchLanes:
 
     A fetch that is queued in a downloader slot does not count, because a few slow hosts would
     otherwise block all other fetches. Queued fetches are counted a few times a second at most.
+
+    Attributes:
+        to_fetch: the place of the lanes whose robots.txt has to be fetched.
+        fetching: by origin, the place of the lanes whose robots.txt is being fetched.
+        fresh: the lanes whose robots.txt has come, and that have handed out no request since.
     """
 
     def __init__(self, waits: Waits | NoWaits) -> None:
         self._waits = waits
-        self._to_fetch: OrderedDict[Lane, None] = OrderedDict()
-        self._fetching: dict[Origin, list[Lane]] = {}
-        self._fresh_count = 0
+        self.to_fetch: OrderedDict[Lane, None] = OrderedDict()
+        self.fetching: defaultdict[Origin, OrderedDict[Lane, None]]
+        self.fetching = defaultdict(OrderedDict)
+        self.fresh: set[Lane] = set()
         self._parked_count = 0
         self._recount_at = 0.0
 
-    def put(self, lane: Lane) -> None:
-        """Let a lane wait for the fetch of its robots.txt, after the other lanes."""
-        self.age(lane)
-        self._to_fetch[lane] = None
-
-    def wait_for(self, lane: Lane) -> None:
-        """Let a lane wait for its robots.txt, which is being fetched."""
-        assert lane.origin is not None  # noqa: S101 - others are always ready
-        self.age(lane)
-        self._fetching.setdefault(lane.origin, []).append(lane)
-
     def settle(self, origin: Origin) -> list[Lane]:
-        """Remove and return the lanes that waited for an origin's robots.txt, once it has come."""
-        lanes = self._fetching.pop(origin, [])
-        for lane in lanes:
-            self._fresh_count += not lane.is_fresh
-            lane.is_fresh = True
+        """The lanes that waited for an origin's robots.txt, once it has come; they are fresh."""
+        lanes = list(self.fetching.get(origin, ()))
+        self.fresh.update(lanes)
         return lanes
-
-    def age(self, lane: Lane) -> None:
-        """Note that a lane was served or must wait again, so that it is not fresh any more."""
-        self._fresh_count -= lane.is_fresh
-        lane.is_fresh = False
 
     def next(self) -> Lane | None:
         """The lane to fetch the robots.txt for now, or None."""
-        most, count = self._waits.concurrent_fetches, len(self._fetching)
-        if not self._to_fetch or self._fresh_count >= _KEPT_ORIGINS:
+        most, count = self._waits.concurrent_fetches, len(self.fetching)
+        if not self.to_fetch or len(self.fresh) >= _KEPT_ORIGINS:
             return None
         if count >= most and (count >= _PARKED_FACTOR * most or count - self._parked() >= most):
             return None
-        return self._to_fetch.popitem(last=False)[0]
+        return next(iter(self.to_fetch))
 
-    def overdue(self) -> list[Lane]:
-        """Remove and return the lanes that no longer wait for a file, without a word of its end.
-
-        O(fetches under way).
-        """
-        ended = [one for one in self._fetching if self._waits.of(one).why is not Why.FETCHING]
-        return [lane for origin in ended for lane in self.settle(origin)]
-
-    def __contains__(self, lane: Lane) -> bool:
-        """Whether a lane waits for its robots.txt."""
-        is_fetching = lane.origin is not None and lane in self._fetching.get(lane.origin, ())
-        return is_fetching or lane in self._to_fetch
+    def overdue(self) -> list[Origin]:
+        """The origins whose fetch has ended without a word. O(fetches under way)."""
+        return [one for one in self.fetching if self._waits.of(one).why is not Why.FETCHING]
 
     @property
     def look_at(self) -> float:
         """When to count queued fetches again; `EVENT` if a free place will be announced."""
-        is_full = len(self._fetching) >= self._waits.concurrent_fetches
-        return time.monotonic() + _RECOUNT_SECONDS if self._to_fetch and is_full else EVENT
+        is_full = len(self.fetching) >= self._waits.concurrent_fetches
+        return time.monotonic() + _RECOUNT_SECONDS if self.to_fetch and is_full else EVENT
 
     def _parked(self) -> int:
         """The number of fetches that are queued in a slot."""
         now = time.monotonic()
         if now >= self._recount_at:
-            self._parked_count = sum(map(self._waits.is_queued, self._fetching))
+            self._parked_count = sum(map(self._waits.is_queued, self.fetching))
             self._recount_at = now + _RECOUNT_SECONDS
         return self._parked_count

@@ -14,8 +14,8 @@ Rules for the next author:
 1. `pace.waits` says whether the requests of an origin may go. The queue remembers only in which
    order lanes and slots are looked at, so that `pop` costs O(log n) in their number.
 2. No wait without a clock. A lane or slot that waits for a time is in a heap, sorted by time.
-   Everything that waits for an event is looked at after a second, too. If a lane is in no place
-   although its requests could go, all lanes are placed again, with an error in the log.
+   Everything that waits for an event is looked at after a second, too. A lane is in one place, and
+   only `_look_at` moves it, once it knows where the lane belongs. So no lane is in no place.
 3. A ready lane is checked again before one of its requests is handed out, because its policy may
    have expired.
 4. Each request is either handed out or lost, and this is counted once. If a file fails, only the
@@ -25,6 +25,7 @@ Rules for the next author:
 from __future__ import annotations
 
 import time
+from collections import OrderedDict
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
@@ -41,7 +42,6 @@ from scrapy_rep.engine.state import is_closing, wake
 from scrapy_rep.pace.waits import READY, NoWaits, Wait, Waits, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 
 from .lane_order import FetchLanes, Lane, Lanes, Later, SlotLanes, Turns
@@ -58,13 +58,12 @@ _FAILURES = 100  # one call of `pop` skips at most this number of lost requests
 _LOOK_SECONDS = 0.2  # between looks whether the turn of another request has ended
 _STUCK_SECONDS = 5.0  # if the disk is full, a lane is tried again after this time
 _TICK_SECONDS = 1.0  # between looks at what waits for an event
-_LOOK_SHARE = 200  # looks for lost lanes take at most this part of the time
 _TOLD = {
     Why.HELD: "The robots.txt of %s is retried in %.0f s; waiting requests: %d",
     Why.SHUT: "The visit time of %s begins in %.0f s; waiting requests: %d",
 }
+_FOR_A_FILE = (Why.UNFETCHED, Why.FETCHING)
 _FIRST = 16  # requests that go first, if the downloader takes any number
-_NAMED = 3  # origins in the message about a stall
 
 
 class RepPriorityQueue:
@@ -110,11 +109,12 @@ class RepPriorityQueue:
         self._waits.listen(self._origin_settled)
         self._downloader = Downloader(crawler)
         self._lanes = Lanes()
-        self._forget_places()
-        self._changed: list[Lane | SlotLanes] = []  # to be put in place again
+        self._fetches = FetchLanes(self._waits)
+        self._later = Later()
+        self._turns = Turns()
+        self._blocked: OrderedDict[SlotLanes, None] = OrderedDict()  # until a place is free
         self._arrived: dict[Lane, None] = {}  # lanes that got requests since the last `pop`
-        self._tick_at = self._search_at = float(NEVER)
-        self._has_stalled = False
+        self._tick_at = float(NEVER)
         self._alarm: CallLaterResult | None = None
         self._alarm_at = float(EVENT)
         # Requests that did not come from the queue, as for the files of items, take places too.
@@ -125,12 +125,6 @@ class RepPriorityQueue:
             requests = self._stocks.resume(name, priorities)
             if requests is not None:
                 self._look_at(self._lanes.add(target_named(name), requests))
-
-    def _forget_places(self) -> None:
-        self._turns = Turns()
-        self._later = Later()
-        self._fetches = FetchLanes(self._waits)
-        self._blocked: dict[SlotLanes, None] = {}  # until another request leaves the downloader
 
     # Scrapy's interface
 
@@ -143,27 +137,17 @@ class RepPriorityQueue:
         leave_inherited_slot(request)
         target = target_of(request)
         lane = self._lanes.by_name.get(target.name)
-        if lane is not None:
-            lane.requests.push(request)
-            self._lanes.recount(lane)
-            if lane in self._fetches:
-                self._arrived[lane] = None
-            elif lane.awaits_refused:
-                self._look_at(lane)
-            return
-        requests = self._stocks.open(target.name)
+        if lane is None:
+            lane = self._lanes.add(target, self._stocks.open(target.name))
         try:
-            requests.push(request)
-        except BaseException:
-            if requests:  # a killed crawl left some
-                self._look_at(self._lanes.add(target, requests))
-            else:
-                requests.close()
-            raise
-        lane = self._lanes.add(target, requests)
-        self._look_at(lane)
-        self._arrived[lane] = None
-        self._fetch_next()
+            lane.requests.push(request)
+        finally:
+            self._lanes.recount(lane)
+            if lane.place is None or lane.why is Why.REFUSED:
+                self._look_at(lane)
+        if lane.why in _FOR_A_FILE:
+            self._arrived[lane] = None
+            self._fetch_next()
 
     def pop(self) -> Request | None:
         """Hand out the next request; None while no request can be sent, even if many wait."""
@@ -174,7 +158,6 @@ class RepPriorityQueue:
             lane = self._next()
             if lane is None:
                 self._catch_up()  # `_next` found lanes that are not ready
-                self._search_for_lost_lanes()
                 self._set_alarm()
                 return None
             request = self._take(lane)
@@ -191,9 +174,7 @@ class RepPriorityQueue:
         lost_count = sum(lane.put_refused_back() for lane in lanes.values())
         self._journal.count(stats.LOST, lost_count)
         state = self._stocks.close({name: lane.requests for name, lane in lanes.items()})
-        self._lanes = Lanes()
-        self._forget_places()
-        self._changed.clear()
+        self._lanes, self._fetches = Lanes(), FetchLanes(self._waits)
         return state
 
     def __len__(self) -> int:
@@ -215,10 +196,12 @@ class RepPriorityQueue:
 
     def _origin_settled(self, origin: Origin) -> None:
         lanes = self._fetches.settle(origin)
-        self._changed += lanes
         if lanes:
             self._waits.note_delay(origin)
             wake(self.crawler)
+        for lane in lanes:
+            self._look_at(lane)
+        self._fetches.fetching.pop(origin, None)
 
     def _set_alarm(self) -> None:
         """Wake the engine when the first item that waits for a time is due, or in a second."""
@@ -248,22 +231,15 @@ class RepPriorityQueue:
             self._lanes.hand_out(request, lane)
             if lane.origin is not None:
                 self._waits.hand_out(lane.origin, request)
-        slot = lane.slot
-        self._fetches.age(lane)
-        slot.ready.popleft()  # the lane goes behind the other lanes
-        if not lane.count:
-            self._remove(lane)
-        elif lane.requests.is_stuck:
+        self._fetches.fresh.discard(lane)
+        lane.go_behind()
+        lane.slot.go_behind()
+        if lane.count and lane.requests.is_stuck:
             self._later.put(lane, time.monotonic() + _STUCK_SECONDS)
+            self._place(lane.slot)
         else:
-            self._changed.append(lane)
-        self._turns.drop(slot)
-        self._changed.append(slot)
+            self._look_at(lane)
         return request
-
-    def _remove(self, lane: Lane) -> None:
-        self._lanes.remove(lane)
-        self._stocks.remove(lane.name, lane.requests)
 
     def _wait_of(self, lane: Lane) -> Wait:
         """The wait of the requests of a lane, apart from that of its slot.
@@ -274,7 +250,7 @@ class RepPriorityQueue:
         """
         waits, origin = self._waits, lane.origin
         wait = waits.of_host(lane.host) if origin is None else waits.of(origin)
-        if lane.is_fresh and wait.why in (Why.UNFETCHED, Why.FETCHING):
+        if lane in self._fetches.fresh and wait.why in _FOR_A_FILE:
             wait = waits.of_host(lane.host)
         if wait == READY and lane.refused_until > time.time():
             return Wait(Why.REFUSED, monotonic_at(lane.refused_until))
@@ -288,98 +264,98 @@ class RepPriorityQueue:
         at = self._downloader.ready_at(slot.key, slot.given, slot.given_at)
         return Wait(Why.FULL, at) if wait == READY and at > time.monotonic() else wait
 
-    def _look_at(self, lane: Lane) -> None:
-        """Put a lane among the ready lanes of its slot, or among the waiting ones.
+    def _is_ready(self, lane: Lane, why: Why) -> bool:
+        """Whether a lane belongs among the ready lanes of its slot.
 
         A lane that waits for the delay of its host counts as ready in the slot of this host, so
         that the lanes take turns there. The slot waits instead.
         """
-        wait = self._wait_of(lane)
-        why, until = wait
-        lane.due_at = None
-        lane.awaits_end, lane.awaits_refused = until == EVENT, why is Why.REFUSED
-        if why is Why.READY or (why is Why.PACED and lane.host == lane.slot.key):
-            lane.slot.ready.append(lane)
+        return why is Why.READY or (why is Why.PACED and lane.host == lane.slot.key)
+
+    def _look_at(self, lane: Lane) -> None:
+        """Move a lane to the place where it belongs, and then its slot; remove an empty lane."""
+        if not lane.count:
+            self._fetches.fresh.discard(lane)
+            self._lanes.remove(lane)
+            self._stocks.remove(lane.name, lane.requests)
             self._place(lane.slot)
-        elif why is Why.UNFETCHED:
-            self._fetches.put(lane)
-        elif why is Why.FETCHING:
-            self._fetches.wait_for(lane)
+            return
+        why, until = self._wait_of(lane)
+        lane.why = why
+        if self._is_ready(lane, why):
+            lane.move(lane.slot.ready)
         else:
-            self._fetches.age(lane)
-            self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
-            if why in _TOLD:
-                seconds = until - time.monotonic()
-                self._journal.info(_TOLD[why], lane.origin, seconds, lane.count)
+            self._fetches.fresh.discard(lane)
+            if why is Why.UNFETCHED:
+                lane.move(self._fetches.to_fetch)
+            elif why is Why.FETCHING and lane.origin is not None:
+                lane.move(self._fetches.fetching[lane.origin])
+            else:
+                self._later.put(lane, until if until < EVENT else time.monotonic() + _LOOK_SECONDS)
+        if why in _TOLD:
+            seconds = until - time.monotonic()
+            self._journal.info(_TOLD[why], lane.origin, seconds, lane.count)
+        self._place(lane.slot)
 
     def _place(self, slot: SlotLanes) -> None:
         """Give a slot a turn if it could send a request; otherwise let it wait."""
-        self._blocked.pop(slot, None)
         at = self._ready_at(slot) if slot.ready else NEVER
-        if slot.ready and at <= time.monotonic():
-            self._turns.put(slot)
-            return
-        self._turns.drop(slot)
-        if at == EVENT:
-            self._blocked[slot] = None
-        elif at > NEVER:
+        if not slot.ready:
+            slot.move(None)
+        elif at <= time.monotonic():
+            slot.move(self._turns[len(slot.given)])
+        elif at == EVENT:
+            slot.move(self._blocked)
+        else:
             self._later.put(slot, at)
 
     def _ready_at(self, slot: SlotLanes) -> float:
         """When a slot could send a request of its first lane; `EVENT` if others must end first."""
         at = self._downloader.ready_at(slot.key, slot.given, slot.given_at)
-        host = slot.ready[0].host
+        host = slot.first.host
         if not self._waits.is_paced(host):
             return at
         return EVENT if self._lanes.has_out(host) else max(at, self._waits.of_host(host).until)
 
     def _catch_up(self) -> None:
-        """Put lanes and slots where they belong now, and start more fetches."""
+        """Look at what may belong elsewhere now, and start more fetches."""
         for lane in self._lanes.ended(self._downloader.active):
-            self._changed.append(lane.slot)
-            if lane.awaits_end and lane.due_at is not None:
-                lane.due_at = None
-                self._changed.append(lane)
-        self._changed += [self._lanes.slots[key] for key in self._left & self._lanes.slots.keys()]
+            if lane.place is self._later and lane.why is Why.PACED:
+                self._look_at(lane)
+            self._place(lane.slot)
+        left = [slot for slot in map(self._lanes.slots.get, self._left) if slot is not None]
+        for slot in left:
+            self._place(slot)
+        # A slot has its place back a moment after it was told so.
+        self._left = {slot.key for slot in left if slot.place is self._blocked}
         if time.monotonic() >= self._tick_at:
-            self._tick_at = time.monotonic() + _TICK_SECONDS
-            self._changed += [*self._blocked, *self._fetches.overdue()]
-            self._left.clear()
+            self._tick()
         arrived, self._arrived = self._arrived, {}
         for lane in arrived:
-            if lane in self._fetches:
+            if lane.count and lane.why in _FOR_A_FILE:
                 lane.fix_order(min(self._downloader.free_places, _FIRST))
-        while self._changed:
-            changed, self._changed = self._changed, []
-            for item in changed:
-                self._put_in_place(item)
-        # A slot has its place back a moment after it was told so.
-        slots = self._lanes.slots
-        self._left = {key for key in self._left if slots.get(key) in self._blocked}
-        for item in self._later.pop():
-            self._put_in_place(item)
+        for item in self._later.due():
+            self._look_at(item) if isinstance(item, Lane) else self._place(item)
         while self._fetch_next():
             pass
 
-    def _put_in_place(self, item: Lane | SlotLanes) -> None:
-        if isinstance(item, Lane):
-            self._look_at(item)
-        else:
-            self._place(item)
+    def _tick(self) -> None:
+        """Look at all that waits for an event, in case no signal tells of it."""
+        self._tick_at = time.monotonic() + _TICK_SECONDS
+        self._left.clear()
+        for slot in list(self._blocked):
+            self._place(slot)
+        for origin in self._fetches.overdue():
+            self._origin_settled(origin)
 
     def _next(self) -> Lane | None:
-        """Find the first lane that is still ready; put the lanes before it in their places."""
+        """Find the first lane that is still ready; move the lanes before it where they belong."""
         while (slot := self._turns.first()) is not None:
-            lane = slot.ready[0]
-            why = self._wait_of(lane).why
-            if why is not Why.READY and (why is not Why.PACED or lane.host != slot.key):
-                slot.ready.popleft()
-                self._look_at(lane)
-                self._place(slot)
-            elif self._ready_at(slot) > time.monotonic():
-                self._place(slot)
-            else:
+            lane = slot.first
+            is_ready = self._is_ready(lane, self._wait_of(lane).why)
+            if is_ready and self._ready_at(slot) <= time.monotonic():
                 return lane
+            self._look_at(lane)
         return None
 
     def _fetch_next(self) -> bool:
@@ -387,57 +363,17 @@ class RepPriorityQueue:
         lane = self._fetches.next()
         if lane is None:
             return False
-        if self._wait_of(lane).why is not Why.UNFETCHED:
-            self._look_at(lane)
+        self._look_at(lane)
+        if lane.place is not self._fetches.to_fetch or lane.origin is None:
             return True
         request = lane.first[0] if lane.first else lane.requests.sample()
         self._lanes.recount(lane)
-        if not lane.count:
-            self._remove(lane)
-        elif lane.origin is not None:
-            self._fetches.wait_for(lane)
+        if lane.count:
+            lane.move(self._fetches.fetching[lane.origin])
             self._waits.fetch(lane.origin, request)
-        return True
-
-    # The watchdog
-
-    def _search_for_lost_lanes(self) -> None:
-        """Place all lanes again if one is in no place although its requests could go."""
-        began_at = time.monotonic()
-        if began_at < self._search_at or is_closing(self.crawler):
-            return
-        lost = [lane for lane in self._lanes.by_name.values() if self._is_lost(lane, began_at)]
-        now = time.monotonic()
-        self._search_at = now + max(_TICK_SECONDS, _LOOK_SHARE * (now - began_at))
-        if not lost:
-            return
-        self._journal.count(stats.STALLED, len(lost))
-        tell = self._journal.debug if self._has_stalled else self._journal.error
-        self._has_stalled = True
-        tell(
-            "The queue stalled: %s for no known reason, to %s. They go on now; "
-            "please report this as a bug of scrapy-rep. If it happens again, only rep/stalled "
-            "counts it",
-            counted(sum(lane.count for lane in lost), "request waits", "requests wait"),
-            ", ".join(str(lane.origin or lane.host) for lane in lost[:_NAMED]),
-        )
-        self._forget_places()
-        for slot in self._lanes.slots.values():
-            slot.ready.clear()
-            slot.due_at = slot.rank = None
-        for lane in self._lanes.by_name.values():
-            lane.is_fresh = False
+        else:
             self._look_at(lane)
-        wake(self.crawler)
-
-    def _is_lost(self, lane: Lane, now: float) -> bool:
-        """Whether nothing would ever look at a lane again, though its requests could go."""
-        slot = lane.slot
-        due_at = max(lane.due_at or NEVER, slot.due_at or NEVER)
-        is_placed = slot.rank is not None or slot in self._blocked or lane in self._fetches
-        if is_placed or due_at > now - _TICK_SECONDS:
-            return False
-        return self._whole_wait_of(lane).why in (Why.READY, Why.UNFETCHED)
+        return True
 
 
 def _check(crawler: Crawler, key: str, startprios: object) -> None:

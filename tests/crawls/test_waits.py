@@ -30,20 +30,6 @@ def assert_ended(result: Crawl) -> None:
     assert_clean(result.log)
 
 
-def test_watchdog_finds_requests_that_the_queue_lost() -> None:
-    """It says so once, and the crawl goes on."""
-    delay = Answer(body="User-agent: *\nCrawl-delay: 0.4\n")
-    with Site({"/robots.txt": delay}) as site:
-        urls = [site.url(f"/{number}") for number in range(6)]
-        result = crawl(f"{HERE}:LosingSpider", settings=ENDS, urls=urls)
-        assert_ended(result)
-    assert sorted(item["url"] for item in result.items) == sorted(urls)
-    errors = [line for line in result.log.splitlines() if " ERROR: " in line]
-    assert len(errors) == 1
-    assert "stalled" in errors[0]
-    assert result.stats["rep/stalled"] >= 1
-
-
 def test_the_log_says_why_nothing_is_fetched() -> None:
     """Where requests wait in the queue, and where they wait in the middleware."""
     busy = Answer(status=429, headers=[("Retry-After", "3")], lasts_seconds=2)

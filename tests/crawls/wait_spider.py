@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import AsyncIterator, Iterator, Sequence
 from typing import Any
 
@@ -10,26 +9,7 @@ from scrapy import Request, Spider
 from scrapy.http import Response
 
 from scrapy_rep.pace import standstill
-from scrapy_rep.queue.lane_order import Lane, Later, SlotLanes
 from tests.spiders import UrlsSpider
-
-_LOSES_SECONDS = 2.0  # longer than the delay of the crawl, so that nothing is under way
-
-
-class LosingSpider(UrlsSpider):
-    """For two seconds from the first, the queue loses whatever waits for a time."""
-
-    def __init__(self, **arguments: Any) -> None:
-        super().__init__(**arguments)
-        put = Later.put
-        lost_at: list[float] = []
-
-        def lose(later: Later, item: Lane | SlotLanes, due_at: float) -> None:
-            lost_at.append(time.monotonic())
-            if lost_at[-1] - lost_at[0] > _LOSES_SECONDS:
-                put(later, item, due_at)
-
-        Later.put = lose  # type: ignore[assignment,method-assign]
 
 
 class OrderSpider(Spider):
