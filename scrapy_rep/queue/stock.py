@@ -1,9 +1,8 @@
 """The requests of each lane, in memory or in a folder of the `JOBDIR`.
 
 A lane uses Scrapy's queue for one host, which has a queue for each priority, on disk one file each;
-a setting names the class. On disk, `Files` replaces that class and wraps each queue in a
-`GuardedQueue`. A `GuardedQueue` raises only ValueError in `push`, so that the scheduler keeps the
-request in memory.
+a setting names the class. On disk, each of its queues is wrapped in a `GuardedQueue`, which raises
+only ValueError in `push`, so that the scheduler keeps the request in memory.
 
 Failures are counted, and logged once per file. A file that cannot be read is renamed to
 `<name>.damaged-<time>` and stays in the `JOBDIR`, so that a new file can use its name.
@@ -20,6 +19,7 @@ import sqlite3
 import time
 from collections.abc import Iterable, Mapping
 from contextlib import suppress
+from functools import partial
 from operator import itemgetter
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, cast
@@ -69,47 +69,35 @@ class FileFailures:
             self._journal.once(key, words, key, _words(error))
 
 
-class Files:
-    """A factory of guarded queues, which `build_from_crawler` uses like a class."""
-
-    def __init__(self, kind: Any, damage: FileFailures) -> None:
-        self.kind = kind
-        self.damage = damage
-
-    def from_crawler(self, crawler: Crawler, key: str) -> GuardedQueue:
-        """Open the queue of a path."""
-        return GuardedQueue(self, crawler, key)
-
-
 class GuardedQueue:
     """One queue; when it fails, only its own requests are lost.
 
     It counts its requests itself, because the wrapped queue may need the disk for that, and fail.
     """
 
-    __slots__ = ("_count", "_files", "_key", "_queue", "_tries")
+    __slots__ = ("_count", "_damage", "_key", "_queue", "_tries")
 
-    def __init__(self, files: Files, crawler: Crawler, key: str) -> None:
-        self._files = files
+    def __init__(self, damage: FileFailures, crawler: Crawler, kind: Any, key: str) -> None:
+        self._damage = damage
         self._key = key
         self._count = 0
         self._tries = _TRIES
         self._queue: Any = None
         _remove_empty(key)
         try:
-            self._open(crawler)
+            self._open(kind, crawler)
         except Exception as error:
             # If the process has too many files open, the file is sound, but nothing else works.
             if _is_exhausted(error):
                 raise
-            files.damage.found(key, error)
+            damage.found(key, error)
             if _is_damage(error):
                 _set_aside(key)
                 with suppress(Exception):
-                    self._open(crawler)
+                    self._open(kind, crawler)
 
-    def _open(self, crawler: Crawler) -> None:
-        queue: Any = build_from_crawler(self._files.kind, crawler, self._key)
+    def _open(self, kind: Any, crawler: Crawler) -> None:
+        queue: Any = build_from_crawler(kind, crawler, self._key)
         self._count = len(queue)
         self._queue = queue
 
@@ -130,7 +118,7 @@ class GuardedQueue:
             raise
         except Exception as error:
             if isinstance(error, (OSError, sqlite3.Error)):
-                self._files.damage.found(self._key, error)
+                self._damage.found(self._key, error)
             raise ValueError(f"{self._key}: {_words(error)}") from error
         self._count += 1
 
@@ -163,7 +151,7 @@ class GuardedQueue:
         try:
             queue.close()
         except Exception as error:  # noqa: BLE001 - a full disk may lead to any
-            self._files.damage.found(self._key, error)
+            self._damage.found(self._key, error)
 
     def _failed(self, error: Exception | None) -> None:
         """Find out whether a failed read has lost one request, all requests, or none yet."""
@@ -171,13 +159,13 @@ class GuardedQueue:
         is_patient = error is not None and _is_full(error)
         if left is not None and left < self._count:
             lost_count, self._count = self._count - left, left
-            self._files.damage.found(self._key, error or "it held no request", lost_count)
+            self._damage.found(self._key, error or "it held no request", lost_count)
         elif left == 0 == self._count:
             return
         elif is_patient and self._tries:
-            self._files.damage.stuck_count += 1
+            self._damage.stuck_count += 1
             self._tries -= 1
-            self._files.damage.found(self._key, error)
+            self._damage.found(self._key, error)
         else:
             self._give_up(error or "it holds fewer requests than it says")
 
@@ -188,7 +176,7 @@ class GuardedQueue:
         return None
 
     def _give_up(self, error: object) -> None:
-        self._files.damage.found(self._key, error, self._count)
+        self._damage.found(self._key, error, self._count)
         self._count = 0
         queue, self._queue = self._queue, None
         with suppress(Exception):
@@ -310,8 +298,9 @@ class Stocks:
         self._key = key
         self._damage = damage = FileFailures(crawler)
         self._kinds = kind, start_kind
-        if key:
-            self._kinds = Files(kind, damage), start_kind and Files(start_kind, damage)
+        if key:  # on disk
+            guarded = partial(partial, GuardedQueue, damage, crawler)
+            self._kinds = guarded(kind), start_kind and guarded(start_kind)
         self._unopened: dict[str, list[int]] = {}
 
     def open(self, name: str) -> Stock:

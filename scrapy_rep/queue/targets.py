@@ -21,17 +21,13 @@ _CUT_OCTETS = 100  # longer names are cut to this
 class Target(NamedTuple):
     """The origin that judges a request, the slot that it takes, and the lane where it waits.
 
-    The name of the lane is written to disk; the origin and the slot can be read from it.
+    An origin of None means that no robots.txt judges it. The name of the lane is written to disk;
+    the origin and the slot can be read from it.
     """
 
     origin: Origin | None
     key: str
     name: str
-
-    @classmethod
-    def of(cls, origin: Origin | None, key: str) -> Target:
-        """The target for an origin and a slot; an origin of None means that nothing is judged."""
-        return cls(origin, key, f"{origin or ''} {key}")
 
 
 def target_of(request: Request) -> Target:
@@ -41,7 +37,8 @@ def target_of(request: Request) -> Target:
         with suppress(InvalidUri):
             origin = origin_of(request.url)
     is_usual = origin is not None and SLOT not in request.meta
-    return Target.of(origin, origin.host if origin and is_usual else slot_key(request))
+    key = origin.host if origin and is_usual else slot_key(request)
+    return Target(origin, key, f"{origin or ''} {key}")
 
 
 def target_named(name: str) -> Target:
