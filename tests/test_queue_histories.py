@@ -19,6 +19,7 @@ from scrapy.squeues import FifoMemoryQueue
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import RepPriorityQueue
+from scrapy_rep.engine.clock import Monotonic
 from scrapy_rep.engine.downloader import EVENT, SLOT, slot_key
 from scrapy_rep.pace.waits import READY, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
@@ -101,7 +102,7 @@ class World:
 
     def of_host(self, host: str) -> Wait:
         at = self.visitable_at.get(host, 0.0)
-        return Wait(Why.PACED, at) if host in self.paced and at > self.now else READY
+        return Wait(Why.PACED, Monotonic(at)) if host in self.paced and at > self.now else READY
 
     def hand_out(self, origin: Origin, request: Request) -> None:
         self.visitable_at[origin.host] = self.now + self.random.uniform(0.0, 1.0)
@@ -132,7 +133,7 @@ class World:
         if self.random.random() < 0.6:
             return READY
         seconds = self.random.uniform(0.0, LONGEST_SECONDS)
-        return Wait(self.random.choice(TIMED), self.now + seconds)
+        return Wait(self.random.choice(TIMED), Monotonic(self.now + seconds))
 
     # The steps of a history
 
