@@ -12,7 +12,7 @@ _UNITS = (
 def age_words(seconds: float, parts: int = 1, *, is_long: bool = False) -> str:
     """A time span in its largest units: ``3 min``, ``1 h 25 min`` in two parts, ``3 minutes``."""
     if seconds < 1:
-        return f"{round(max(seconds, 0), 2):g} s"
+        return "0 seconds" if is_long else f"{round(max(seconds, 0), 2):g} s"
     left, words = int(seconds), list[str]()
     largest = next(at for at, (unit, *_) in enumerate(_UNITS) if left >= unit)
     for unit, short, noun in _UNITS[largest : largest + parts]:
