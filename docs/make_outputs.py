@@ -37,7 +37,7 @@ _ROOT = _DOCS.parent
 _BLOCK = re.compile(r"^```(console|text|pycon|python)\n(.*?)^```$", re.MULTILINE | re.DOTALL)
 _CALL = re.compile(r"^\$ ((?:.*\\\n)*.*)\n((?:(?!\$ ).*\n)*)", re.MULTILINE)
 _GAP = re.compile(r"^ *(?:…|\.\.\.)$")
-_TIME = r"\d[\d.]* (?:d|h|min|s|seconds?|minutes?|hours?)(?: \d+ (?:h|min|s))?"
+_TIME = r"\d[\d.]* (?:d|h|min|s|seconds?|minutes?|hours?)\b(?: \d+ (?:h|min|s)\b)?"
 _CHANGING = (
     (r"^(?:\d{4}-\d\d-\d\d \d\d:\d\d:\d\d )?\[[\w.]+\] [A-Z]+: ", ""),
     (r"\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC", "(date)"),
