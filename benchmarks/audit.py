@@ -33,12 +33,12 @@ from scrapy.statscollectors import MemoryStatsCollector
 from scrapy.utils.test import get_crawler
 
 from scrapy_rep import Origin, RepMiddleware, parse
-from scrapy_rep.decisions.replay import Replayer
-from scrapy_rep.decisions.report.report_page import write_report
+from scrapy_rep.extras.evidence.replay import Replayer
+from scrapy_rep.extras.evidence.reports.report_page import write_report
+from scrapy_rep.extras.evidence.trail_check import check
+from scrapy_rep.extras.evidence.trail_reading import Run
 from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.policy import Policy
-from scrapy_rep.proof.trail_check import check
-from scrapy_rep.proof.trail_reading import Run
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.knowledge import Step
 

@@ -32,7 +32,7 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT))
 
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise  # noqa: E402
+from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise  # noqa: E402
 from scrapy_rep.protocol.document import parse  # noqa: E402
 
 AGENTS = ("ZyxwvBot", "Googlebot", "GPTBot")

@@ -30,15 +30,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy import Request, Spider
 
-from scrapy_rep.queue.fleet.batch import Push, PushKind
-from scrapy_rep.queue.fleet.ledger import PUSHES, REPORTS
-from scrapy_rep.queue.fleet.request_codec import Entries
-from tests.fleet.crews import Crew
-from tests.fleet.workers import Fleet
+from scrapy_rep.extras.fleet.batch import Push, PushKind
+from scrapy_rep.extras.fleet.ledger import PUSHES, REPORTS
+from scrapy_rep.extras.fleet.request_codec import Entries
+from tests.extras.fleet.crews import Crew
+from tests.extras.fleet.workers import Fleet
 from tests.redis_server import RedisServer, SlowLine
 from tests.servers.handle import Answer, Seen, Site
 
-TREE, FLAT, HUB = (f"tests.fleet.spiders:{kind}Spider" for kind in ("Tree", "Flat", "Hub"))
+TREE, FLAT, HUB = (f"tests.extras.fleet.spiders:{kind}Spider" for kind in ("Tree", "Flat", "Hub"))
 OURS: dict[str, Any] = {"REP_STORE": "redis", "REP_STORE_PATH": ":memory:", "LOG_LEVEL": "WARNING"}
 THEIRS: dict[str, Any] = {
     "ADDONS": {},
@@ -372,7 +372,7 @@ def _outage(
     settings = {
         **OURS,
         "SCHEDULER_IDLE_BEFORE_CLOSE": 2,
-        "EXTENSIONS": {"tests.fleet.spiders.LoopWatch": 500},
+        "EXTENSIONS": {"tests.extras.fleet.spiders.LoopWatch": 500},
     }
     with (
         RedisServer(**options) as redis,

@@ -364,10 +364,10 @@ COMPARED_FILES: dict[str, Make] = {
 
 def comparing() -> None:
     """Print the table of findings, lint, format, diff and clean-param."""
-    from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
-    from scrapy_rep.analysis.findings import findings
-    from scrapy_rep.analysis.lint.linter import lint
-    from scrapy_rep.analysis.rewrite.normal import normalise
+    from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
+    from scrapy_rep.extras.webmaster.findings import findings
+    from scrapy_rep.extras.webmaster.lint.linter import lint
+    from scrapy_rep.extras.webmaster.rewrite.normal import normalise
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
     def diff(body: bytes) -> bool:
@@ -446,7 +446,7 @@ def _page(body: bytes, **fields: bytes) -> Any:
 
 
 def _costs_of_page(body: bytes) -> Cost:
-    from scrapy_rep.pages.readings import page_rules, refused_links, usage_of
+    from scrapy_rep.extras.pages.readings import page_rules, refused_links, usage_of
 
     def parsed() -> Any:
         response = _page(body)
@@ -464,7 +464,7 @@ def _costs_of_page(body: bytes) -> Cost:
 
 
 def _costs_of_field(name: str) -> Callable[[bytes], Cost]:
-    from scrapy_rep.pages.readings import usage_of
+    from scrapy_rep.extras.pages.readings import usage_of
 
     def costs(value: bytes) -> Cost:
         taken = _once(
@@ -516,9 +516,9 @@ def _costs_of_robots_txt(body: bytes) -> Cost:
 
 def site_files() -> Iterator[tuple[str, Make, Callable[[bytes], Cost]]]:
     """A name, how to make the file in a size, and how to measure it."""
-    from scrapy_rep.protocol.card import card_problems, key_set_problems
-    from scrapy_rep.protocol.signatures import wish_of
-    from scrapy_rep.protocol.usage.tdmrep import TdmFile
+    from scrapy_rep.extras.identity.card import card_problems, key_set_problems
+    from scrapy_rep.extras.identity.signatures import wish_of
+    from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
 
     body = "<html><head></head><body>"
     pages = {

@@ -29,11 +29,11 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from scrapy_rep.analysis.agents.crawlers import crawler_of
+from scrapy_rep.extras.survey.effect import FULL, NONE, ProbeBudget, class_of
+from scrapy_rep.extras.survey.facts import facts
+from scrapy_rep.extras.webmaster.agents.crawlers import crawler_of
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, clean
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_product_token, token_of
-from scrapy_rep.survey.effect import FULL, NONE, ProbeBudget, class_of
-from scrapy_rep.survey.facts import facts
 
 _NAMES_AT_ONCE = 200  # of a set the last names count: a hostile file has 100,000, and rules for all
 _RULES = ("allow", "disallow")

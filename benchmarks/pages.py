@@ -40,7 +40,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from scrapy.http import HtmlResponse, Response
 
 from scrapy_rep import page_rules, parse, usage_of
-from scrapy_rep.pages.readings import refused_links
+from scrapy_rep.extras.pages.readings import refused_links
 
 URL = "https://www.example.com/dir/page"
 TOKENS = ("FooBot",)

@@ -30,7 +30,7 @@ from scrapy.linkextractors import LinkExtractor
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from scrapy_rep.fetch.keys import KeyPair
+from scrapy_rep.extras.identity.keys import KeyPair
 
 HOSTS, PAGES, LINKS, PAGE_OCTETS = 60, 15, 150, 60_000
 OWN, OURS, SIGNED = "Scrapy's own", "ours", "ours, signed"

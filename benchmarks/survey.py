@@ -25,13 +25,13 @@ import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+from scrapy_rep.extras.survey.aggregate import Aggregate, SurveyPart, SurveyReader
+from scrapy_rep.extras.survey.captures import Capture
+from scrapy_rep.extras.survey.facts import facts
+from scrapy_rep.extras.survey.inputs.json_lines import captures_in
+from scrapy_rep.extras.survey.inputs.tasks import Task
+from scrapy_rep.extras.survey.jobs import parts_of
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.survey.aggregate import Aggregate, SurveyPart, SurveyReader
-from scrapy_rep.survey.captures import Capture
-from scrapy_rep.survey.facts import facts
-from scrapy_rep.survey.inputs.json_lines import captures_in
-from scrapy_rep.survey.inputs.tasks import Task
-from scrapy_rep.survey.jobs import parts_of
 
 _AT_ONCE = 500
 

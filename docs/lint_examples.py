@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import re
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import REMARK, Answer
 

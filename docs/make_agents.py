@@ -1,4 +1,4 @@
-"""Writes scrapy_rep/analysis/agents/crawlers.txt from a list of known crawlers.
+"""Writes scrapy_rep/extras/webmaster/agents/crawlers.txt from a list of known crawlers.
 
 ::
 
@@ -16,7 +16,14 @@ import sys
 from pathlib import Path
 from typing import Any
 
-_HERE = Path(__file__).resolve().parents[1] / "scrapy_rep" / "analysis" / "agents" / "crawlers.txt"
+_HERE = (
+    Path(__file__).resolve().parents[1]
+    / "scrapy_rep"
+    / "extras"
+    / "webmaster"
+    / "agents"
+    / "crawlers.txt"
+)
 _MEMORY = re.compile(r"mem: ([a-z_, ]+)")
 _FLAGS = {"user_triggered": "user-triggered", "policy_token": "policy", "obsolete": "obsolete"}
 

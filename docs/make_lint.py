@@ -18,10 +18,10 @@ from typing import TypeGuard
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from docs.lint_examples import BAD, GOOD
-from scrapy_rep.analysis.checks.codes import GROUPS, MEANINGS, STYLE, Code, Effect, Severity
-from scrapy_rep.analysis.effect.differences import Difference, TooMuchToCompare, differences
-from scrapy_rep.analysis.findings import shown
-from scrapy_rep.analysis.lint.linter import lint
+from scrapy_rep.extras.webmaster.checks.codes import GROUPS, MEANINGS, STYLE, Code, Effect, Severity
+from scrapy_rep.extras.webmaster.effect.differences import Difference, TooMuchToCompare, differences
+from scrapy_rep.extras.webmaster.findings import shown
+from scrapy_rep.extras.webmaster.lint.linter import lint
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.document import parse
@@ -60,7 +60,7 @@ _PROMISES = {
 }
 
 _INTRODUCTION = """\
-<!-- python docs/make_lint.py makes these pages from scrapy_rep/analysis/checks. -->
+<!-- python docs/make_lint.py makes these pages from scrapy_rep/extras/webmaster/checks. -->
 
 # Lint codes
 

@@ -26,12 +26,12 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "example_project"))
 
 from demo.web import PACED_SITE, SITES, DemoWeb, PagesWeb
 
-from scrapy_rep.decisions.report.report_making import report_of
-from scrapy_rep.decisions.report.report_page import page
-from scrapy_rep.proof import trail_records as records
-from scrapy_rep.proof.html_page import write
-from scrapy_rep.proof.spool import MANIFEST, SpoolFile
-from scrapy_rep.proof.trail_reading import Run, runs_in
+from scrapy_rep.extras.evidence import trail_records as records
+from scrapy_rep.extras.evidence.html_page import write
+from scrapy_rep.extras.evidence.reports.report_making import report_of
+from scrapy_rep.extras.evidence.reports.report_page import page
+from scrapy_rep.extras.evidence.spool import MANIFEST, SpoolFile
+from scrapy_rep.extras.evidence.trail_reading import Run, runs_in
 
 NAME = "example-report.html"
 

@@ -11,8 +11,8 @@ from datetime import datetime, timedelta, timezone
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
-from scrapy_rep.protocol.card import key_set
-from scrapy_rep.protocol.signatures import DIRECTORY_PATH
+from scrapy_rep.extras.identity.card import key_set
+from scrapy_rep.extras.identity.signatures import DIRECTORY_PATH
 from tests.servers.answers import Answer, Scripted
 
 
@@ -261,8 +261,8 @@ REP_SIGN_AGENT = "https://bot.example"
 END
             """,
             """python - <<'END' > request.txt
-from scrapy_rep.fetch.keys import KeyPair
-from scrapy_rep.protocol.signatures import Message, signed_fields
+from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.extras.identity.signatures import Message, signed_fields
 
 url = "https://example.com/a"
 key = KeyPair.read("bot.pem").signing
@@ -339,7 +339,7 @@ class Books(RobotsSitemapSpider):
             "scrapy rep doctor shop",
             None,
             None,
-        ),  # the last is compared in tests/commands/test_fleet.py
+        ),  # the last is compared in tests/extras/fleet/commands/test_fleet.py
         {"https://example.com": {"/robots.txt": _file("User-agent: *", "Disallow:")}},
         {
             "scrapy.cfg": "[settings]\ndefault = shop.settings\n",

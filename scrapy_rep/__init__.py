@@ -10,22 +10,33 @@ if TYPE_CHECKING:
 
     from . import signals as signals
     from .addon import Addon as Addon
-    from .analysis.checks.codes import Code as Code
-    from .analysis.checks.codes import Effect as Effect
-    from .analysis.checks.codes import Severity as Severity
-    from .analysis.findings import Finding as Finding
-    from .analysis.lint.linter import lint as lint
-    from .analysis.rewrite.normal import Mode as Mode
-    from .analysis.rewrite.normal import normalise as normalise
     from .cache.base import Store as Store
     from .decisions.decisions import verdict_of as verdict_of
+    from .extras.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
+    from .extras.pages.browsers.browser_pages import (
+        playwright_abort_request as playwright_abort_request,
+    )
+    from .extras.pages.page.rules import PageRule as PageRule
+    from .extras.pages.page.rules import PageRules as PageRules
+    from .extras.pages.page_middleware import RepPageMiddleware as RepPageMiddleware
+    from .extras.pages.readings import page_rules as page_rules
+    from .extras.pages.readings import usage as usage
+    from .extras.pages.readings import usage_of as usage_of
+    from .extras.pages.reservations import policy_for as policy_for
+    from .extras.pages.usage.licences import PaymentRequired as PaymentRequired
+    from .extras.pages.usage.preference import Licence as Licence
+    from .extras.pages.usage.preference import Preference as Preference
+    from .extras.pages.usage.preference import Statement as Statement
+    from .extras.pages.usage.preference import UsagePreferences as UsagePreferences
+    from .extras.pages.usage.preference import UseLevel as UseLevel
+    from .extras.webmaster.checks.codes import Code as Code
+    from .extras.webmaster.checks.codes import Effect as Effect
+    from .extras.webmaster.checks.codes import Severity as Severity
+    from .extras.webmaster.findings import Finding as Finding
+    from .extras.webmaster.lint.linter import lint as lint
+    from .extras.webmaster.rewrite.normal import Mode as Mode
+    from .extras.webmaster.rewrite.normal import normalise as normalise
     from .middleware import RepMiddleware as RepMiddleware
-    from .pages.browsers.browser_pages import playwright_abort_request as playwright_abort_request
-    from .pages.page_middleware import RepPageMiddleware as RepPageMiddleware
-    from .pages.readings import page_rules as page_rules
-    from .pages.readings import usage as usage
-    from .pages.readings import usage_of as usage_of
-    from .pages.reservations import policy_for as policy_for
     from .policy import Policy as Policy
     from .protocol.access.events import AccessResult as AccessResult
     from .protocol.access.events import Meaning as Meaning
@@ -43,19 +54,10 @@ if TYPE_CHECKING:
     from .protocol.extensions.records import VisitTime as VisitTime
     from .protocol.fields.remarks import Remark as Remark
     from .protocol.fields.remarks import Source as Source
-    from .protocol.page.rules import PageRule as PageRule
-    from .protocol.page.rules import PageRules as PageRules
-    from .protocol.usage.licences import PaymentRequired as PaymentRequired
-    from .protocol.usage.preference import Licence as Licence
-    from .protocol.usage.preference import Preference as Preference
-    from .protocol.usage.preference import Statement as Statement
-    from .protocol.usage.preference import UsagePreferences as UsagePreferences
-    from .protocol.usage.preference import UseLevel as UseLevel
     from .protocol.verdict import Reason as Reason
     from .protocol.verdict import Rule as Rule
     from .protocol.verdict import Verdict as Verdict
     from .queue.explaining import explain as explain
-    from .queue.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .queue.priority_queue import RepPriorityQueue as RepPriorityQueue
     from .robotparser import RepRobotParser as RepRobotParser
     from .signals import Challenged as Challenged
@@ -70,17 +72,17 @@ if TYPE_CHECKING:
 # that, so they read the imports above; a test compares the two.
 _NAMES = {
     "addon": "Addon",
-    "analysis.checks.codes": "Code Effect Severity",
-    "analysis.findings": "Finding",
-    "analysis.lint.linter": "lint",
-    "analysis.rewrite.normal": "Mode normalise",
+    "extras.webmaster.checks.codes": "Code Effect Severity",
+    "extras.webmaster.findings": "Finding",
+    "extras.webmaster.lint.linter": "lint",
+    "extras.webmaster.rewrite.normal": "Mode normalise",
     "cache.base": "Store",
     "decisions.decisions": "verdict_of",
     "middleware": "RepMiddleware",
-    "pages.browsers.browser_pages": "playwright_abort_request",
-    "pages.page_middleware": "RepPageMiddleware",
-    "pages.readings": "page_rules usage usage_of",
-    "pages.reservations": "policy_for",
+    "extras.pages.browsers.browser_pages": "playwright_abort_request",
+    "extras.pages.page_middleware": "RepPageMiddleware",
+    "extras.pages.readings": "page_rules usage usage_of",
+    "extras.pages.reservations": "policy_for",
     "policy": "Policy",
     "protocol.access.events": "AccessResult Meaning",
     "protocol.access.knowledge": "Step",
@@ -89,12 +91,12 @@ _NAMES = {
     "protocol.errors": "ConfigurationError InvalidProductToken InvalidUri RepError",
     "protocol.extensions.records": "OtherRecord RequestRate VisitTime",
     "protocol.fields.remarks": "Remark Source",
-    "protocol.page.rules": "PageRule PageRules",
-    "protocol.usage.licences": "PaymentRequired",
-    "protocol.usage.preference": "Licence Preference Statement UsagePreferences UseLevel",
+    "extras.pages.page.rules": "PageRule PageRules",
+    "extras.pages.usage.licences": "PaymentRequired",
+    "extras.pages.usage.preference": "Licence Preference Statement UsagePreferences UseLevel",
     "protocol.verdict": "Reason Rule Verdict",
     "queue.explaining": "explain",
-    "queue.fleet.scheduler": "RepRedisScheduler",
+    "extras.fleet.scheduler": "RepRedisScheduler",
     "queue.priority_queue": "RepPriorityQueue",
     "robotparser": "RepRobotParser",
     "signals": "Challenged RateLimited RobotsTxtDisallowed RobotsTxtUnreachable",

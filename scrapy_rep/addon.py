@@ -10,8 +10,8 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.engine.refusals import refusals_in_one_line
+from scrapy_rep.extras.pages.page_middleware import RepPageMiddleware
 from scrapy_rep.middleware import RepMiddleware
-from scrapy_rep.pages.page_middleware import RepPageMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import checked_values
 

@@ -200,7 +200,9 @@ def sign_agent(value: Any) -> str:
     given = text(value)
     if not given:
         return ""
-    from scrapy_rep.protocol.signatures import DIRECTORY_PATH  # only crawls that sign load it
+    from scrapy_rep.extras.identity.signatures import (
+        DIRECTORY_PATH,  # only crawls that sign load it
+    )
 
     place = given.removesuffix(DIRECTORY_PATH)
     with suppress(InvalidUri):

@@ -17,7 +17,7 @@ from scrapy_rep.settings import RepSettings
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.proof.spool import OctetLimit
+    from scrapy_rep.extras.evidence.spool import OctetLimit
 
 Part = TypeVar("Part")
 
@@ -57,7 +57,10 @@ class Crawl:
 
     def octet_limit(self, reason: str) -> OctetLimit:
         """The size limit of a folder of records, at which the crawl may end with this reason."""
-        from scrapy_rep.proof.spool import NO_LIMIT, OctetLimit  # most crawls write no records
+        from scrapy_rep.extras.evidence.spool import (  # most crawls write no records
+            NO_LIMIT,
+            OctetLimit,
+        )
 
         settings = self.settings
         if not settings.audit_max_octets:

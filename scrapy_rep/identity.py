@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import Headers
 
 from scrapy_rep.checks import of_json
+from scrapy_rep.extras.pages.usage.categories import POLICY_PREFIX
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
-from scrapy_rep.protocol.usage.categories import POLICY_PREFIX
 from scrapy_rep.robotparser import tokens_of
 from scrapy_rep.stats import Journal
 

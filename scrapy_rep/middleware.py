@@ -61,8 +61,8 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.pages.browsers.browser_pages import CrawlPages
-    from scrapy_rep.pages.reservations import Reservations
+    from scrapy_rep.extras.pages.browsers.browser_pages import CrawlPages
+    from scrapy_rep.extras.pages.reservations import Reservations
 
 _PAYMENT_REQUIRED = 402
 # When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
@@ -126,7 +126,7 @@ class RepMiddleware:
         self._idle: IdleConnections | None = None
         self._reservations: Reservations | None = None
         if settings.tdmrep:
-            from scrapy_rep.pages.reservations import Reservations  # few crawls need it
+            from scrapy_rep.extras.pages.reservations import Reservations  # few crawls need it
 
             self._reservations = crawl.part(Reservations)
         self._signer = signer_of(crawl)
@@ -515,7 +515,7 @@ class RepMiddleware:
         if is_own(request) or is_robots_txt(response.url):
             return
         try:
-            from scrapy_rep.protocol.usage.licences import payment_of  # few crawls need it
+            from scrapy_rep.extras.pages.usage.licences import payment_of  # few crawls need it
         except OSError:  # no file is left to load it
             return
         request.meta["dont_retry"] = True
@@ -610,8 +610,8 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages 
     """
     if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
         return None
-    from scrapy_rep.pages.browsers.browser_pages import CrawlPages
-    from scrapy_rep.pages.browsers.judge import BrowserJudge  # few crawls use a browser
+    from scrapy_rep.extras.pages.browsers.browser_pages import CrawlPages
+    from scrapy_rep.extras.pages.browsers.judge import BrowserJudge  # few crawls use a browser
 
     judge = None
     if middleware is not None:

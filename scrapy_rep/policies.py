@@ -59,7 +59,7 @@ from scrapy_rep.stats import Journal
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.protocol.usage.tdmrep import Tdmrep
+    from scrapy_rep.extras.pages.usage.tdmrep import Tdmrep
 
 Known = TypeVar("Known", Policy, "Tdmrep")
 

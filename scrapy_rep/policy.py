@@ -9,6 +9,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.fetch.faults import Fault
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import (
@@ -26,16 +27,15 @@ from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.extensions.records import OtherRecord, host
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
-from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.analysis.findings import Finding
+    from scrapy_rep.extras.pages.usage.preference import UsagePreferences
+    from scrapy_rep.extras.pages.usage.robots import FileUsage
+    from scrapy_rep.extras.pages.usage.tdmrep import Tdmrep
+    from scrapy_rep.extras.webmaster.findings import Finding
     from scrapy_rep.protocol.document import RobotsTxt
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
-    from scrapy_rep.protocol.usage.preference import UsagePreferences
-    from scrapy_rep.protocol.usage.robots import FileUsage
-    from scrapy_rep.protocol.usage.tdmrep import Tdmrep
     from scrapy_rep.robotparser import Decider
 
 _POLICY_OCTETS = 2500  # the memory of a policy without its file, roughly
@@ -241,8 +241,8 @@ class Policy:
     @property
     def findings(self) -> tuple[Finding, ...]:
         """The unusual things in the answer and in the file."""
-        from scrapy_rep.analysis.checks.codes import Code
-        from scrapy_rep.analysis.findings import Finding
+        from scrapy_rep.extras.webmaster.checks.codes import Code
+        from scrapy_rep.extras.webmaster.findings import Finding
 
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
         code = Code.HTML if self._event is Failure.HTML else Code.ODD_STATUS
@@ -257,7 +257,7 @@ class Policy:
         Also empty if no file is left to load the code for it.
         """
         try:
-            from scrapy_rep.analysis.lint.swallowed import swallowed_words
+            from scrapy_rep.extras.webmaster.lint.swallowed import swallowed_words
         except OSError:
             return ""
         return swallowed_words(self.robots_txt.octets, verdict)
@@ -299,7 +299,7 @@ class Policy:
             TypeError: the tokens are a URL.
             ValueError: a key of `usage_tokens` is not a category.
         """
-        from scrapy_rep.protocol.usage.preference import UsagePreferences
+        from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 
         if product_tokens is not None:
             refuse_url(product_tokens)
@@ -319,7 +319,7 @@ class Policy:
 
     def _file_usage(self, tokens: tuple[str, ...], usage_tokens: UsageTokens) -> FileUsage:
         """The usage preferences of the file, read once for each crawler."""
-        from scrapy_rep.protocol.usage.robots import FileUsage
+        from scrapy_rep.extras.pages.usage.robots import FileUsage
 
         others = tuple((category, tuple(names)) for category, names in usage_tokens.items())
         key = tokens, others

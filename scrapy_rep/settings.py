@@ -16,6 +16,9 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep import checks
 from scrapy_rep.checks import HostScope, Overrides
+from scrapy_rep.extras import missing_extra
+from scrapy_rep.extras.pages.page.rule_words import OBEYED
+from scrapy_rep.extras.pages.usage.categories import CATEGORIES, USES
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
 from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.lifetime import Limits
@@ -23,9 +26,7 @@ from scrapy_rep.protocol.access.states import PolicyOptions
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, Pace, SitePace, pace
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.page.rule_words import OBEYED
 from scrapy_rep.protocol.units import DAY_SECONDS
-from scrapy_rep.protocol.usage.categories import CATEGORIES, USES
 
 CARRIED_KEYS = ("proxy", "bindaddress", "ftp_user", "ftp_password", "ftp_passive")
 """The meta keys of a page request that its robots.txt request has, too, by default."""
@@ -559,6 +560,10 @@ def _meant_by(name: str) -> list[str]:
 def _checked(name: str, settings: BaseSettings | Mapping[str, Any]) -> Any:
     setting = SETTINGS[name]
     value = settings.get(name, setting.default)
+    if value != setting.default and (extra := missing_extra(name)) is not None:
+        raise ConfigurationError(
+            f"{name} needs {extra.package}, which is not installed: reinstall scrapy-rep"
+        )
     try:
         return setting.check(value)
     except ValueError as error:

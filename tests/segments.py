@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from scrapy.settings import BaseSettings
 
-from scrapy_rep.decisions import trail
-from scrapy_rep.fetch import archive
+from scrapy_rep.extras.evidence import archive, trail
 
 
 class SmallSegments:

@@ -16,9 +16,9 @@ from cryptography.hazmat.primitives.serialization import (
     PrivateFormat,
 )
 
-from scrapy_rep.fetch.keys import KeyPair
+from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.extras.identity.signatures import thumbprint
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.signatures import thumbprint
 
 
 def test_new_key_is_private_and_never_overwritten(tmp_path: Path) -> None:

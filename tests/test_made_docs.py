@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.protocol.access.events import PHASES
 from scrapy_rep.protocol.access.states import STATES
 

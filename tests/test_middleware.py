@@ -19,8 +19,8 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
+from scrapy_rep.extras.pages.browsers import browser_pages
 from scrapy_rep.fetch.reading import Reading
-from scrapy_rep.pages.browsers import browser_pages
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
 from scrapy_rep.protocol.access.knowledge import Knowledge, Outage

@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
+from scrapy_rep.extras.pages.usage.preference import Preference
+from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
@@ -17,7 +18,6 @@ from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import Standing, State
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import ProductTokens
-from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 ORIGIN = Origin("https", "example.com", 443)

@@ -6,9 +6,10 @@ import base64
 from collections.abc import Iterator
 from typing import Any
 
-from scrapy_rep.analysis.findings import findings
 from scrapy_rep.cache.base import Browsable, Remembering
 from scrapy_rep.cache.entry import Entry, Key, key_of
+from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.fetch.chosen_store import IN_MEMORY
 from scrapy_rep.fetch.reading import digest_of
 from scrapy_rep.protocol.access.events import AccessResult, access_result, name_of
@@ -16,7 +17,6 @@ from scrapy_rep.protocol.access.knowledge import Copy, Outage
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.units import counted
-from scrapy_rep.protocol.usage.tdmrep import TdmFile
 
 from .inputs import named_origin
 from .project_store import ProjectStore, answer_words, is_watched, project_store, refreshed

@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from itertools import chain
 from typing import Any
 
-from scrapy_rep.analysis.effect.rule_patterns import EVERYTHING, is_live, pattern_of
-from scrapy_rep.analysis.outline import outline
 from scrapy_rep.cache.base import StoreError
+from scrapy_rep.extras.pages.commands.page_check import show_pages, show_usage
+from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live, pattern_of
+from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
@@ -38,7 +39,6 @@ from .inputs import (
 from .judging import Judge, JudgedStream, Judgement
 from .named_agents import Agent, agents_of, verdict_word
 from .opinions import Opinion, Opinions
-from .page_check import show_pages, show_usage
 from .project_store import fresh_copies, project_store, refreshed
 from .running import Call, CommandError
 from .sitemap_check import show_sitemaps

@@ -22,18 +22,18 @@ from scrapy.spiderloader import get_spider_loader
 from w3lib.url import canonicalize_url
 
 from scrapy_rep.engine.loops import as_they_come, sleep
+from scrapy_rep.extras.pages.readings import usage_of
+from scrapy_rep.extras.pages.reservations import policy_for
+from scrapy_rep.extras.pages.usage.categories import CATEGORIES, TDM
+from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.pace.pacing import waits_in_queue
-from scrapy_rep.pages.readings import usage_of
-from scrapy_rep.pages.reservations import policy_for
 from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import opens_at
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import DAY_SECONDS, age_words, counted
-from scrapy_rep.protocol.usage.categories import CATEGORIES, TDM
-from scrapy_rep.protocol.usage.preference import Preference
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.sitemaps.entry_dates import period_of
 from scrapy_rep.sitemaps.reader import SitemapEntry, SitemapKind

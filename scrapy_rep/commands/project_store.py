@@ -19,6 +19,7 @@ from scrapy.settings import Settings
 from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.crawl import Crawl
+from scrapy_rep.extras.pages.reservations import options_of as tdmrep_options
 from scrapy_rep.fetch.chosen_store import (
     IN_MEMORY,
     kind_of,
@@ -29,7 +30,6 @@ from scrapy_rep.fetch.chosen_store import (
 )
 from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.fetch.requesters import Requester
-from scrapy_rep.pages.reservations import options_of as tdmrep_options
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge

@@ -14,11 +14,11 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from functools import cached_property
 from importlib import import_module
+from importlib.resources import files
 from pathlib import Path
-from pkgutil import get_data
 from typing import TYPE_CHECKING, Any, TextIO
 
-from scrapy_rep.proof.spool import OWNER_ONLY
+from scrapy_rep.extras.evidence.spool import OWNER_ONLY
 
 from .terminal import OutputError, Terminal, csv_cell, csv_line, safe
 
@@ -196,7 +196,7 @@ def run(options: Namespace, settings_of: Callable[[], Settings]) -> int:
     call = Call(options, settings_of, Terminal(sys.stdout, sys.stderr))
     try:
         _refuse_uri(getattr(options, "output", None))
-        subcommand = import_module(f"scrapy_rep.commands.{call.name}")
+        subcommand = import_module(f"{options.home}.{call.name}")
         call.end_with(subcommand.run(call) or OK)
         call.terminal.flush()
     except CommandError as error:
@@ -288,8 +288,8 @@ _FILES_OF_SHELLS = {"bash": "_shtab_compgen_files", "zsh": "_files"}  # shtab re
 _NARGS = {(True, True): "*", (False, True): "+", (True, False): "?", (False, False): None}
 
 
-def add_help(parser: ArgumentParser, name: str) -> None:
-    """Add the description and the options of a subcommand: the text ``help/NAME.txt``.
+def add_help(parser: ArgumentParser, home: str, name: str) -> None:
+    """Add the description and the options of a subcommand: ``help/NAME.txt`` of its package.
 
     Its paragraphs are the description, the options, and the text below them. Options are written
     as ``-h`` shows them, and those of several subcommands as ``{json}``.
@@ -306,7 +306,9 @@ def add_help(parser: ArgumentParser, name: str) -> None:
         | --diff                       not together with the option above
         Output:                        the options below have this title; the usage names none
     """
-    text = (get_data(__name__, f"help/{name}.txt") or b"").decode().format(**_SHARED_OPTIONS)
+    folder = files("scrapy_rep").joinpath(*home.split(".")[1:])  # without an import of the package
+    text = folder.joinpath(f"help/{name}.txt").read_text(encoding="utf-8")
+    text = text.format(**_SHARED_OPTIONS)
     text = text.replace("scrapy rep ", parser.prog.removesuffix(name))
     parser.description, options, parser.epilog = text.split("\n\n", 2)
     lines = options.replace("\n ", " ").splitlines()

@@ -12,24 +12,25 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-SUBCOMMANDS = {
+from scrapy_rep.extras import EXTRAS
+
+_OWN = {
     "plan": "show what a crawl will get, and how long it takes",
     "doctor": "find what in this project breaks robots.txt",
     "check": "test whether URLs are allowed, and by which line",
-    "lint": "find errors in a file",
-    "format": "rewrite a file in normalised form",
-    "diff": "compare the meaning of two files",
-    "agents": "show which known crawlers may fetch a URL",
     "cache": "show and edit the store of answers",
     "watch": "report changes of files since the last look",
-    "fleet": "show crawls that several workers share",
-    "audit": "read audit trails of crawls",
-    "report": "report what crawls did, from their audit trails",
-    "identity": "prove who your crawler is: keys, published files, checks",
-    "collect": "fetch and store the files of many sites",
-    "survey": "collect statistics on many files",
 }
-"""By name; `scrapy_rep.commands.NAME` runs it, and ``help/NAME.txt`` describes it."""
+_INSTALLED = [extra for extra in EXTRAS if extra.is_installed]
+SUBCOMMANDS = {
+    **_OWN,
+    **{name: words for extra in _INSTALLED for name, words in extra.subcommands.items()},
+}
+"""The summaries of the subcommands by name."""
+HOMES = dict.fromkeys(_OWN, "scrapy_rep.commands") | {
+    name: f"{extra.package}.commands" for extra in _INSTALLED for name in extra.subcommands
+}
+"""The package of each subcommand, where ``NAME.py`` runs it and ``help/NAME.txt`` describes it."""
 
 OF_FILES = ("lint", "format", "diff", "agents")
 """The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
@@ -120,7 +121,7 @@ def add_subcommands(
     for name, summary in SUBCOMMANDS.items():
         below = chosen.add_parser(name, help=summary, formatter_class=_Help)
         below.fill = partial(_fill, name, add_more)
-        below.set_defaults(**{PARSER: below})
+        below.set_defaults(**{PARSER: below}, home=HOMES[name])
     parser.set_defaults(**{PARSER: parser}, program=prog)
     return chosen.choices
 
@@ -130,7 +131,7 @@ def _fill(
 ) -> None:
     from .running import add_help
 
-    add_help(parser, name)
+    add_help(parser, HOMES[name], name)
     if add_more is not None:
         add_more(parser)
 

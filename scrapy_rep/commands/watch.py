@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from scrapy_rep.cache.entry import is_same_version
+from scrapy_rep.extras.webmaster.commands.diff import show_differences
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.document import parse
 
-from .diff import show_differences
 from .inputs import Freshness, Input, origin_of
 from .named_agents import agents_of
 from .project_store import answer_words, project_store, refreshed, watch_key

@@ -60,10 +60,9 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.crawl import Crawl
+    from scrapy_rep.extras.evidence.trail import Trail
+    from scrapy_rep.extras.pages.usage.licences import PaymentRequired
     from scrapy_rep.policy import Policy
-    from scrapy_rep.protocol.usage.licences import PaymentRequired
-
-    from .trail import Trail
 
 _DRY_RUN_LINES = 20
 _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announced again
@@ -387,7 +386,7 @@ class Decisions:
 def _trail_of(crawl: Crawl) -> Trail | None:
     if not crawl.settings.audit_dir:
         return None
-    from .trail import Trail  # few crawls need it
+    from scrapy_rep.extras.evidence.trail import Trail  # few crawls need it
 
     return Trail(crawl)
 

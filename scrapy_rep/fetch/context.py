@@ -23,8 +23,8 @@ from .site_guard import SiteGuard
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
+    from scrapy_rep.extras.evidence.archive import Archive
 
-    from .archive import Archive
     from .fetch_state import FetchState
 
 _LOOK_SECONDS = 0.1  # how often to check for fetches that are late or not needed any more
@@ -68,7 +68,7 @@ class FetchContext:
         self.journal = Journal(crawl.crawler, __name__)
         self.archive: Archive | None = None
         if crawl.settings.warc_dir:
-            from .archive import Archive  # few crawls need it
+            from scrapy_rep.extras.evidence.archive import Archive  # few crawls need it
 
             self.archive = Archive(crawl)
         self.requester = Requester(crawl)

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.proof.warc_exchanges import Archived
+    from scrapy_rep.extras.evidence.warc_exchanges import Archived
 
 _PROXY_AUTHORIZATION = "Proxy-Authorization"
 _PORT = ":443"

@@ -10,10 +10,10 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scrapy_rep import stats
+from scrapy_rep.extras.pages.usage.categories import TDMREP_PATH
 from scrapy_rep.protocol.access.events import Event, seen_whole, seen_with_fields
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.usage.categories import TDMREP_PATH
 
 
 @dataclass(frozen=True, slots=True)

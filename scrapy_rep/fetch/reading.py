@@ -13,7 +13,7 @@ from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.robotparser import Decider
 
 if TYPE_CHECKING:
-    from scrapy_rep.analysis.findings import Finding
+    from scrapy_rep.extras.webmaster.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
@@ -94,7 +94,7 @@ class Reading:
 
 
 def _findings(reading: Reading) -> tuple[Finding, ...]:
-    from scrapy_rep.analysis.findings import findings
+    from scrapy_rep.extras.webmaster.findings import findings
 
     return findings(reading.robots_txt)
 

@@ -23,9 +23,8 @@ from .faults import PROXY
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
+    from scrapy_rep.extras.identity.signer import Signer
     from scrapy_rep.protocol.access.origin import Origin
-
-    from .signer import Signer
 
 CREDENTIALS = ("ftp_user", "ftp_password")
 """The meta keys of a request that log in to an FTP server, for its robots.txt too."""
@@ -44,7 +43,7 @@ def signer_of(crawl: Crawl) -> Signer | None:
     """The signer of a crawl; None without `REP_SIGN_KEY`."""
     if not crawl.settings.sign_key:
         return None
-    from .signer import Signer  # few crawls sign
+    from scrapy_rep.extras.identity.signer import Signer  # few crawls sign
 
     return crawl.part(Signer)
 

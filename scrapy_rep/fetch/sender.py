@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.engine.clock import Clock
+    from scrapy_rep.extras.evidence.archive import Archive
     from scrapy_rep.protocol.access.origin import Origin
 
-    from .archive import Archive
     from .shortage import Shortage
 
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message

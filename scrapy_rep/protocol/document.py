@@ -18,10 +18,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
+from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS, SitePace, pace_records, read_site_pace
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import invalid_sitemaps, sitemap_uris, sitemap_values
-from scrapy_rep.protocol.usage.categories import NO_TOKENS, UsageTokens
 
 from .errors import ConfigurationError
 from .lines import PARSE_LIMIT_OCTETS, RULES, Codings, Kind, Record, clean, records
@@ -31,7 +31,7 @@ from .tokens import ProductTokens, names_of, refuse_url
 from .verdict import Rule, Verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.protocol.usage.preference import UsagePreferences
+    from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 
 _SELECTIONS_KEPT = 8  # a crawler has one name; if it changes its name often, it becomes slow
 
@@ -191,7 +191,7 @@ class RobotsTxt:
             InvalidProductToken: no user-agent line could name one of the tokens.
             ValueError: a key of `usage_tokens` is not a category.
         """
-        from scrapy_rep.protocol.usage.robots import FileUsage  # rarely needed
+        from scrapy_rep.extras.pages.usage.robots import FileUsage  # rarely needed
 
         selection = self.selection(product_tokens)
         return FileUsage.of(self.octets, self.uri, selection, usage_tokens).preferences(url)

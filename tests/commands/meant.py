@@ -8,10 +8,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from scrapy_rep.analysis.checks.codes import Code, Severity
-from scrapy_rep.analysis.effect.differences import agents_of, differences
-from scrapy_rep.analysis.lint.linter import fixed, lint
-from scrapy_rep.analysis.outline import outline
+from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
+from scrapy_rep.extras.webmaster.effect.differences import agents_of, differences
+from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.other_readers import escaped
 

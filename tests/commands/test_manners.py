@@ -19,12 +19,12 @@ import pytest
 from scrapy_rep.commands.subcommands import SUBCOMMANDS
 from scrapy_rep.commands.terminal import Terminal, harmless
 from scrapy_rep.protocol.access.origin import Origin
-from tests.audit.making import Judged
 from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import LOOPS, Stream, rep, stored
 from tests.commands.terminals import on_terminal, plain_environment
+from tests.extras.evidence.audit.making import Judged
+from tests.extras.evidence.report.test_first_lines import forged
 from tests.processes import REPOSITORY, Scrapy
-from tests.report.test_first_lines import forged
 from tests.servers.handle import Answer, Site
 
 ESCAPED = "".join(

@@ -23,6 +23,7 @@ from tests.servers.handle import Answer, Site, free_port, redirect
 _LIGHT = {
     *("scrapy_rep", "scrapy_rep.commands"),
     *("scrapy_rep.commands.scrapy_command", "scrapy_rep.commands.subcommands"),
+    "scrapy_rep.extras",
 }
 _OF_FILES = (
     *(

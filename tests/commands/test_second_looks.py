@@ -12,8 +12,8 @@ from scrapy_rep.commands import opinions
 from scrapy_rep.commands.check import ranked
 from scrapy_rep.commands.opinions import Opinions
 from scrapy_rep.protocol.document import parse
-from tests.analysis.lint.corpus import EVERY, files
 from tests.commands.calling import rep, rep_process
+from tests.extras.webmaster.lint.corpus import EVERY, files
 from tests.servers.handle import Answer, Site
 from tests.shared import needs_shared
 
@@ -90,7 +90,7 @@ class TestRules:
     @needs_shared
     def test_first_matching_rule_decides(self) -> None:
         """The order agrees with verdicts over real files."""
-        from scrapy_rep.analysis.effect.rule_patterns import matches
+        from scrapy_rep.extras.webmaster.effect.rule_patterns import matches
         from scrapy_rep.protocol.paths import normal_path
 
         count = 0

@@ -8,17 +8,17 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.decisions.report.report_making import report_of
-from scrapy_rep.decisions.report.report_page import page
 from scrapy_rep.decisions.url_ends import FETCHED, LISTED
-from scrapy_rep.proof.trail_reading import run_at
-from scrapy_rep.proof.trail_records import packed_keys
-from tests.audit.crawled import of_kind
+from scrapy_rep.extras.evidence.reports.report_making import report_of
+from scrapy_rep.extras.evidence.reports.report_page import page
+from scrapy_rep.extras.evidence.trail_reading import run_at
+from scrapy_rep.extras.evidence.trail_records import packed_keys
 from tests.commands.calling import rep
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.crawls.test_sitemaps import SITES, index, robots, urlset, xml
-from tests.report.making import Made
+from tests.extras.evidence.audit.crawled import of_kind
+from tests.extras.evidence.report.making import Made
 from tests.servers.handle import Answer, Site, redirect
 
 MIXED = "tests.crawls.sitemap_spider:MixedSpider"

@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.proof.trail_reading import run_at
+from scrapy_rep.extras.evidence.trail_reading import run_at
 from scrapy_rep.protocol.access.origin import Origin
-from tests.audit.crawled import of_kind
 from tests.cache.samples import usual_key
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.extras.evidence.audit.crawled import of_kind
 from tests.servers.handle import Answer, Site, redirect
 
 _WALL = Answer(body="<!DOCTYPE html>\n<title>Are you a robot?</title>\n")

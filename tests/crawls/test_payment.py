@@ -5,10 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from tests.audit.crawled import audited, of_kind
 from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON
+from tests.extras.evidence.audit.crawled import audited, of_kind
 from tests.servers.handle import Answer, Site
 
 SPIDER = "tests.crawls.payment_spider:PaymentSpider"

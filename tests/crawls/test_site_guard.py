@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from tests.audit.crawled import audited, of_kind
-from tests.audit.test_crawls import assert_sound
 from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_sitemaps import SITES, index, robots, urlset, xml
+from tests.extras.evidence.audit.crawled import audited, of_kind
+from tests.extras.evidence.audit.test_crawls import assert_sound
 from tests.servers.handle import Answer, Site, redirect
 
 _REBIND = {"tests.faults.middlewares.Rebind": 900}

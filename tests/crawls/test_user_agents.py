@@ -8,12 +8,12 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.decisions.report.report_making import report_of
-from scrapy_rep.proof.trail_check import check
-from tests.audit.crawled import audited, of_kind
+from scrapy_rep.extras.evidence.reports.report_making import report_of
+from scrapy_rep.extras.evidence.trail_check import check
 from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_pace import assert_paced
+from tests.extras.evidence.audit.crawled import audited, of_kind
 from tests.servers.handle import Answer, Site
 
 RULES = """\

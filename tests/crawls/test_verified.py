@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.fetch.keys import KeyPair
+from scrapy_rep.extras.identity.keys import KeyPair
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON
 from tests.servers.verifying import VerifyingSite

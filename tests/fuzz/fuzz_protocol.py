@@ -21,7 +21,7 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from scrapy_rep.analysis.findings import findings
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol import packed, ruleset
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidProductToken

@@ -7,8 +7,8 @@ from typing import Any
 import pytest
 from scrapy import Request, Spider
 
-from scrapy_rep.queue.fleet.packed_values import EntryRefused
-from scrapy_rep.queue.fleet.request_codec import Entries
+from scrapy_rep.extras.fleet.packed_values import EntryRefused
+from scrapy_rep.extras.fleet.request_codec import Entries
 
 
 class Plain(Spider):

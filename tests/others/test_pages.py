@@ -16,8 +16,8 @@ from twisted.internet.defer import Deferred
 from scrapy_rep import playwright_abort_request
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.pages.browsers import browser_pages
-from scrapy_rep.pages.browsers.judge import BrowserJudge
+from scrapy_rep.extras.pages.browsers import browser_pages
+from scrapy_rep.extras.pages.browsers.judge import BrowserJudge
 from scrapy_rep.protocol.verdict import Reason, Verdict
 from tests.crawling import REPOSITORY
 

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.pages.browsers import paused
+from scrapy_rep.extras.pages.browsers import paused
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 FRAME = "main"

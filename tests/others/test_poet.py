@@ -16,7 +16,7 @@ RULES = Answer(body="User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\nSitem
 POET: dict[str, Any] = {
     **ADDON,
     "ADDONS": {**ADDON["ADDONS"], "scrapy_poet.Addon": 300},
-    "SCRAPY_POET_PROVIDERS": {"scrapy_rep.pages.poet.PolicyProvider": 500},
+    "SCRAPY_POET_PROVIDERS": {"scrapy_rep.extras.pages.poet.PolicyProvider": 500},
 }
 SPIDERS = "tests.others.poet_spiders"
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.findings import findings
+from scrapy_rep.extras.webmaster.checks.codes import Code
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol import paths
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import clean, line_number, records

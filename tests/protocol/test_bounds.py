@@ -11,7 +11,7 @@ from itertools import islice, product
 
 import pytest
 
-from scrapy_rep.analysis.findings import MOST_WILDCARDS, findings
+from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, findings
 from scrapy_rep.protocol import matching, packed, wildcards, written
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.verdict import Reason

@@ -12,9 +12,9 @@ from pathlib import Path
 
 import pytest
 
-from .exceptions import Clause
-from .test_semantics import clauses
-from .touched import WANTED_KEY
+from tests.protocol.exceptions import Clause
+from tests.protocol.test_semantics import clauses
+from tests.protocol.touched import WANTED_KEY
 
 _HERE = Path(__file__).resolve().parent
 _ROOT = _HERE.parents[1]

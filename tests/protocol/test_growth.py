@@ -13,14 +13,14 @@ from itertools import count
 
 import pytest
 
-from scrapy_rep.analysis.effect import differences as comparing
-from scrapy_rep.analysis.effect import probes
-from scrapy_rep.analysis.effect.differences import TooMuchToCompare, differences
-from scrapy_rep.analysis.findings import findings
-from scrapy_rep.analysis.lint import effect_checks
-from scrapy_rep.analysis.lint.linter import lint
-from scrapy_rep.analysis.rewrite import normal
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.extras.webmaster.effect import differences as comparing
+from scrapy_rep.extras.webmaster.effect import probes
+from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
+from scrapy_rep.extras.webmaster.findings import findings
+from scrapy_rep.extras.webmaster.lint import effect_checks
+from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.rewrite import normal
+from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.clean_params import CleanParams
 from scrapy_rep.sitemaps.reader import Sitemap

@@ -12,7 +12,7 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapy_rep.analysis.findings import findings
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.verdict import Reason

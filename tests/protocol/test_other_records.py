@@ -10,8 +10,8 @@ from urllib.parse import urljoin
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.extras.webmaster.checks.codes import Code
+from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.extensions.records import RequestRate, VisitTime
 

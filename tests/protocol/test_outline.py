@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.analysis.effect.rule_patterns import pattern_of
-from scrapy_rep.analysis.outline import outline
+from scrapy_rep.extras.webmaster.effect.rule_patterns import pattern_of
+from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import RULES
 from tests.protocol import strategies

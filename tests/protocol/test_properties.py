@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.analysis.findings import findings
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri

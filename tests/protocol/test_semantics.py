@@ -15,12 +15,12 @@ from typing import NamedTuple
 
 import pytest
 
-from scrapy_rep.analysis.checks.codes import Code, Effect
-from scrapy_rep.analysis.effect.differences import differences
-from scrapy_rep.analysis.effect.rule_patterns import matches as effect_matches
-from scrapy_rep.analysis.lint.linter import fixed, lint
-from scrapy_rep.analysis.lint.suppressions import without_suppressed
-from scrapy_rep.analysis.rewrite.normal import Mode, normalise
+from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
+from scrapy_rep.extras.webmaster.effect.differences import differences
+from scrapy_rep.extras.webmaster.effect.rule_patterns import matches as effect_matches
+from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.lint.suppressions import without_suppressed
+from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidProductToken
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.analysis.findings import findings
+from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .reading import TOKEN, read

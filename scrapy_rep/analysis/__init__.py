@@ -1,1 +1,0 @@
-"""Analysis of documents: findings, lint, effect, rewriting. The core never imports it."""

@@ -1,0 +1,1 @@
+"""``scrapy rep fleet``: what the workers of a crawl do, and orders to them."""

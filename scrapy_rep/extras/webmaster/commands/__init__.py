@@ -1,0 +1,1 @@
+"""The subcommands for people who write robots.txt."""

@@ -1,0 +1,302 @@
+"""Checks of the effect of rules in merged groups.
+
+Cost: comparisons of rules, bounded by `BUDGET_STEPS` of work for the file. If that is not enough, a
+finding says so, and the rest is not checked.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import replace
+
+from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
+from scrapy_rep.extras.webmaster.effect.analysis import Needless, needless_lines
+from scrapy_rep.extras.webmaster.effect.rule_patterns import (
+    EVERYTHING,
+    StepBudget,
+    is_live,
+    look_steps,
+    matches,
+    may_meet,
+)
+from scrapy_rep.extras.webmaster.findings import Finding, value_finding
+from scrapy_rep.extras.webmaster.mending import Mend
+from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, name_of
+from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.paths import END, path_of
+from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.verdict import shown
+
+from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only, reads_pages
+from .group_checks import managed_lines
+from .merged_rules import Merge, MergedRules, ban
+from .resources import resource_findings
+from .swallowed import swallowed
+
+BUDGET_STEPS = 3_000_000
+
+_READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
+
+_FILE = re.compile(r"\.\w{1,5}[*$]*$")
+_MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ignores
+_MOST_NAMED = 5  # crawlers in one finding
+_MOST_ESCAPED = 3  # of the rules for *
+_MOST_TRIED = 100
+
+_AT_CDN = Mend(
+    "turn the managed robots.txt off in the settings of the content delivery network, or name the "
+    "crawlers in your own groups",
+    Effect.OUTSIDE,
+)
+
+
+def effect_findings(outlined: Outline) -> Iterator[Finding]:
+    """Findings about the effect of rules."""
+    budget = StepBudget(BUDGET_STEPS)
+    by_number = {line.number: line for line in outlined.lines}
+    merges = _merges(outlined, budget)
+    of_resources = list(resource_findings(outlined, merges, budget))
+    vain = {found.line for found in of_resources if found.code is Code.ALLOW_OUTRANKED}
+    needless = _needless_findings(merges, by_number, budget)
+    yield from (found for found in needless if found.line not in vain)
+    yield from _tie_findings(outlined, merges, budget)
+    yield from _ban_findings(outlined, merges)
+    yield from _order_findings(outlined, budget)
+    yield from _blocked_sitemaps(outlined, merges, budget)
+    yield from of_resources
+    yield from _ignores_star(outlined, merges, budget)
+    yield from _like_star(outlined, merges, budget)
+    if budget.is_spent:
+        yield Finding(Code.EFFECT_NOT_CHECKED)
+
+
+def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
+    """The rules of each merged group, by the indices of its groups."""
+    merges: dict[Merge, list[Line]] = {}
+    for indices in outlined.merges:
+        rules = [line for index in indices for line in outlined.blocks[index].rules]
+        if budget.take(look_steps(sum(len(line.value) for line in rules), len(rules))):
+            merges[indices] = rules
+    return merges
+
+
+def _needless_findings(
+    merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: StepBudget
+) -> Iterator[Finding]:
+    """Rules that never decide or change nothing, in every merged group that contains them."""
+    in_merges: Counter[int] = Counter()
+    found: dict[int, list[Needless]] = {}
+    for rules in merges.values():
+        if not budget.take(_READY_STEPS * len(rules)):
+            in_merges.update(line.number for line in rules)  # they were not checked there
+            continue
+        first = {(line.kind, line.spelling): line for line in reversed(rules)}
+        in_merges.update(line.number for line in first.values())
+        for line, reason in needless_lines(reversed(first.values()), budget):
+            found.setdefault(line.number, []).append(reason)
+    for number, reasons in found.items():
+        first_reason = reasons[0]
+        other = first_reason.because
+        is_tie = other is not None and other.text == first_reason.pattern.text
+        if len(reasons) < in_merges[number] or is_tie:
+            continue
+        is_contrary = other is not None and other.allow is not first_reason.pattern.allow
+        is_defeated = first_reason.is_shadowed and is_contrary
+        code = Code.RULE_SHADOWED if is_defeated else Code.RULE_REDUNDANT
+        detail = f"see line {other.line}" if other is not None and other.line else ""
+        yield value_finding(code, by_number[number], detail)
+
+
+def _tie_findings(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """Paths that a merged group both allows and disallows; each line is reported once."""
+    managed = managed_lines(outlined)
+    told: set[int] = set()
+    for rules in merges.values():
+        if not budget.take(len(rules)):
+            return
+        first: dict[tuple[Kind | None, str], Line] = {}
+        for line in rules:
+            if line.pattern:
+                first.setdefault((line.kind, line.says), line)
+        for (kind, says), line in first.items():
+            allow = first.get((Kind.ALLOW, says))
+            if kind is not Kind.DISALLOW or allow is None:
+                continue
+            later, other = (line, allow) if line.number > allow.number else (allow, line)
+            if later.number in told:
+                continue
+            told.add(later.number)
+            found = value_finding(Code.TIE, later, f"see line {other.number}")
+            if other is allow and allow.number in managed:
+                where = f"line {other.number}, which the content delivery network adds, opens it"
+                found = replace(found, detail=where, proposal=_AT_CDN)
+            yield found
+
+
+def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
+    """Groups that ban all crawlers that are not named, or a big search engine by its name."""
+    names = outlined.by_name
+    star = merges.get(names.get(EVERYONE, ()), [])
+    line = ban(star)
+    if line is not None:
+        if not any(map(_opens_pages, star)) and not _has_allow_list(outlined, merges):
+            yield value_finding(Code.DISALLOW_ALL, line)
+        if left := own_group_only(names):
+            yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
+    # By their Crawl-delay, such engines take the ban below for that of another crawler.
+    others = {name_of(one.agent.value) for one in swallowed(outlined)}
+    banned: dict[int, tuple[Line, list[str]]] = {}
+    for name in (one for one in BIG_ENGINES if one not in others):
+        rules = merges.get(names.get(name, ()), [])
+        line = ban(rules)
+        if line is not None and not any(one.kind is Kind.ALLOW and one.value for one in rules):
+            banned.setdefault(line.number, (line, []))[1].append(name.capitalize())
+    for line, engines in banned.values():
+        yield value_finding(Code.SEARCH_ENGINE_DISALLOWED, line, ", ".join(engines))
+
+
+def _opens_pages(line: Line) -> bool:
+    """Whether it allows more than files such as admin-ajax.php: then a ban of the rest is meant."""
+    is_open = line.kind is Kind.ALLOW and line.pattern not in ("", *EVERYTHING)
+    return is_open and not _FILE.search(line.pattern)
+
+
+def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
+    """Whether the file lets a search engine in by name: then a ban of the others is intended."""
+    return any(
+        is_search_crawler(name) and merge in merges and ban(merges[merge]) is None
+        for name, merge in outlined.by_name.items()
+    )
+
+
+def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
+    """Rules that never decide for a crawler that takes the first match."""
+    for block in outlined.blocks:
+        shorter: list[tuple[Kind, str, Line]] = []
+        octets = 0
+        for line in block.rules:
+            pattern = line.pattern
+            if line.kind is None or not is_live(pattern):
+                continue
+            count = len(shorter)
+            if not budget.take(1 + look_steps(octets + count * len(pattern), count)):
+                return
+            octets += len(pattern)
+            above = next(
+                (
+                    other
+                    for kind, text, other in shorter
+                    if kind is not line.kind
+                    and len(text) < len(pattern)
+                    and (may_meet(text, pattern) if "*" not in text else matches(text, pattern))
+                ),
+                None,
+            )
+            if above is not None:
+                detail = f"see line {above.number}"
+                yield value_finding(Code.ORDER_MATTERS, line, detail, above.number)
+            shorter.append((line.kind, pattern, line))
+
+
+def _blocked_sitemaps(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """Sitemaps on the same host that rules of this file disallow."""
+    targets = [
+        (line, path_of(uri))
+        for line in outlined.sitemaps
+        for uri in sitemap_line(line.value, outlined.uri or "https://host/").uris
+        if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
+    ]
+    star = outlined.by_name.get(EVERYONE)
+    is_allow_list = _has_allow_list(outlined, merges)
+    engines = {merge for name, merge in outlined.by_name.items() if is_search_crawler(name)}
+    found: dict[Code, list[tuple[Line, Line]]] = {}
+    for merge, lines in merges.items() if targets else ():
+        if merge != star and merge not in engines:
+            continue
+        merged = MergedRules(lines, budget)
+        for target, path in targets:
+            line = merged.disallows(path)
+            # To disallow everything is intended, not a mistake.
+            is_ban = line is not None and line.pattern in EVERYTHING
+            if line is None or (is_ban and (is_allow_list or merge != star)):
+                continue
+            if merge == star:
+                found.setdefault(Code.SITEMAP_DISALLOWED, []).append((target, line))
+            else:
+                found.setdefault(Code.BLOCKS_SITEMAP, []).append((line, target))
+    for code, pairs in found.items():
+        line, other = pairs[0]
+        more = len({one.number for one, _ in pairs}) - 1
+        words = f", and {counted(more, 'more such line')}" if more else ""
+        yield value_finding(code, line, f"see line {other.number}{words}")
+
+
+def _authority(uri: str) -> str:
+    return path_authority.lower() if (path_authority := uri[: -len(path_of(uri))]) else ""
+
+
+def _ignores_star(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """The first group for a search engine that repeats none of the rules for ``*``."""
+    star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
+    bans = [line for line in star if line.kind is Kind.DISALLOW and is_live(line.pattern)]
+    count = len({line.pattern for line in bans})
+    if count < _MANY_RULES or ban(star) is not None:
+        return
+    of_star = MergedRules(star, budget)
+    paths = (line.pattern.replace("*", "x").removesuffix(END) for line in bans[:_MOST_TRIED])
+    disallowed = [path for path in paths if of_star.disallows(path)]
+    found: dict[str, Line] = {}
+    for name, merge in outlined.by_name.items():
+        fallback = fallback_of(name)
+        if merge not in merges or not reads_pages(name) or fallback in outlined.by_name:
+            continue
+        own = MergedRules(merges[merge], budget)
+        if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:
+            block = outlined.blocks[merge[0]]
+            line = next(one for one in block.agents if name_of(one.value) == name)
+            found[outlined.spellings[name]] = line
+    if found:
+        names = sorted(found, key=lambda name: name.lower() not in BIG_ENGINES)
+        some = ", ".join(shown(line.value[:60]) for line in bans[:_MOST_ESCAPED])
+        more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
+        who = f"{', '.join(names[:_MOST_NAMED])}{more}"
+        detail = f"{counted(count, 'rule')}, such as {some}; {who}"
+        yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
+
+
+def _like_star(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """Groups with the same rules and other records as the group for ``*``."""
+    star = outlined.by_name.get(EVERYONE)
+    if star is None:
+        return
+    said = [_said(block) for block in outlined.blocks]
+    by_star = set().union(*(said[index] for index in star))
+    is_within = [words <= by_star for words in said]
+    for merge in merges:
+        block = outlined.blocks[merge[0]]
+        if merge == star or EVERYONE in block.names or not all(is_within[i] for i in merge):
+            continue
+        if any(fallback_of(name) in outlined.by_name for name in block.names):
+            continue  # otherwise the crawler would take the group of its fallback
+        is_like = any(len(said[index]) == len(by_star) for index in merge)
+        if not is_like and budget.take(sum(len(said[index]) for index in merge)):
+            is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)
+        if is_like:
+            yield value_finding(Code.GROUP_LIKE_STAR, block.agents[0])
+
+
+def _said(block: Block) -> set[tuple[object, object]]:
+    rules = {(line.kind, line.says) for line in block.rules}
+    return {*rules, *((line.name, line.value) for line in block.others)}

@@ -1,0 +1,62 @@
+"""Rules in the group of one crawler that their author seems to mean for all crawlers.
+
+::
+
+    User-agent: Twitterbot
+    Disallow:
+
+    # Lists
+    Disallow: /list/
+
+They follow a rule that lets the crawler fetch everything, after a blank line or a comment. Cost:
+linear in the lines.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from scrapy_rep.extras.webmaster.checks.codes import Effect
+from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
+from scrapy_rep.extras.webmaster.findings import Finding
+from scrapy_rep.extras.webmaster.mending import Mend
+from scrapy_rep.extras.webmaster.outline import Block, Line
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.verdict import shown
+
+from .swallowed import last_break
+
+
+def misplaced_rules(block: Block, places: dict[int, int]) -> list[Line]:
+    """The misplaced rules of a group; empty without any.
+
+    Args:
+        block: the group.
+        places: the place of each line that is not blank, by its number.
+    """
+    start = last_break(block, places)
+    if any(line.value == b"*" for line in block.agents if line.number > start):
+        return []
+    first, rest = block.rules[:1], block.rules[1:]
+    is_open = any(
+        not line.value or (line.kind is Kind.ALLOW and line.pattern in EVERYTHING) for line in first
+    )
+    has_gap = bool(rest) and rest[0].number > first[0].number + 1
+    has_ban = any(line.kind is Kind.DISALLOW and is_live(line.pattern) for line in rest)
+    return rest if is_open and has_gap and has_ban else []
+
+
+def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: str) -> Finding:
+    """A finding about a line or a blank line that says that these rules are in the wrong group."""
+    name = shown(block.agents[-1].value)
+    where = f"from line {rules[0].number} on"
+    are = "is" if len(rules) == 1 else "are"
+    only = "" if EVERYONE in block.names else " only"
+    detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name}{only}"
+    text = (
+        f"move the rules {where} to a group for * if they are for all crawlers; otherwise "
+        f"remove the {thing}"
+    )
+    return replace(found, detail=detail, proposal=Mend(text, Effect.CHANGES))

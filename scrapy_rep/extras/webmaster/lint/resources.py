@@ -1,0 +1,200 @@
+"""Rules that keep search engines from style sheets and scripts, found by the effect on their URLs.
+
+`resources.txt` has the URLs that pages of known systems load. A URL is tried if a pattern of the
+group has the sign of its folder or system, so the site has probably such files.
+
+Cost: the number of signs in a group, at most `_MOST_PLACES`, times its rules, from the budget.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from itertools import chain, islice
+from pkgutil import get_data
+
+from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
+from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, StepBudget, covers, is_live
+from scrapy_rep.extras.webmaster.findings import Finding, value_finding
+from scrapy_rep.extras.webmaster.mending import Mend
+from scrapy_rep.extras.webmaster.outline import Line, Outline
+from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.paths import END
+from scrapy_rep.protocol.tokens import EVERYONE
+from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.verdict import shown
+
+from .crawler_names import BIG_ENGINES, fallback_of, reads_pages
+from .merged_rules import Merge, MergedRules, ban
+
+_MOST_SIGNS = 500
+_MOST_PLACES = 50
+_MOST_ALLOWS = 50  # for files of a kind
+_MOST_LOSING = 200  # Disallow lines that are compared with each of these
+_SYSTEM = ":"
+# Sites of this system load nothing from their own host.
+_SERVED_ELSEWHERE = "/commerce/digital-download/"
+_ROWS = [
+    [cell.strip() for cell in line.split(" | ")]
+    for line in (get_data(__name__, "resources.txt") or b"").decode().splitlines()
+    if not line.startswith("#")
+]
+_SIGNS = [
+    (re.compile(f"({sign.removesuffix(_SYSTEM)})(?=[/*$?=]|$)"), sign.endswith(_SYSTEM), cells)
+    for sign, *cells in _ROWS
+]
+_ANY_SIGN = re.compile("|".join(sign.pattern for sign, _, _ in _SIGNS))
+_ANY_NAME = "x"
+_WORDPRESS = "/wp-"
+_OTHER_SYSTEM = re.compile(r"/_(?:next|nuxt)\b")
+_FOR_WORDPRESS = (
+    "allow style sheets and scripts that pages need; leave the line if the site no longer uses "
+    "WordPress"
+)
+# A style sheet with its version: /css/main.css?v=*
+_OWN_FILE = re.compile(r"/[^*?]+\.css\?[^$]*\Z")
+# Folders that are closed on purpose, with all their files.
+_CLOSED = re.compile(
+    r"/[\w-]*(?:admin|search|member|account|user|login|auth|comment|komentar|cart|checkout|private|"
+    r"internal|cgi-bin|api|ajax|tmp|temp|print)[\w-]*/",
+    re.IGNORECASE,
+)
+_KIND = re.compile(r"\.(?:css|js)\b")
+_ALL_OF_A_KIND = re.compile(
+    r"/?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*", re.IGNORECASE
+)
+
+
+def resource_findings(
+    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
+) -> Iterator[Finding]:
+    """The first rule that keeps a search engine from style sheets or scripts, and vain Allows."""
+    blocked: dict[Line, tuple[str, list[str]]] = {}
+    vain: dict[int, Finding] = {}
+    for merge, names in _readers(outlined).items():
+        rules = merges.get(merge, [])
+        if ban(rules) is not None:
+            continue
+        merged = MergedRules(rules, budget)
+        for line, url in _blocked(rules, merged):
+            blocked.setdefault(line, (url, []))[1].extend(names)
+        for found in _vain_allows(rules, merged):
+            vain.setdefault(found.line, found)
+    if blocked:
+        first, *more = sorted(
+            blocked, key=lambda line: (_WORDPRESS in blocked[line][0], line.number)
+        )
+        url, names = blocked[first]
+        others = f"; and {counted(len(more), 'more such rule')}" if more else ""
+        is_for_all = {name.lower() for name in names}.issuperset(BIG_ENGINES)
+        who = "" if is_for_all else f"; {', '.join(dict.fromkeys(names))}"
+        found = value_finding(Code.BLOCKS_RESOURCES, first, f"such as {url}{others}{who}")
+        mend = Mend(_FOR_WORDPRESS, Effect.CHANGES) if _WORDPRESS in url else None
+        yield replace(found, proposal=mend)
+    yield from vain.values()
+
+
+def _readers(outlined: Outline) -> dict[Merge, list[str]]:
+    """The search engines that obey each merged group, the big ones also if no group names them."""
+    found: dict[Merge, list[str]] = {}
+    for name in BIG_ENGINES:
+        names = (name, fallback_of(name), EVERYONE)
+        merge = next((outlined.by_name[one] for one in names if one in outlined.by_name), None)
+        if merge is not None:
+            found.setdefault(merge, []).append(name.capitalize())
+    for name, merge in outlined.by_name.items():
+        if reads_pages(name) and not fallback_of(name) and name not in BIG_ENGINES:
+            found.setdefault(merge, []).append(outlined.spellings[name])
+    return found
+
+
+def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line, str]]:
+    """The rules that disallow what pages need, each with a URL."""
+    patterns = list(dict.fromkeys(line.pattern for line in rules))
+    if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
+        return
+    own = ((pattern.replace("*", "1"),) for pattern in patterns if _OWN_FILE.match(pattern))
+    signed = filter(_ANY_SIGN.search, patterns)
+    needed = chain(own, (urls for pattern in signed for urls in _needs(pattern)))
+    is_wordpress = _is_wordpress(patterns)
+    places = dict.fromkeys(islice(needed, _MOST_SIGNS))
+    allows = [line for line in rules if line.kind is Kind.ALLOW]
+    for urls in islice(places, _MOST_PLACES):
+        lines = [merged.disallows(url) for url in urls]
+        line = lines[0]
+        if line is None or line.pattern in EVERYTHING or None in lines:
+            continue
+        if _WORDPRESS in urls[0] and not is_wordpress:
+            continue
+        if not any(_opens(allow, line, urls[0]) for allow in allows):
+            yield line, urls[0]
+
+
+def _is_wordpress(patterns: Sequence[str]) -> bool:
+    """Whether pages may still load files of WordPress; many files keep its rules after a move."""
+    signs = [pattern for pattern in patterns if _WORDPRESS in pattern]
+    is_lone = len(signs) == 1 and signs[0].startswith("*")  # against searches for weak sites
+    return not is_lone and not any(map(_OTHER_SYSTEM.search, patterns))
+
+
+def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
+    """The URLs that a page may need by a sign in a pattern: one of each tuple."""
+    for sign, is_system, cells in _SIGNS:
+        for found in sign.finditer(pattern):
+            before = pattern[: found.start()].strip("/")
+            is_top = before in ("", "*") or "?" in before or (is_system and "*" in before)
+            base = "" if is_top else "/" + before.replace("*", "x")
+            folder = found[1].replace("*", "")
+            for cell in cells:
+                yield tuple(f"{base}{url.replace('~', folder)}" for url in cell.split())
+
+
+def _opens(allow: Line, line: Line, url: str) -> bool:
+    """Whether an Allow below a disallowed folder lets the pages' own files of this kind through."""
+    if not covers(line.pattern, allow.pattern):
+        return False
+    kind, found = _KIND.search(url), _KIND.search(allow.pattern)
+    if found is not None:
+        return kind is not None and found[0] == kind[0]
+    depth = line.pattern.rstrip("*").count("/")
+    rests = (path.split("/", depth)[-1] for path in (allow.pattern, url))
+    part, wanted = (rest.partition("/")[0] for rest in rests)
+    # It may be any folder if the names of folders at this place are not known.
+    is_there = "." in wanted or wanted in (_ANY_NAME, part)
+    return is_there and allow.pattern.endswith(("/", "/*"))
+
+
+def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding]:
+    """Allow rules for all files of a kind that lose to longer rules for folders."""
+    folders = [
+        line
+        for line in rules
+        if line.kind is Kind.DISALLOW
+        and is_live(line.pattern)
+        and line.pattern.rstrip("*").endswith("/")
+        and line.pattern not in EVERYTHING
+    ]
+    kinds = {
+        line.pattern: line
+        for line in reversed(rules)
+        if line.kind is Kind.ALLOW and _ALL_OF_A_KIND.fullmatch(line.pattern)
+    }
+    for allow in islice(reversed(kinds.values()), _MOST_ALLOWS):
+        longer = (line for line in folders if len(line.pattern) > len(allow.pattern))
+        ending = allow.pattern.lstrip("/*").removesuffix(END).rstrip("*")
+        lost = [
+            line
+            for line in islice(longer, _MOST_LOSING)
+            if not _CLOSED.search(line.pattern)
+            and merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
+        ]
+        if lost:
+            first, more = lost[0], len(lost) - 1
+            others = f" and {counted(more, 'other line')}" if more else ""
+            folder = shown(first.value)
+            detail = f"line {first.number}: {folder}{others}"
+            winner = folder.rstrip("*") + shown(allow.value).lstrip("/")
+            text = f"write Allow: {winner} too, the shortest rule that wins there"
+            found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
+            yield replace(found, proposal=Mend(text, Effect.CHANGES))

@@ -1,0 +1,186 @@
+"""The merged groups of a file, with equal ones together, for rewriting.
+
+A `Section` is one or more names with the rules and other records for all of them.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field, replace
+
+from scrapy_rep.extras.webmaster.findings import YANDEX_RULES
+from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, name_of
+from scrapy_rep.protocol.extensions.records import crawl_delay
+from scrapy_rep.protocol.lines import RULES, Kind
+from scrapy_rep.protocol.tokens import EVERYONE, token_of
+
+from .spelling import is_of_group
+
+MOST_LINES = 100_000
+"""The most rules and other records of all merged groups together. More than fit into a file within
+the parse limit; of 2,811 real files none has a fifth of it."""
+
+
+@dataclass(frozen=True, slots=True)
+class SectionRule:
+    """A rule to be written, and the lines that it replaces, which mean the same to all readers."""
+
+    lines: tuple[Line, ...] = field(compare=False)
+    key: tuple[bool, str, str]
+
+    @classmethod
+    def of(cls, line: Line) -> SectionRule:
+        """The rule of one line."""
+        return cls((line,), (line.kind is Kind.ALLOW, line.pattern, line.spelling))
+
+    @property
+    def allow(self) -> bool:
+        """Whether it is an allow rule."""
+        return self.key[0]
+
+    @property
+    def pattern(self) -> str:
+        """Its normal form."""
+        return self.key[1]
+
+
+@dataclass(frozen=True, slots=True)
+class Section:
+    """Names, with their rules and other records.
+
+    Attributes:
+        agents: user-agent lines by name.
+        rules: the rules of all groups of these names, in file order.
+        others: the other records that some crawler reads, in file order.
+        is_joined: whether several groups of the file are one here.
+        is_split: whether one of these groups also has a crawler that obeys another one, too.
+        is_alone: whether no crawler obeys this section together with another one. One named ``mj``,
+            for example, obeys those for ``mj12bot`` and ``mj13bot``.
+    """
+
+    agents: dict[str, tuple[Line, ...]]
+    rules: tuple[SectionRule, ...]
+    others: tuple[Line, ...]
+    is_joined: bool
+    is_split: bool
+    is_alone: bool
+
+
+def is_too_much(outlined: Outline) -> bool:
+    """Whether the merged groups have more than `MOST_LINES`, or more rules than Yandex reads.
+
+    A file can name thousands of crawlers above thousands of rules, and also give each of them its
+    own group: then each has those thousands of rules, and a few more. Linear in the lines.
+    """
+    rules = sum(line.kind in RULES for line in outlined.lines)
+    most = YANDEX_RULES if rules <= YANDEX_RULES else MOST_LINES
+    sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
+    paces = [len(run.others) for run in outlined.runs]
+    return (
+        sum(
+            sum(sizes[index] for index in indices) + sum(paces[index] for index in runs)
+            for indices, runs in {_made_of(outlined, name) for name in outlined.by_name}
+        )
+        > most
+    )
+
+
+def _made_of(outlined: Outline, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The indices of the groups for a name, and of the runs with a pace for it."""
+    return outlined.by_name[name], outlined.paces_by_name.get(name, ())
+
+
+def sections(outlined: Outline) -> list[Section]:
+    """The merged groups, one for each name in the order of first mention, ``*`` last.
+
+    Names in exactly the same groups share their rules. Linear in the rules of each different
+    combination of groups.
+    """
+    lines_of: dict[str, list[Line]] = {}
+    for block in outlined.blocks:
+        for line in block.agents:
+            lines_of.setdefault(name_of(line.value), []).append(line)
+    tokens = Counter(token_of(name) for name in outlined.by_name)
+    combinations = Counter(index for indices in {*outlined.by_name.values()} for index in indices)
+    rules: dict[tuple[int, ...], tuple[SectionRule, ...]] = {}
+    others: dict[tuple[tuple[int, ...], tuple[int, ...]], tuple[Line, ...]] = {}
+    found: list[Section] = []
+    for name, indices in outlined.by_name.items():
+        blocks = [outlined.blocks[index] for index in indices]
+        if indices not in rules:
+            rules[indices] = tuple(SectionRule.of(line) for block in blocks for line in block.rules)
+        both = _made_of(outlined, name)
+        if both not in others:
+            lines = [line for block in blocks for line in block.others if is_of_group(line)]
+            lines += _paces([outlined.runs[index] for index in both[1]])
+            others[both] = tuple(sorted(lines, key=lambda line: line.number))
+        token = token_of(name)
+        is_alone = not token or tokens[token] == 1
+        found.append(
+            Section(
+                {name: tuple(lines_of[name])},
+                rules[indices],
+                others[both],
+                len(indices) > 1,
+                any(combinations[index] > 1 for index in indices),
+                is_alone,
+            )
+        )
+    return _star_last(found)
+
+
+def _paces(runs: Sequence[Block]) -> list[Line]:
+    """The pace records for a name; of several delays, only the delay that counts."""
+    lines = [line for run in runs for line in run.others]
+    seconds = {
+        line.number: found
+        for line in (lines if len(runs) > 1 else ())
+        if line.name == b"crawl-delay" and (found := crawl_delay(line.value)) is not None
+    }
+    largest = max(seconds, key=seconds.__getitem__, default=0)
+    return [line for line in lines if line.number == largest or line.number not in seconds]
+
+
+def merged(found: Sequence[Section]) -> list[Section]:
+    """Sections with equal rules and other records as one, even if they repeat some."""
+    by_words: dict[object, list[Section]] = {}
+    words: dict[tuple[int, int], object] = {}  # thousands of names may share the same rules
+    for section in found:
+        same = id(section.rules), id(section.others)
+        if same not in words:
+            words[same] = _said(section)
+        by_words.setdefault(words[same], []).append(section)
+    return _star_last([_as_one(same) for same in by_words.values()])
+
+
+def _star_last(found: list[Section]) -> list[Section]:
+    return sorted(found, key=lambda section: EVERYONE in section.agents)
+
+
+def _said(section: Section) -> object:
+    return (
+        frozenset(rule.key for rule in section.rules if rule.pattern),
+        tuple(dict.fromkeys((line.name, line.value) for line in section.others)),
+    )
+
+
+def _as_one(same: list[Section]) -> Section:
+    first, *more = same
+    lines: dict[tuple[bool, str, str], dict[int, Line]] = {}
+    for section in more:
+        if section.rules is not first.rules:
+            for rule in section.rules:
+                lines.setdefault(rule.key, {}).update((line.number, line) for line in rule.lines)
+    names = [item for section in same for item in section.agents.items()]
+    return replace(
+        first,
+        agents=dict(sorted(names, key=lambda item: item[0] == EVERYONE)),
+        rules=tuple(
+            replace(rule, lines=(*rule.lines, *lines.pop(rule.key, {}).values()))
+            for rule in first.rules
+        ),
+        is_joined=any(section.is_joined for section in same),
+        is_split=any(section.is_split for section in same),
+        is_alone=all(section.is_alone for section in same),
+    )

@@ -1,0 +1,120 @@
+"""The page of a survey: what it shows, that nothing in it runs, and how a browser takes it."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from html.parser import HTMLParser
+from importlib.util import find_spec
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.extras.survey.aggregate import Aggregate
+from scrapy_rep.extras.survey.captures import Bad, Capture
+from scrapy_rep.extras.survey.saved import Survey
+from tests.commands.calling import rep
+from tests.crawling import REPOSITORY
+from tests.extras.survey import inputs
+from tests.extras.survey.files import SMALL, captures
+from tests.others.browsers import CHROMIUM
+
+pytest.importorskip("jinja2", reason="needs Jinja")
+
+HOSTILE = '"><script>alert(1)</script><img src=x onerror=alert(2)>\u202e\x1b'
+# A name of these characters is counted, and a host may hold any.
+BODY = b"User-agent: --><!--\nUser-agent: {{7*7}}\nDisallow: /\nUser-agent: gptbot\nDisallow: /\n"
+
+
+def _survey() -> Survey:
+    some = [*captures(), Capture(HOSTILE, body=BODY, status=200, media_type="text/html", hops=1)]
+    aggregate = Aggregate.of([*some, Bad("no-json")], with_lint=True)
+    return Survey(aggregate, (HOSTILE,), is_partial=True)
+
+
+def _page(before: Survey | None = None) -> str:
+    from scrapy_rep.extras.survey.survey_page import page
+
+    return page(_survey(), None, before)
+
+
+class Elements(HTMLParser):
+    def __init__(self) -> None:
+        super().__init__()
+        self.found: list[tuple[str, dict[str, str | None]]] = []
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.found.append((tag, dict(attrs)))
+
+
+def test_page_runs_and_loads_nothing() -> None:
+    text = _page()
+    elements = Elements()
+    elements.feed(text)
+    tags = {tag for tag, _ in elements.found}
+    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "a", "base"}
+    for _, attributes in elements.found:
+        assert not [n for n in attributes if n.startswith("on") or n in ("src", "href", "style")]
+    assert "default-src 'none'; style-src 'unsafe-inline'" in text
+    assert "url(" not in text
+    assert "@import" not in text
+    assert "&lt;script&gt;" in text
+    assert not re.search("[\u202e\x1b]", text)
+
+
+def test_page_shows_the_survey() -> None:
+    text = _page()
+    for words in (
+        *["Survey of 10 robots.txt files", "interrupted", "Crawlers by purpose", "GPTBot".lower()],
+        *["Distributions", "95&nbsp;%", "no-json"],
+    ):
+        assert words in text
+
+
+def test_changes() -> None:
+    before = Survey(Aggregate.of([Capture(f"h{n}", body=b"x: y") for n in range(400)]))
+    text = _page(before)
+    assert "Changes" in text
+    assert "files_with_rules" in text
+    assert "nothing" in _page(_survey())
+
+
+def test_command_writes_the_page(tmp_path: Path) -> None:
+    folder = inputs.folder(SMALL.items(), tmp_path)
+    one, page = tmp_path / "one.json", tmp_path / "page.html"
+    assert rep("survey", folder, "--jobs", 1, "-o", one).status == 0
+    assert rep("survey", folder, "--jobs", 1, "-o", page).status == 0
+    assert "Survey of 9 robots.txt files" in page.read_text()
+    assert rep("survey", "diff", one, one, "-o", page).status == 0
+    assert "Changes" in page.read_text()
+
+
+_MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) is None]
+
+
+@pytest.mark.slow
+@pytest.mark.at_length
+@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
+@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
+def test_in_chromium(tmp_path: Path) -> None:
+    """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
+    path = tmp_path / "page.html"
+    path.write_text(_page(), encoding="utf-8")
+    done = subprocess.run(
+        [sys.executable, "-m", "tests.extras.survey.browser", CHROMIUM, str(path)],
+        cwd=REPOSITORY,
+        capture_output=True,
+        check=False,
+        timeout=120,
+    )
+    assert done.returncode == 0, done.stderr
+    found = json.loads(done.stdout)
+    assert [seen.get("violations") for seen in found] == [None, [], [], None]
+    for seen in found:
+        assert seen["events"] == [path.as_uri()]
+        assert seen["content_width"] <= seen["width"]
+        assert seen["paper_octets"] > 10_000
+        is_light = seen["scheme"] == "light"
+        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")

@@ -1,0 +1,598 @@
+"""Names that no crawler has, and advice that fits the value."""
+
+from __future__ import annotations
+
+import pytest
+
+from scrapy_rep.extras.webmaster.checks.codes import GROUPS, Code, Severity
+from scrapy_rep.extras.webmaster.findings import Finding
+from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.protocol.other_readers import GOOGLE
+from tests.protocol.reading import URI
+
+HOST = URI.split("/")[2]
+_NOBODY = "so the rules below it are for no crawler"
+
+
+def _found(body: str, *codes: Code) -> list[Finding]:
+    return [one for one in lint(body.encode(), URI) if not codes or one.code in codes]
+
+
+def _of_name(name: str) -> list[Finding]:
+    """The findings about a name that are reported by default, without those about the file."""
+    body = f"User-agent: {name}\nDisallow: /x\n\nUser-agent: *\nDisallow:\n"
+    return [one for one in _found(body) if one.code in GROUPS["default"] and one.line == 1]
+
+
+_NAME, _LIST, _NEAR = Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_LIST, Code.USER_AGENT_NEAR
+_OPENAI = "perhaps GPTBot, OAI-SearchBot or ChatGPT-User"
+
+
+class TestNames:
+    @pytest.mark.parametrize(
+        ("name", "code", "detail"),
+        [
+            ("GPTBot CCBot ClaudeBot", _LIST, "crawlers do not read CCBot, ClaudeBot"),
+            ("GPTBot; CCBot", _LIST, "crawlers do not read CCBot"),
+            ("GPTBot|CCBot", _LIST, "crawlers do not read CCBot"),
+            ("Googlebot and Bingbot", _LIST, "crawlers do not read Bingbot"),
+            ("GPTBot/1.0 CCBot/2.0", _LIST, "crawlers do not read CCBot"),
+            ("FirstBot OtherBot", _LIST, "crawlers do not read OtherBot"),
+            ("none", _NAME, "perhaps *"),
+            ("Everyone", _NAME, "perhaps *"),
+            ("Open AI", _NAME, _OPENAI),
+            ("ChatGPT", _NAME, _OPENAI),
+            ("Claude", _NAME, "perhaps ClaudeBot, Claude-SearchBot or Claude-User"),
+            ("Gemini", _NAME, "perhaps Google-Extended"),
+            ("Bing", _NAME, "perhaps bingbot"),
+            ("baidu", _NAME, "perhaps Baiduspider or YiyanBot"),
+            ("AI", _NAME, "perhaps GPTBot, ClaudeBot, Google-Extended or CCBot"),
+            ("Claude Bot", _NEAR, "perhaps ClaudeBot"),
+            ("chatgpt_user", _NEAR, "perhaps ChatGPT-User"),
+            ("Googlebot Images", _NEAR, "perhaps Googlebot-Image"),
+            ("*scalepostAI*", Code.USER_AGENT_NAMES_NOBODY, _NOBODY),
+            ("*bot*", Code.USER_AGENT_NAMES_NOBODY, _NOBODY),
+            ("GPT\u0412ot", Code.LOOK_ALIKE, "\u0412 is U+0412 CYRILLIC CAPITAL LETTER VE"),
+            (
+                "Perplexity\u2011User",
+                Code.LOOK_ALIKE,
+                "\u2011 is U+2011 NON-BREAKING HYPHEN",
+            ),
+        ],
+    )
+    def test_finding(self, name: str, code: Code, detail: str) -> None:
+        (one,) = _of_name(name)
+        assert (one.code, one.detail) == (code, detail)
+
+    @pytest.mark.parametrize(
+        ("name", "mend", "is_unsafe"),
+        [
+            ("*scalepostAI*", "write * for all other crawlers, or scalepostAI for that crawler", 0),
+            (
+                "*bot*",
+                "write * for all other crawlers, or the name of each crawler that is meant",
+                0,
+            ),
+            ("*Googelbot*", "write Googlebot", 1),
+            ("**", "write *", 1),
+            ("GPT\u0412ot", "write 'User-agent: GPTBot'", 1),
+            (
+                "Mozilla/5.0 (compatible; bingbot/2.0; +http://www.bing.com/bingbot.htm)",
+                "write bingbot if this crawler is meant",
+                0,
+            ),
+        ],
+    )
+    def test_advice(self, name: str, mend: str, is_unsafe: int) -> None:
+        (one,) = _of_name(name)
+        assert (one.mend, one.is_unsafe) == (mend, bool(is_unsafe))
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("5emeRue", "007ac9", "peer39_crawler/1.0", "Offline Explorer", "AwarioBot"),
+            *("Kangaroo Bot", "Wotbot", "MJ12bot", "Yahoo! Slurp", "magpie-crawler"),
+            *("Googlebot/2.1 (+http://www.google.com/bot.html)", "Mediapartners-Google*"),
+            *("Turnitin Robot (v2)", "BSearchR&amp;D", "ExampleBot", "Microsoft.URL.Control"),
+            *("360Spider", "008", "archive.org_bot", "SemrushBot-SI", "xAI-SearchBot"),
+        ],
+    )
+    def test_names_in_use_have_no_finding(self, name: str) -> None:
+        assert [one.code for one in _of_name(name) if one.code is not Code.USER_AGENT_WORDS] == []
+
+    def test_names_of_several_words_share_one_finding(self) -> None:
+        names = ["Big Reader", "Small Reader", "Third Reader"] * 3
+        body = "\n".join(f"User-agent: {name}\nDisallow: /x\n" for name in names)
+        (one,) = _found(body, Code.USER_AGENT_WORDS)
+        assert one.line == 1
+        assert one.detail == (
+            "Big Reader is read as big; Small Reader is read as small; "
+            "Third Reader is read as third"
+        )
+
+    def test_repeated_name_has_one_finding(self) -> None:
+        body = "User-agent: OpenAI\nDisallow: /x\n\n" * 3
+        assert len(_found(body, Code.USER_AGENT_NO_CRAWLER)) == 1
+
+    def test_advice_removes_a_line_for_a_crawler_that_is_named(self) -> None:
+        body = "User-agent: GPT\nUser-agent: Y\nDisallow: /x\n\nUser-agent: GPTBot\nDisallow: /y\n"
+        (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+        assert one.mend == "remove the line: the file names GPTBot already"
+
+    def test_run_without_rules_has_one_finding(self) -> None:
+        body = "".join(f"User-agent: a{n}\nCrawl-delay: 1\n\n" for n in range(9))
+        (one,) = _found(body + "User-agent: BadBot\nDisallow: /\n", Code.GROUP_SWALLOWED)
+        assert one.line == 1
+        assert (
+            one.detail
+            == "9 names up to line 25: a0, a1, a2, a3, a4, and 4 more; line 29: Disallow: /; "
+            "crawlers that take a Crawl-delay for a rule have only that"
+        )
+
+
+_FOR_GOOGLE = f"that changes the rule for crawlers that {GOOGLE.words}"
+
+
+class TestAdvice:
+    @pytest.mark.parametrize(
+        ("value", "advice"),
+        [
+            (".pdf", "write /*.pdf$ for all paths with this ending"),
+            ("none", "write an empty Disallow if everything may be fetched, or / if nothing"),
+            ("all", "write / for everything"),
+            ("e.com/foo", "remove the line, or write /foo in the robots.txt of e.com"),
+            (f"{HOST}/foo", "write only the path: /foo"),
+            (f"https://{HOST}/a/b", "write only the path: /a/b"),
+            ("http//e.com/x", "write only the path of the URL, from the / after the host on"),
+            ("?sort=", "write /*?sort= if a part of the query is meant"),
+            ("private/", "write /private/ for the top of the site, or /*private/ for any place"),
+            ("index.php", "write /index.php for the top of the site, or /*index.php for any place"),
+            ("(x)", "write the path as it is in the URL, from the / after the host on"),
+            ("/search\\?", "write /search? if that is meant; otherwise write several rules"),
+            ("/.*\\.pdf$", "write /*.pdf$ if that is meant; otherwise write several rules"),
+            ("/(a|b)/", "write /a/ and /b/ if that is meant; otherwise write several rules"),
+            ("/p/[0-9]+/x", "write /p/*/x if that is meant; otherwise write several rules"),
+            (
+                "/(.*)\\.php$",
+                "write /*.php$ if that is meant; otherwise write several rules",
+            ),
+            (
+                "/a(?:/[0-9]+)/\\(b\\)",
+                "write /a/*/(b) if that is meant; otherwise write several rules",
+            ),
+            ("/(?!a)/[0-9]+/b", "write it with * and $, or as several rules"),
+            ("/\\d{8}/", "write it with * and $, or as several rules"),
+            ("^/a/.*$", "write /a/ if that is meant; otherwise write several rules"),
+            ("C:\\www\\tmp", "write /www/tmp if that is the path in the URL"),
+            ("&nbsp;/b/", "write 'Disallow: /b/'"),
+            ("/*.pdf$*", "write /*.pdf$ if the end of the path is meant; otherwise %24"),
+            ("/*$api", f"write %24 if the character is meant; {_FOR_GOOGLE}"),
+            ("/a?x&amp;y", "write & alone"),
+            ("/#top", Code.FRAGMENT.fix),
+            ("/a._f.[a-z]*Sort.*", "write /a._f.*Sort.* if that is meant"),
+        ],
+    )
+    def test_advice_for_rules(self, value: str, advice: str) -> None:
+        found = _found(f"User-agent: *\nDisallow: {value}\nDisallow: /zz\n")
+        assert any(one.mend.startswith(advice) for one in found if one.line == 2)
+
+    @pytest.mark.parametrize("value", ["/main.*.js", "/x.*/y", "/.*", "/a+b", "/f(1)", "/wp\\docs"])
+    def test_path_with_a_dot_is_not_a_regular_expression(self, value: str) -> None:
+        assert _found(f"User-agent: *\nDisallow: {value}\n", Code.REGULAR_EXPRESSION) == []
+
+    @pytest.mark.parametrize(
+        ("value", "code", "advice"),
+        [
+            ("http//e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("htps://e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            ("https://https://e.com/s.xml", Code.SITEMAP_BAD_SCHEME, "write https://e.com/s.xml"),
+            (
+                "www.e.com/s.xml",
+                Code.SITEMAP_LEFT_OUT,
+                "write https:// before it: https://www.e.com/s.xml",
+            ),
+            (
+                f"https://{HOST}/a b.xml",
+                Code.SITEMAP_BLANK,
+                "write %20 if the blank belongs to the address; otherwise remove it",
+            ),
+            (
+                f"https://{HOST}/sitemap.xml (main)",
+                Code.SITEMAP_LEFT_OUT,
+                "write only the URL, and %20 for a blank that belongs to it",
+            ),
+            ("/s.xml", Code.SITEMAP_RELATIVE, f"write https://{HOST}/s.xml"),
+            (f"{HOST}/s.xml", Code.SITEMAP_NO_SCHEME, f"write https://{HOST}/s.xml"),
+            (f'"https://{HOST}/s.xml"', Code.SITEMAP_QUOTED, f"write https://{HOST}/s.xml"),
+            (
+                "https://e.com/a.xml, https://e.com/b.xml",
+                Code.SITEMAP_SEVERAL,
+                "write https://e.com/a.xml and https://e.com/b.xml",
+            ),
+            ("http://10.0.0.7/s.xml", Code.SITEMAP_NOT_PUBLIC, "write the URL of the public site"),
+            (
+                "https://yourdomain.com/s.xml",
+                Code.SITEMAP_NOT_PUBLIC,
+                "write the URL of the public site",
+            ),
+            ("ftp://e.com/s.xml", Code.SITEMAP_SCHEME, "write an http or https URL"),
+        ],
+    )
+    def test_advice_for_sitemaps(self, value: str, code: Code, advice: str) -> None:
+        (one,) = _found(f"User-agent: *\nDisallow: /x\nSitemap: {value}\n", code)
+        assert one.mend == advice
+
+
+@pytest.mark.parametrize(
+    ("line", "code", "mend"),
+    [
+        ("er-agent: Google-Extended", Code.NEAR_KEY, "write 'User-agent: Google-Extended'"),
+        ("https://e.com/s.xml", Code.KEY_MISSING, Code.KEY_MISSING.fix),
+    ],
+)
+def test_cut_key_is_repaired(line: str, code: Code, mend: str) -> None:
+    (one,) = _found(f"User-agent: *\nDisallow: /x\n{line}\n", code)
+    assert (one.line, one.mend) == (3, mend)
+
+
+CDN = """\
+# BEGIN Cloudflare Managed content
+
+User-agent: *
+Content-Signal: search=yes,ai-train=no
+Allow: /
+
+User-agent: GPTBot
+Disallow: /
+
+# END Cloudflare Managed Content
+
+User-agent: *
+Disallow: /
+"""
+
+
+class TestBans:
+    def test_group_of_a_network_that_opens_the_site(self) -> None:
+        found = {one.code: one for one in _found(CDN)}
+        tie = found[Code.TIE]
+        assert (tie.line, tie.severity.value) == (13, "warning")
+        assert tie.detail == "line 5, which the content delivery network adds, opens it"
+        assert "settings of the content delivery network" in tie.mend
+        assert Code.MULTIPLE_STAR not in found  # the site can't change it
+        assert Code.DISALLOW_ALL not in found
+
+    def test_tie_in_several_groups_has_one_finding(self) -> None:
+        body = "User-agent: a\nAllow: /x\n\nUser-agent: b\nUser-agent: a\nDisallow: /x\n"
+        (one,) = _found(body, Code.TIE)
+        assert (one.line, one.detail) == (6, "see line 2")
+
+    @pytest.mark.parametrize("name", ["Googlebot", "bingbot"])
+    def test_ban_of_a_big_search_engine_by_name(self, name: str) -> None:
+        (one,) = _found(f"User-agent: {name}\nDisallow: /\n", Code.SEARCH_ENGINE_DISALLOWED)
+        assert (one.line, one.severity.value) == (2, "warning")
+        assert one.detail.lower() == name.lower()
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            "User-agent: Googlebot\nDisallow: /\nAllow: /a\n",
+            "User-agent: GPTBot\nDisallow: /\n",
+            "User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: GPTBot\nDisallow: /\n",
+            "User-agent: Googlebot\nDisallow: /x\n",
+            "User-agent: *\nDisallow: /\n",
+        ],
+    )
+    def test_other_bans_have_no_finding(self, body: str) -> None:
+        assert _found(body, Code.SEARCH_ENGINE_DISALLOWED) == []
+
+    def test_ban_with_a_list_of_allowed_crawlers_is_intended(self) -> None:
+        allowed = "User-agent: Googlebot\nUser-agent: bingbot\nDisallow:\n\n"
+        rest = f"User-agent: *\nDisallow: /\n\nSitemap: https://{HOST}/sitemap.xml\n"
+        codes = (Code.DISALLOW_ALL, Code.SITEMAP_DISALLOWED)
+        assert _found(allowed + rest, *codes) == []
+        assert [one.code for one in _found(rest, *codes)] == [*codes]
+
+
+# Files that widely used systems write by default, or advise.
+DEFAULT_FILES = {
+    "WordPress": "User-agent: *\nDisallow: /wp-admin/\nAllow: /wp-admin/admin-ajax.php\n\n"
+    "Sitemap: https://{host}/wp-sitemap.xml\n",
+    "Yoast": "# START YOAST BLOCK\n# ---------------------------\nUser-agent: *\nDisallow:\n\n"
+    "Sitemap: https://{host}/sitemap_index.xml\n# ---------------------------\n# END YOAST BLOCK\n",
+    "Squarespace": "# Squarespace Robots Txt\n\nUser-agent: GPTBot\nUser-agent: ChatGPT-User\n"
+    "User-agent: CCBot\nUser-agent: anthropic-ai\nUser-agent: Google-Extended\n"
+    "User-agent: FacebookBot\nUser-agent: Claude-Web\nUser-agent: cohere-ai\n"
+    "User-agent: PerplexityBot\nUser-agent: Applebot-Extended\nUser-agent: AdsBot-Google\n"
+    "User-agent: AdsBot-Google-Mobile\nUser-agent: AdsBot-Google-Mobile-Apps\nUser-agent: *\n"
+    "Disallow: /config\nDisallow: /search\nDisallow: /account$\nDisallow: /account/\n"
+    "Disallow: /commerce/digital-download/\nDisallow: /api/\nAllow: /api/ui-extensions/\n"
+    "Disallow: /static/\nDisallow:/*?author=*\nDisallow:/*&author=*\nDisallow:/*?tag=*\n"
+    "Disallow:/*?month=*\nDisallow:/*?view=*\nDisallow:/*?format=json\n"
+    "Disallow:/*?format=page-context\n\nSitemap: https://{host}/sitemap.xml\n",
+    "Drupal": "# robots.txt\n#\nUser-agent: *\n# CSS, JS, Images\nAllow: /core/*.css$\n"
+    "Allow: /core/*.js$\nAllow: /core/*.gif\n# Directories\nDisallow: /core/\n"
+    "Disallow: /profiles/\n# Files\nDisallow: /README.md\n# Paths (clean URLs)\n"
+    "Disallow: /admin/\nDisallow: /user/login\n# Paths (no clean URLs)\n"
+    "Disallow: /index.php/admin/\n",
+    "Joomla": "User-agent: *\nDisallow: /administrator/\nDisallow: /api/\nDisallow: /bin/\n"
+    "Disallow: /cache/\nDisallow: /cli/\nDisallow: /components/\nDisallow: /includes/\n"
+    "Disallow: /installation/\nDisallow: /language/\nDisallow: /layouts/\nDisallow: /tmp/\n",
+    "Magento": "User-agent: *\nDisallow: /index.php/\nDisallow: /*?\nDisallow: /checkout/\n"
+    "Disallow: /app/\nDisallow: /lib/\nDisallow: /*.php$\nDisallow: /pkginfo/\n"
+    "Disallow: /report/\nDisallow: /var/\nDisallow: /catalog/\nDisallow: /customer/\n"
+    "Disallow: /sendfriend/\nDisallow: /review/\nDisallow: /*SID=\n",
+}
+
+
+@pytest.mark.parametrize("system", DEFAULT_FILES)
+def test_default_files_of_systems_have_no_findings(system: str) -> None:
+    body = DEFAULT_FILES[system].format(host=HOST)
+    assert [one for one in _found(body) if one.code in GROUPS["default"]] == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code", "mend"),
+    [
+        (
+            "User-agent=*\nDisallow: /x\n",
+            Code.RULE_BEFORE_GROUP,
+            "repair line 1 first: it may be meant as a user-agent line",
+        ),
+        (
+            "User-agent=*\n",
+            Code.NO_GROUPS,
+            "repair line 1 first: it may be meant as a user-agent line",
+        ),
+        (
+            "User-agent: a\nDisalllow: /a\n\nUser-agent: b\nDisallow: /b\n",
+            Code.GROUP_SWALLOWED,
+            "repair line 2 first: it may be meant as a rule",
+        ),
+        (
+            "User-agent: a\nDisalllow: /a\n",
+            Code.GROUP_WITHOUT_RULES,
+            "repair line 2 first: it may be meant as a rule",
+        ),
+    ],
+)
+def test_advice_names_the_damaged_line_that_is_the_cause(body: str, code: Code, mend: str) -> None:
+    (one,) = _found(body, code)
+    assert (one.mend, one.is_safe) == (mend, False)
+
+
+@pytest.mark.parametrize("name", ["\u042f\u043d\u0434\u0435\u043a\u0441", "\u767e\u5ea6"])
+def test_names_in_other_scripts_are_not_look_alikes(name: str) -> None:
+    assert Code.LOOK_ALIKE not in [one.code for one in _of_name(name)]
+
+
+def test_advice_keeps_a_ban_out_of_the_group_for_all() -> None:
+    """The advice is not to move a ban to that group, which would close the site."""
+    body = "User-agent: *\nDisallow: /x\n\nUser-agent: Spider\nDisallow: /\n"
+    (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+    assert (one.detail, one.mend.partition(":")[0]) == (
+        "",
+        "write the names of the crawlers that are meant, one line for each",
+    )
+
+
+def test_crawler_that_joins_the_group_for_all() -> None:
+    body = "User-agent: bingbot\nCrawl-delay: 1\n\nUser-agent: *\nDisallow: /private/\n"
+    (one,) = _found(body, Code.GROUP_JOINS_STAR)
+    assert (one.line, one.severity) == (1, Severity.INFO)
+    assert "Disallow" not in one.mend
+    assert _found(body, Code.GROUP_SWALLOWED) == []
+
+
+@pytest.mark.parametrize(
+    ("value", "code", "mend"),
+    [
+        ("/h.example/wp-admin/", Code.HOST_IN_PATH, "write /wp-admin/"),
+        ("/www.h.example/a", Code.HOST_IN_PATH, "write /a"),
+        ("//a/", Code.DOUBLE_SLASH, Code.DOUBLE_SLASH.fix),
+        (
+            "//",
+            Code.DOUBLE_SLASH,
+            (
+                "leave it if URLs with two slashes are meant; a rule with one / would be for the "
+                "whole site"
+            ),
+        ),
+        (
+            "/[_0-9a-zA-Z]+/likes",
+            Code.REGULAR_EXPRESSION,
+            "write /*/likes if that is meant; otherwise write several rules",
+        ),
+        ("/y ; no", Code.FOREIGN_COMMENT, "write 'Disallow: /y # no'"),
+        (
+            "/a%",
+            Code.BAD_ESCAPE,
+            Code.BAD_ESCAPE.fix,
+        ),
+    ],
+)
+def test_advice_for_paths(value: str, code: Code, mend: str) -> None:
+    body = f"User-agent: *\nDisallow: {value}\nSitemap: https://www.h.example/s.xml\n"
+    (one,) = _found(body, code)
+    assert (one.mend, one.is_safe) == (mend, False)
+
+
+def test_safe_fixes_keep_a_fragment() -> None:
+    body = b"User-agent: *\nDisallow: /page#section\nDisallow: /y ; no\n"
+    assert fixed(body)[0] == body
+
+
+def test_content_signals_key_is_corrected() -> None:
+    body = b"User-agent: *\nContent-Signals: search=yes\nDisallow: /x\n"
+    (one,) = (one for one in lint(body) if one.code is Code.MISSPELT_KEY)
+    assert (one.detail, one.is_safe) == ("read as Content-Signal", True)
+    assert b"\nContent-Signal: search=yes\n" in fixed(body)[0]
+
+
+@pytest.mark.parametrize(
+    ("record", "mend"),
+    [
+        ("Crawl-delay: often", "write a number of seconds, for example 'Crawl-delay: 5'"),
+        ("Crawl-delay: 10s", "write 'Crawl-delay: 10'"),
+        (
+            "Request-rate: often",
+            "write requests and seconds, for example 'Request-rate: 1/5'",
+        ),
+    ],
+)
+def test_advice_for_unreadable_paces(record: str, mend: str) -> None:
+    (one,) = _found(f"User-agent: *\nDisallow: /x\n{record}\n", Code.VALUE_UNREADABLE)
+    assert one.mend == mend
+
+
+def test_path_that_is_encoded_twice() -> None:
+    """Their escapes would make the mistake permanent, so the fix is unsafe."""
+    (one,) = _found("User-agent: *\nDisallow: /caf\u00c3\u00a9\n", Code.ENCODED_TWICE)
+    assert one.is_unsafe
+    assert one.mend == "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if that is meant"
+
+
+def test_last_group_without_rules_has_an_unsafe_fix() -> None:
+    """So an empty Disallow, which permits everything, is no safe fix."""
+    (one,) = _found("User-agent: *\nDisallow: /x\n\nUser-agent: a\n", Code.GROUP_WITHOUT_RULES)
+    assert not one.is_safe
+    assert "those for * are not for them" in one.mend
+
+
+def test_unreadable_delay_is_not_a_duplicate() -> None:
+    body = "User-agent: *\nCrawl-delay: 2\nCrawl-delay: often\nDisallow: /x\n"
+    assert _found(body, Code.CRAWL_DELAY_DUPLICATE) == []
+
+
+def test_rules_of_a_word_for_all_are_moved() -> None:
+    body = "User-agent: *\nDisallow: /a\n\nUser-agent: all\nDisallow: /b\n"
+    (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+    assert one.mend == "move these rules to the group for *"
+
+
+@pytest.mark.parametrize(
+    ("said", "meant"),
+    [("ai-train: no", "ai-train=no"), ("search=yes ai_train=N", ""), ("use: full", "use=full")],
+)
+def test_advice_for_signals(said: str, meant: str) -> None:
+    found = _found(f"User-agent: *\nDisallow: /x\nContent-Signal: {said}\n", Code.SIGNAL_SPELLING)
+    assert [one.mend for one in found] == ([f"write 'Content-Signal: {meant}'"] if meant else [])
+
+
+@pytest.mark.parametrize(
+    ("uri", "is_odd"),
+    [
+        *[("https://h/s.XML.gz", False), ("https://h/feed.rss", False), ("https://h/l.txt", False)],
+        *[("https://h/index.php?a=sitemap", False), ("https://h/make?kind=sitemap", False)],
+        *[("https://h/", True), ("https://h/sitemap", True), ("https://h/sitemap.html", True)],
+    ],
+)
+def test_sitemap_ending(uri: str, is_odd: bool) -> None:
+    body = f"User-agent: *\nDisallow: /x\nSitemap: {uri}\n"
+    assert bool(_found(body, Code.SITEMAP_ENDING)) is is_odd
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /\n",
+        "User-agent: metaexternalagent\nUser-agent: meta-externalagent\nDisallow: /\n",
+        "User-agent: Googlebot Smartphone\nDisallow: /x\n",
+        "User-agent: Grok\nAllow: /\n\nUser-agent: *\nAllow: /\n",
+        "User-agent: Perplexity-ai\nDisallow: /\n\nUser-agent: PerplexityBot\nDisallow: /\n",
+        "User-agent: archive_bot\nDisallow: /\n\nUser-agent: *\nDisallow:\n",
+        "User-agent: Mozilla/4.0 (FooBot)\nDisallow: /\n\nUser-agent: Foobot\nDisallow: /\n",
+    ],
+)
+def test_name_that_changes_no_verdict_has_no_finding(body: str) -> None:
+    codes = Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER, Code.USER_AGENT_HEADER
+    assert _found(body, *codes) == []
+
+
+@pytest.mark.parametrize(
+    ("body", "code"),
+    [
+        (
+            "User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /x\n",
+            Code.USER_AGENT_NEAR,
+        ),
+        ("User-agent: Grok\nDisallow: /\n\nUser-agent: *\nAllow: /\n", Code.USER_AGENT_NO_CRAWLER),
+    ],
+)
+def test_name_that_changes_a_verdict_has_one(body: str, code: Code) -> None:
+    assert len(_found(body, code)) == 1
+
+
+class TestMerging:
+    def test_groups_of_crawlers_that_merge_them_are_not_told(self) -> None:
+        body = "User-agent: {0}\nDisallow: /a\n\nUser-agent: x\nDisallow: /\n\n"
+        body += "User-agent: {0}\nDisallow: /b\n"
+        assert _found(body.format("GoogleOther"), Code.GROUP_SHADOWED) == []
+        assert len(_found(body.format("Bingbot"), Code.GROUP_SHADOWED)) == 1
+
+    def test_last_group_for_all_without_rules_is_not_told(self) -> None:
+        body = f"User-agent: *\nDisallow: /a\n\nUser-agent: *\nSitemap: https://{HOST}/s.xml\n"
+        assert _found(body, Code.MULTIPLE_STAR) == []
+
+
+class TestRepairs:
+    def test_dead_ban_of_scripts_is_not_revived(self) -> None:
+        (one,) = _found("User-agent: *\nDisallow: .js$\n", Code.RULE_MATCHES_NOTHING)
+        assert one.mend.startswith("remove the line")
+
+    def test_dead_ban_says_that_it_works_then(self) -> None:
+        (one,) = _found("User-agent: *\nDisallow: .html$\n", Code.RULE_MATCHES_NOTHING)
+        assert one.mend.endswith("the rule has no effect now and disallows such paths then")
+        (one,) = _found("User-agent: *\nAllow: .html$\n", Code.RULE_MATCHES_NOTHING)
+        assert "disallows" not in one.mend
+
+    def test_text_that_is_encoded_twice_has_one_finding_without_a_blank(self) -> None:
+        path = "/a/طب القلب".encode().decode("latin-1")
+        found = _found(f"User-agent: *\nDisallow: {path}\n")
+        assert {one.code for one in found if one.line == 2} == {Code.ENCODED_TWICE}
+        (one,) = [one for one in found if one.line == 2]
+        assert "%D8%A8%20%D8" in one.mend
+
+    def test_regular_expression_beside_the_rule_that_is_meant(self) -> None:
+        for rule in ("/search?", "/search*"):
+            body = f"User-agent: *\nDisallow: {rule}\nDisallow: /search\\?\n"
+            assert _found(body, Code.REGULAR_EXPRESSION) == []
+
+    def test_blank_beside_its_escape(self) -> None:
+        body = "User-agent: *\nDisallow: /a%20b\nDisallow: /a b/c\n"
+        assert _found(body, Code.SPACE_IN_PATH) == []
+
+    def test_names_that_have_the_ban_already_are_not_advised(self) -> None:
+        body = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: OpenAI\nDisallow: /\n"
+        (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+        assert one.mend.startswith("write OAI-SearchBot or ChatGPT-User if meant: ")
+
+    def test_advice_never_opens_the_site(self) -> None:
+        body = "User-agent: *\n# Crawl-delay: 10\n\nUser-agent: CriteoBot\nDisallow: /a/\n"
+        (one,) = _found(body, Code.GROUP_SWALLOWED)
+        assert "would let all crawlers fetch everything" in one.mend
+
+    def test_key_of_other_programs(self) -> None:
+        body = f"User-agent: *\nDisallow: /a\nAgentmap: https://{HOST}/ai-catalog.json\n"
+        assert _found(body, Code.UNKNOWN_KEY) == []
+
+
+class TestOctets:
+    @pytest.mark.parametrize(
+        "body",
+        [
+            b"\xef\xbb\xbfUser-agent: *\nAllow: /\n",
+            b"User-agent: *\nDisallow: /a\n\r\r",
+            b"User-agent: *\nDisallow: /a\r\r\n",
+        ],
+    )
+    def test_marks_that_lose_nothing_have_no_finding(self, body: bytes) -> None:
+        assert not {Code.BOM, Code.CR_ONLY} & {one.code for one in lint(body, URI)}
+
+    def test_line_that_ends_with_cr_alone_has_one(self) -> None:
+        (one,) = [
+            one
+            for one in lint(b"User-agent: *\r\nDisallow: /a\rDisallow: /b\n", URI)
+            if one.code is Code.CR_ONLY
+        ]
+        assert one.line == 2
