@@ -55,6 +55,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
@@ -506,7 +507,7 @@ def _costs_of_json(read: Callable[[bytes], object], *, is_in_thread: bool) -> Ca
 def _costs_of_robots_txt(body: bytes) -> Cost:
     file = parse(body, "https://example.com/robots.txt")
     reads = [
-        lambda: file.usage("/", "FooBot"),
+        lambda: file_usage(file, "/", "FooBot"),
         lambda: file.sitemaps,
         lambda: file.invalid_sitemaps,
     ]

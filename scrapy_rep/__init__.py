@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from .extras.pages.readings import page_rules as page_rules
     from .extras.pages.readings import usage as usage
     from .extras.pages.readings import usage_of as usage_of
-    from .extras.pages.reservations import policy_for as policy_for
     from .extras.pages.usage.licences import PaymentRequired as PaymentRequired
     from .extras.pages.usage.preference import Licence as Licence
     from .extras.pages.usage.preference import Preference as Preference
@@ -37,6 +36,7 @@ if TYPE_CHECKING:
     from .extras.webmaster.rewrite.normal import Mode as Mode
     from .extras.webmaster.rewrite.normal import normalise as normalise
     from .middleware import RepMiddleware as RepMiddleware
+    from .policies import policy_for as policy_for
     from .policy import Policy as Policy
     from .protocol.access.events import AccessResult as AccessResult
     from .protocol.access.events import Meaning as Meaning
@@ -82,7 +82,7 @@ _NAMES = {
     "extras.pages.browsers.browser_pages": "playwright_abort_request",
     "extras.pages.page_middleware": "RepPageMiddleware",
     "extras.pages.readings": "page_rules usage usage_of",
-    "extras.pages.reservations": "policy_for",
+    "policies": "policy_for",
     "policy": "Policy",
     "protocol.access.events": "AccessResult Meaning",
     "protocol.access.knowledge": "Step",

@@ -10,7 +10,7 @@ from scrapy.utils.misc import load_object
 
 from scrapy_rep.engine.components import middleware_orders
 from scrapy_rep.engine.refusals import refusals_in_one_line
-from scrapy_rep.extras.pages.page_middleware import RepPageMiddleware
+from scrapy_rep.extras import EXTRAS
 from scrapy_rep.middleware import RepMiddleware
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import checked_values
@@ -88,9 +88,11 @@ class Addon:
         settings.setdefault_in_component_priority_dict(
             _MIDDLEWARES, RepMiddleware, _ORDER if order is None else order
         )
-        settings.setdefault_in_component_priority_dict(
-            _SPIDER_MIDDLEWARES, RepPageMiddleware, _PAGES_ORDER
-        )
+        for extra in EXTRAS:
+            if extra.spider_middleware and extra.is_installed:
+                settings.setdefault_in_component_priority_dict(
+                    _SPIDER_MIDDLEWARES, load_object(extra.spider_middleware), _PAGES_ORDER
+                )
         scheduler = load_object(settings["SCHEDULER"])
         if links := getattr(scheduler, "spider_middleware", None):
             settings.setdefault_in_component_priority_dict(_SPIDER_MIDDLEWARES, links, _LINKS_ORDER)

@@ -22,6 +22,7 @@ from urllib.parse import unquote, urlsplit
 
 from scrapy.settings import BaseSettings
 
+from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
 from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, Origin
 from scrapy_rep.protocol.access.redirects import FOLLOWED
@@ -116,6 +117,11 @@ def some_of(*choices: str) -> Callable[[Any], Any]:
         return tuple(dict.fromkeys(chosen))
 
     return check
+
+
+def by_words_of(part_name: str, check: Callable[..., Callable[[Any], Any]]) -> Callable[[Any], Any]:
+    """A check with the words of an extra, which is loaded only for a value."""
+    return lambda value: check(*(part(part_name) if value else ()))(value)
 
 
 def names_by(*choices: str) -> Callable[[Any], Any]:

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from scrapy.http import Headers
 
 from scrapy_rep.checks import of_json
-from scrapy_rep.extras.pages.usage.categories import POLICY_PREFIX
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.robotparser import tokens_of
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
 
+_USE_PREFIX = "__usage_"  # of names in user-agent lines that stand for a use of the content
 _STARS = ("*", ["*"], ("*",))  # settings that mean only the group of everyone else
 
 
@@ -166,7 +166,7 @@ def _chosen_tokens(chosen: Any) -> tuple[str, ...]:
         lowered = as_product_tokens(tokens)
     except ValueError as error:
         raise ConfigurationError(f"ROBOTSTXT_USER_AGENT = {chosen!r}: {error}") from None
-    if any(token.startswith(POLICY_PREFIX) for token in lowered):
+    if any(token.startswith(_USE_PREFIX) for token in lowered):
         raise ConfigurationError(
             f"ROBOTSTXT_USER_AGENT = {chosen!r} stands for a use, not for a crawler: give the name "
             "of your crawler"

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
 from functools import partial
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
@@ -32,6 +32,7 @@ from scrapy_rep.engine.open_files import IdleConnections, raise_limit
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_by_hand, is_closing, is_queued_for
 from scrapy_rep.engine.transfer import MARK, Transfer, is_own
+from scrapy_rep.extras import nothing, part
 from scrapy_rep.fetch.requesters import signer_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.drops import Drops
@@ -61,8 +62,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
     from typing_extensions import Self
 
-    from scrapy_rep.extras.pages.browsers.browser_pages import CrawlPages
-    from scrapy_rep.extras.pages.reservations import Reservations
 
 _PAYMENT_REQUIRED = 402
 # When the crawl closes, answers are not awaited, and verdicts may have these reasons instead.
@@ -124,11 +123,9 @@ class RepMiddleware:
         self.pacing = crawl.part(Pacing)
         crawl.part(Standstill)
         self._idle: IdleConnections | None = None
-        self._reservations: Reservations | None = None
+        self._reservations: Any = None
         if settings.tdmrep:
-            from scrapy_rep.extras.pages.reservations import Reservations  # few crawls need it
-
-            self._reservations = crawl.part(Reservations)
+            self._reservations = crawl.part(part("REP_TDMREP"))
         self._signer = signer_of(crawl)
         self._pages = _pages_of(crawler, self)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
@@ -515,12 +512,14 @@ class RepMiddleware:
         if is_own(request) or is_robots_txt(response.url):
             return
         try:
-            from scrapy_rep.extras.pages.usage.licences import payment_of  # few crawls need it
+            payment_of = part("prices of pages", nothing)
         except OSError:  # no file is left to load it
             return
         request.meta["dont_retry"] = True
         prices, links = map(response.headers.getlist, ("crawler-price", "link"))
-        self._decisions.priced(response, payment_of(prices, links, response.url))
+        terms = payment_of(prices, links, response.url)
+        if terms is not None:
+            self._decisions.priced(response, terms)
 
     def process_exception(
         self,
@@ -603,17 +602,12 @@ def _refuse_a_second_judge(crawler: Crawler) -> None:
             )
 
 
-def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> CrawlPages | None:
+def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> Any:
     """The registry of a browser's pages; None if the crawl does not use scrapy-playwright's hook.
 
     Without a middleware, everything is allowed.
     """
     if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
         return None
-    from scrapy_rep.extras.pages.browsers.browser_pages import CrawlPages
-    from scrapy_rep.extras.pages.browsers.judge import BrowserJudge  # few crawls use a browser
-
-    judge = None
-    if middleware is not None:
-        judge = BrowserJudge(Crawl.of(crawler), middleware.verdict_on)
-    return CrawlPages(crawler, judge)
+    crawl_pages = part("PLAYWRIGHT_ABORT_REQUEST", nothing)
+    return crawl_pages(crawler, None if middleware is None else middleware.verdict_on)

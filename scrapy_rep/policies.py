@@ -20,7 +20,7 @@ import logging
 import time
 from collections.abc import Callable
 from functools import partial
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import TYPE_CHECKING, Generic, Protocol, TypeVar
 from weakref import WeakSet
 
 from scrapy import Request, signals
@@ -34,6 +34,7 @@ from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.state import direct_requests, is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
+from scrapy_rep.extras import part
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import FileFetch, NotAwaitedError, NotNeededError
 from scrapy_rep.fetch.reading import Reading, digest_of
@@ -52,16 +53,27 @@ from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, learn, standing
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.robotparser import ParserChoice
 from scrapy_rep.stats import Journal
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.extras.pages.usage.tdmrep import Tdmrep
 
-Known = TypeVar("Known", Policy, "Tdmrep")
+class Dated(Protocol):
+    """The content of a file of an origin, with the times when it is due and when it expires."""
+
+    @property
+    def due_at(self) -> float:
+        """When it should be fetched again, POSIX seconds."""
+
+    @property
+    def usable_until(self) -> float:
+        """When it expires, POSIX seconds."""
+
+
+Known = TypeVar("Known", bound=Dated)
 
 _SKEW_SECONDS = 300.0  # setting the clock back by up to this much has no effect
 _FINISH_SECONDS = 2.0  # time to release leases when the crawl ends
@@ -458,3 +470,26 @@ def policies_of(crawler: Crawler, caller: str) -> Policies:
             'ADDONS = {"scrapy_rep.Addon": 500}'
         )
     return policies
+
+
+async def policy_for(crawler: Crawler, url: str) -> Policy:
+    """The policy of a URL's origin, from the crawl's cache or from one fetch.
+
+    With `REP_TDMREP`, it has the content of the origin's tdmrep.json.
+
+    Await it in callbacks, in `start` and in pipelines. Do not await it in handlers of
+    `robots_parsed` or in `process_request` of middlewares: the fetch would wait for your code, and
+    your code for the fetch.
+
+    Raises:
+        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
+        InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
+    """
+    policies, origin = policies_of(crawler, "policy_for"), Origin.of(url)
+    if origin is None:
+        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
+    policy = await policies.get(origin)
+    crawl = Crawl.of(crawler)
+    if crawl.settings.tdmrep:
+        await crawl.part(part("REP_TDMREP")).add_to(policy)
+    return policy

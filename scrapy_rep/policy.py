@@ -1,15 +1,14 @@
 """The policy of one origin: what its robots.txt means to this crawl, until it expires.
 
-The modules for findings and usage preferences are loaded on first use, because few crawls use them.
+The modules for findings are loaded on first use, because few crawls use them.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.fetch.faults import Fault
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import (
@@ -26,21 +25,20 @@ from scrapy_rep.protocol.access.states import Standing
 from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.protocol.extensions.records import OtherRecord, host
 from scrapy_rep.protocol.paths import is_robots_txt
-from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
+from scrapy_rep.protocol.tokens import ProductTokens, refuse_url
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.extras.pages.usage.preference import UsagePreferences
-    from scrapy_rep.extras.pages.usage.robots import FileUsage
-    from scrapy_rep.extras.pages.usage.tdmrep import Tdmrep
     from scrapy_rep.extras.webmaster.findings import Finding
     from scrapy_rep.protocol.document import RobotsTxt
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
     from scrapy_rep.robotparser import Decider
 
+Kept = TypeVar("Kept")
+
 _POLICY_OCTETS = 2500  # the memory of a policy without its file, roughly
 
-_USAGE_COUNT = 16  # the number of crawlers for which usage preferences are kept
+_KEPT_COUNT = 16  # the number of values that extras keep with a policy
 
 _STEP_OCTETS = 200  # the memory of a step without its addresses, roughly
 
@@ -120,13 +118,13 @@ class Policy:
     due_at: float = float("inf")
     usable_until: float = float("inf")
     grown: Callable[[Policy], None] = _ignore
-    tdmrep: Tdmrep | None = field(default=None, init=False)
+    tdmrep: Any = field(default=None, init=False)  # a `Tdmrep` of extras/pages
     audit: Any = field(default=None, init=False)  # used by the audit trail
     is_unreachable: bool = field(init=False)
     robots_txt: RobotsTxt = field(init=False)
     _rules: Decider = field(init=False)
     _verdict: Verdict = field(init=False)
-    _usage: dict[Any, FileUsage] = field(default_factory=dict, init=False)
+    _kept: dict[Hashable, Any] = field(default_factory=dict, init=False)
 
     def __post_init__(self) -> None:
         self.is_unreachable = self.access_result is AccessResult.UNREACHABLE
@@ -278,58 +276,16 @@ class Policy:
         """Whether our own parser decides, and not the parser in `ROBOTSTXT_PARSER`."""
         return self._rules is self.robots_txt
 
-    def usage(
-        self,
-        url: str,
-        product_tokens: ProductTokens | None = None,
-        usage_tokens: UsageTokens = NO_TOKENS,
-    ) -> UsagePreferences:
-        """The preferences of the file for the use of the content at a URL of this origin.
+    def keep(self, key: Hashable, read: Callable[[], Kept]) -> Kept:
+        """A value that an extra reads from the file, read once and kept for as long as this policy.
 
-        Without rules in force, the preferences are empty. They are complete only if the file is
-        unavailable, and neither unreachable nor overridden.
-
-        Args:
-            url: as `RobotsTxt.usage` takes it.
-            product_tokens: as `RobotsTxt.usage` takes them; None for the tokens of this crawl.
-            usage_tokens: as `RobotsTxt.usage` takes them.
-
-        Raises:
-            InvalidProductToken: a token holds what no user-agent line could name.
-            TypeError: the tokens are a URL.
-            ValueError: a key of `usage_tokens` is not a category.
+        Its memory counts as that of the policy.
         """
-        from scrapy_rep.extras.pages.usage.preference import UsagePreferences
-
-        if product_tokens is not None:
-            refuse_url(product_tokens)
-        tokens = self.tokens if product_tokens is None else product_tokens
-        is_read = self.meaning is Meaning.RULES
-        if is_read:
-            said = self._file_usage(as_product_tokens(tokens), usage_tokens).preferences(url)
-        else:
-            said = UsagePreferences(robots_txt=self.origin.robots_txt_uri)
-        was_asked = self._event is not None and (is_read or not self.is_unreachable)
-        return replace(
-            said,
-            fetched_at=self.fetched_at,
-            is_stale=self.is_stale,
-            is_complete=was_asked,
-        )
-
-    def _file_usage(self, tokens: tuple[str, ...], usage_tokens: UsageTokens) -> FileUsage:
-        """The usage preferences of the file, read once for each crawler."""
-        from scrapy_rep.extras.pages.usage.robots import FileUsage
-
-        others = tuple((category, tuple(names)) for category, names in usage_tokens.items())
-        key = tokens, others
-        found = self._usage.get(key)
+        found: Kept | None = self._kept.get(key)
         if found is None:
-            if len(self._usage) >= _USAGE_COUNT:
-                self._usage.clear()
-            file = self.robots_txt
-            found = FileUsage.of(file.octets, file.uri, file.selection(tokens), usage_tokens)
-            self._usage[key] = found
+            if len(self._kept) >= _KEPT_COUNT:
+                self._kept.clear()
+            found = self._kept[key] = read()
             self.grown(self)
         return found
 
@@ -367,11 +323,11 @@ class Policy:
     @property
     def octets(self) -> int:
         """The memory that this policy takes, roughly."""
-        usage = sum(one.kept_octets for one in self._usage.values())
+        read: int = sum(one.kept_octets for one in self._kept.values())
         steps = sum(_STEP_OCTETS + len(step.uri) + len(step.location) for step in self.steps)
         answer = (self.origin.host, self.content_type, self.remark, *self.hops)
         kept = _POLICY_OCTETS + sum(map(len, answer)) + self._reading.octets
-        return kept + usage + steps
+        return kept + read + steps
 
     def _view(self, name: str) -> Any:
         return self._reading.view(name, lambda: self.grown(self))

@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
+from functools import partial
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -17,8 +18,6 @@ from scrapy.settings import BaseSettings
 from scrapy_rep import checks
 from scrapy_rep.checks import HostScope, Overrides
 from scrapy_rep.extras import missing_extra
-from scrapy_rep.extras.pages.page.rule_words import OBEYED
-from scrapy_rep.extras.pages.usage.categories import CATEGORIES, USES
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
 from scrapy_rep.protocol.access.guard import Guard
 from scrapy_rep.protocol.access.lifetime import Limits
@@ -326,19 +325,19 @@ class RepSettings(PaceSettings):
     )
     page_obey: tuple[str, ...] = _setting(
         (),
-        checks.some_of(*OBEYED),
+        checks.by_words_of("REP_PAGE_OBEY", checks.some_of),
         "Which rules of pages are obeyed: nofollow and rel-nofollow drop requests; every other "
         "rule drops items: noindex, unavailable_after, noai, ...",
     )
     uses: tuple[str, ...] = _setting(
         (),
-        checks.some_of(*CATEGORIES),
+        checks.by_words_of("REP_USES", checks.some_of),
         "The uses that you intend for the content: train-ai, search, ai-input, tdm. Items of pages "
         "that say n to one of them are dropped.",
     )
     use_level: str = _setting(
         "",
-        checks.one_of("", *USES),
+        checks.by_words_of("REP_USE_LEVEL", partial(checks.one_of, "")),
         "How much of the content you intend to use: immediate, reference or full. Items of pages "
         "that permit less by Content-Signal (use=reference) are dropped; empty to ignore this.",
     )
@@ -351,7 +350,7 @@ class RepSettings(PaceSettings):
     )
     usage_tokens: dict[str, tuple[str, ...]] = _setting(
         {},
-        checks.names_by(*CATEGORIES),
+        checks.by_words_of("REP_USES", checks.names_by),
         "Product tokens that stand for a use, such as {'train-ai': ['GPTBot']}: a group of "
         "their own that disallows a URL says n, as the group for __usage_ai-training always does.",
     )

@@ -140,64 +140,32 @@ def _named(module: Path) -> str:
 
 # Imports of extras that are still to go
 _TO_CUT: frozenset[str] = frozenset(
-    """addon.py imports extras/pages/page_middleware.py
-checks.py imports extras/identity/signatures.py
-commands/cache.py imports extras/pages/usage/tdmrep.py
+    """checks.py imports extras/identity/signatures.py
 commands/cache.py imports extras/webmaster/findings.py
-commands/check.py imports extras/pages/commands/page_check.py
 commands/check.py imports extras/webmaster/effect/rule_patterns.py
 commands/check.py imports extras/webmaster/outline.py
-commands/judging.py imports extras/pages/reservations.py
 commands/judging.py imports extras/webmaster/checks/codes.py
 commands/judging.py imports extras/webmaster/effect/rule_patterns.py
-commands/plan.py imports extras/pages/readings.py
-commands/plan.py imports extras/pages/reservations.py
-commands/plan.py imports extras/pages/usage/categories.py
-commands/plan.py imports extras/pages/usage/preference.py
-commands/project_store.py imports extras/pages/reservations.py
 commands/running.py imports extras/evidence/spool.py
 commands/watch.py imports extras/webmaster/commands/diff.py
 crawl.py imports extras/evidence/spool.py
 decisions/decisions.py imports extras/evidence/trail.py
-decisions/decisions.py imports extras/pages/usage/licences.py
 extras/evidence/reports/counting.py imports extras/survey/measures.py
 fetch/context.py imports extras/evidence/archive.py
 fetch/fetch_state.py imports extras/evidence/warc_exchanges.py
-fetch/origin_files.py imports extras/pages/usage/categories.py
 fetch/reading.py imports extras/webmaster/findings.py
 fetch/requesters.py imports extras/identity/signer.py
 fetch/sender.py imports extras/evidence/archive.py
-identity.py imports extras/pages/usage/categories.py
-middleware.py imports extras/pages/browsers/browser_pages.py
-middleware.py imports extras/pages/browsers/judge.py
-middleware.py imports extras/pages/reservations.py
-middleware.py imports extras/pages/usage/licences.py
-policies.py imports extras/pages/usage/tdmrep.py
-policy.py imports extras/pages/usage/categories.py
-policy.py imports extras/pages/usage/preference.py
-policy.py imports extras/pages/usage/robots.py
-policy.py imports extras/pages/usage/tdmrep.py
 policy.py imports extras/webmaster/checks/codes.py
 policy.py imports extras/webmaster/findings.py
-policy.py imports extras/webmaster/lint/swallowed.py
-protocol/document.py imports extras/pages/usage/categories.py
-protocol/document.py imports extras/pages/usage/preference.py
-protocol/document.py imports extras/pages/usage/robots.py
-settings.py imports extras/pages/page/rule_words.py
-settings.py imports extras/pages/usage/categories.py""".strip().split("\n")
+policy.py imports extras/webmaster/lint/swallowed.py""".strip().split("\n")
 )
 
 
 class TestLayers:
     """Data flows one way, and each layer knows only the layers below it."""
 
-    @pytest.mark.parametrize(
-        "layer",
-        [
-            pytest.param(one, marks=[pytest.mark.xfail] if one == "protocol" else [])
-            for one in _MAY_IMPORT
-        ],
-    )
+    @pytest.mark.parametrize("layer", _MAY_IMPORT)
     def test_imports_only_what_it_may(self, layer: str) -> None:
         offenders = [
             f"{_named(module)} imports {name}"
@@ -306,7 +274,6 @@ def _loaded_by(statement: str) -> set[str]:
 class TestLoading:
     """Reading a robots.txt loads neither Scrapy nor what Scrapy needs."""
 
-    @pytest.mark.xfail
     def test_loads_the_protocol_alone(self) -> None:
         loaded = _loaded_by("import scrapy_rep; scrapy_rep.parse, scrapy_rep.Origin")
         assert "scrapy_rep.protocol.document" in loaded

@@ -313,9 +313,7 @@ def test_refused_redirect_of_a_browser_drops_its_request(
     crawl = Crawl(None)
     verdict = policy_of(event=event, meaning=Meaning.DISALLOW).verdict(_PAGE)
     refusals = {_PAGE: verdict}
-    crawl.middleware._pages = SimpleNamespace(  # type: ignore[assignment]
-        refusal_of=lambda request: refusals.get(request.url)
-    )
+    crawl.middleware._pages = SimpleNamespace(refusal_of=lambda request: refusals.get(request.url))
     with pytest.raises(error) as caught:
         crawl.middleware.process_exception(Request(_PAGE), OSError())
     assert type(caught.value) is error

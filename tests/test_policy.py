@@ -8,7 +8,6 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
@@ -232,51 +231,3 @@ def test_file_sets_no_pace(line: bytes, *, is_nothing: bool) -> None:
     found = policy(b"User-agent: *\n%s\n" % line)
     assert found.site_pace(("another",)).is_nothing == is_nothing
     assert found.site_pace().is_nothing == is_nothing
-
-
-class TestUsage:
-    """Preferences about the use of content, from the policy, without a request."""
-
-    _FOO = b"User-agent: foo\nContent-Usage: search=y\n"
-
-    def policy(self, event: int | None, meaning: Meaning, body: bytes = _FOO, **of: Any) -> Policy:
-        return policy(body, event=event, meaning=meaning, tokens=("foo",), fetched_at=5.0, **of)
-
-    def test_rules(self) -> None:
-        body = self._FOO + b"Allow: /\nUser-agent: bar\nContent-Usage: search=n\nAllow: /"
-        usage = self.policy(200, Meaning.RULES, body).usage("https://example.com/a")
-        assert usage.search is Preference.ALLOWED
-        assert usage.is_complete
-        assert not usage.is_stale
-        assert (usage.fetched_at, usage.robots_txt) == (5.0, ORIGIN.robots_txt_uri)
-        usage = self.policy(200, Meaning.RULES, body).usage("/a", "bar", {"tdm": ["none"]})
-        assert usage.search is Preference.DISALLOWED
-
-    @pytest.mark.parametrize(
-        ("event", "meaning", "is_complete"),
-        [
-            (404, Meaning.ALLOW, True),
-            (403, Meaning.DISALLOW, True),
-            (503, Meaning.DISALLOW, False),
-            (503, Meaning.ALLOW, False),
-            (None, Meaning.ALLOW, False),
-        ],
-    )
-    def test_without_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
-        """The body of an error, or of a file that an override replaces, says nothing."""
-        usage = self.policy(event, meaning).usage("/a")
-        assert usage.statements == ()
-        assert usage.is_complete is is_complete
-        assert usage.digest == ""
-
-    def test_stale_copy(self) -> None:
-        usage = self.policy(503, Meaning.RULES, is_stale=True).usage("/a")
-        assert usage.search is Preference.ALLOWED
-        assert usage.is_stale
-        assert usage.is_complete
-
-    def test_file_of_the_user(self) -> None:
-        """It says what it says; what the site says is unknown."""
-        usage = self.policy(None, Meaning.RULES).usage("/a")
-        assert usage.search is Preference.ALLOWED
-        assert not usage.is_complete

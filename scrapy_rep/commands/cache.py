@@ -8,7 +8,7 @@ from typing import Any
 
 from scrapy_rep.cache.base import Browsable, Remembering
 from scrapy_rep.cache.entry import Entry, Key, key_of
-from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
+from scrapy_rep.extras import nothing, part
 from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.fetch.chosen_store import IN_MEMORY
 from scrapy_rep.fetch.reading import digest_of
@@ -134,7 +134,10 @@ def _copy_words(copy: Copy, key: Key) -> Iterator[str]:
 
 def _content_words(body: bytes, key: Key) -> str:
     if key.path != ROBOTS_TXT_PATH:
-        return counted(len(TdmFile.of(body, key.uri).rules), "rule")
+        tdm_file = part("tdmrep.json", nothing)
+        if tdm_file is nothing:
+            return "unread"
+        return counted(len(tdm_file.of(body, key.uri).rules), "rule")
     file = parse(body, key.uri)
     sitemaps, found = counted(len(file.sitemaps), "sitemap"), findings(file)
     return f"{sitemaps}, {counted(len(found), 'finding')}"

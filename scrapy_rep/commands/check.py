@@ -11,7 +11,7 @@ from itertools import chain
 from typing import Any
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.extras.pages.commands.page_check import show_pages, show_usage
+from scrapy_rep.extras import part
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live, pattern_of
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.fetch.chosen_store import is_in_project
@@ -62,9 +62,9 @@ def _look(call: Call, agents: Sequence[Agent]) -> None:
     if options.refresh:
         call.set(REP_STORE="memory")  # which is empty
     if options.usage:
-        show_usage(call, agents)
+        part("--usage")(call, agents)
     elif options.page:
-        show_pages(call, agents)
+        part("--page")(call, agents)
     else:
         show_sitemaps(call, agents)
 

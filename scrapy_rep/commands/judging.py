@@ -17,10 +17,9 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.checks import Override
 from scrapy_rep.engine.loops import as_they_come, sleep
-from scrapy_rep.extras.pages.reservations import policy_for
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.effect.rule_patterns import Matcher
-from scrapy_rep.policies import policies_of
+from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, status_of

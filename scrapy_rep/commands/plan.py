@@ -17,18 +17,14 @@ from itertools import chain
 from typing import Any
 
 from scrapy.crawler import Crawler
-from scrapy.http import Response
 from scrapy.spiderloader import get_spider_loader
 from w3lib.url import canonicalize_url
 
 from scrapy_rep.engine.loops import as_they_come, sleep
-from scrapy_rep.extras.pages.readings import usage_of
-from scrapy_rep.extras.pages.reservations import policy_for
-from scrapy_rep.extras.pages.usage.categories import CATEGORIES, TDM
-from scrapy_rep.extras.pages.usage.preference import Preference
+from scrapy_rep.extras import nothing, part
 from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.pace.pacing import waits_in_queue
-from scrapy_rep.policies import policies_of
+from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.pace import opens_at
@@ -202,7 +198,7 @@ class _Site:
                 "is_least": self.is_least,
                 "seconds": self.speed.seconds(self.page_count) if self.is_open else None,
             },
-            "uses": self._use_facts(),
+            "uses": part("uses in plans", nothing)(self.policy, self.starts[0], self.call.ours),
             "settings": advice[:_ADVICE],
         }
 
@@ -288,27 +284,6 @@ class _Site:
         access = (ours.options if preset is None else ours.options_under(preset)).access
         return {name: access.meaning(event).value for name, event in _FAILURES.items()}
 
-    def _use_facts(self) -> dict[str, Any]:
-        """The preferences of the site for its first start URL, without those of its pages."""
-        ours, page = self.call.ours, Response(self.starts[0])
-        tokens = self.policy.tokens
-        usage = usage_of(page, self.policy, product_tokens=tokens, usage_tokens=ours.usage_tokens)
-        said = {one: usage.preference(one) for one in CATEGORIES}
-        bad = (Preference.DISALLOWED, *[Preference.UNKNOWN] * (ours.uses_unknown == "drop"))
-        level, wanted = usage.use_level, ours.use_level
-        is_less = level is not None and wanted != "" and not level.covers(wanted)
-        return {
-            "preferences": usage.to_dict(),
-            "by": {one: [str(by) for by in usage.decided_by(one)] for one in CATEGORIES},
-            "dropped_by": [one for one, preference in said.items() if preference in bad],
-            "project_drops": [one for one in ours.uses if said[one] in bad] + ["use"] * is_less,
-            "use": usage.use,
-            "licences": [one.uri for one in usage.licences],
-            "tdm_policy": usage.tdm_policy,
-            "is_complete": usage.is_complete,
-            "reads_tdmrep": ours.tdmrep,
-        }
-
 
 def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
     """Yield settings to set, and why, the most important first."""
@@ -333,7 +308,7 @@ def _advice(site: _Site, crawler: Crawler) -> Iterator[tuple[str, str]]:
             yield f"{name} = 0", f"{settings[name]} ends the crawl before {counted(pages, 'page')}"
     if said.visit_time is not None and speed.window is None:
         yield "REP_VISIT_TIME_OBEY = True", f"{visit_words(said.visit_time)} is not kept"
-    if TDM in ours.uses and not ours.tdmrep:
+    if "tdm" in ours.uses and not ours.tdmrep:
         yield "REP_TDMREP = True", "REP_USES has tdm, but the site's tdmrep.json is not read"
 
 
@@ -360,7 +335,8 @@ def _lines(facts: dict[str, Any]) -> Iterator[Line]:
     yield from _sitemap_lines(facts["sitemaps"])
     if not facts["is_closed"] or facts["pace"]["is_skipped"]:
         yield from _pace_lines(facts["pace"])
-    yield from _use_lines(facts["uses"])
+    if facts["uses"]:
+        yield from part("lines on uses")(facts["uses"])
     for number, one in enumerate(facts["settings"]):
         yield "" if number else "set", f"{one['set']}  # {one['why']}", "yellow"
 
@@ -428,24 +404,6 @@ def _pace_lines(pace: dict[str, Any]) -> Iterator[Line]:
     page = f"if a page takes {as_long} ({pace['page_seconds']:.2g} s)"
     words = f"{lead} {age_words(pace['seconds'], 2)} for {counted(pace['pages'], 'page')}, {page}"
     yield "time", words if pace["is_listed"] else f"{words}; their number is unknown", "bold"
-
-
-def _use_lines(uses: dict[str, Any]) -> Iterator[Line]:
-    said = ", ".join(f"{name} {value}" for name, value in uses["preferences"].items())
-    use = f", use {uses['use']}" if uses["use"] else ""
-    unread = "" if uses["reads_tdmrep"] else "; tdmrep.json is not read (REP_TDMREP)"
-    yield "uses", f"{said}{use}; pages may say more{unread}", ""
-    for name in uses["dropped_by"]:
-        by = (*uses["by"][name], "no statement")[0]
-        is_own = name in uses["project_drops"]
-        lead = f"REP_USES {'has' if is_own else 'with'} {name}"
-        yield "", f"{lead}: items are dropped ({by})", "red" if is_own else ""
-    if "use" in uses["project_drops"]:
-        yield "", "less than REP_USE_LEVEL: items are dropped", "red"
-    for uri in uses["licences"][:_HOSTS]:
-        yield "licence", uri, ""
-    if uses["tdm_policy"]:
-        yield "", f"policy of the reservation: {uses['tdm_policy']}", ""
 
 
 def _digest(url: str) -> int:

@@ -19,7 +19,7 @@ from scrapy.settings import Settings
 from scrapy_rep.cache.base import Browsable, Remembering, Store, StoreError
 from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.crawl import Crawl
-from scrapy_rep.extras.pages.reservations import options_of as tdmrep_options
+from scrapy_rep.extras import part
 from scrapy_rep.fetch.chosen_store import (
     IN_MEMORY,
     kind_of,
@@ -157,7 +157,8 @@ class ProjectStore:
     def standing_of(self, key: Key, known: Knowledge) -> Standing:
         """The state of a robots.txt or tdmrep.json, by this project's settings."""
         if key.path != ROBOTS_TXT_PATH:
-            return standing(known, time.time(), tdmrep_options(self._ours))
+            options_of = part("times of tdmrep.json", lambda ours: ours.options)
+            return standing(known, time.time(), options_of(self._ours))
         now = time.time()
         override = self._ours.overrides.match(key.origin, now)
         preset = override.preset if override is not None else None

@@ -61,7 +61,6 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.extras.evidence.trail import Trail
-    from scrapy_rep.extras.pages.usage.licences import PaymentRequired
     from scrapy_rep.policy import Policy
 
 _DRY_RUN_LINES = 20
@@ -143,8 +142,8 @@ class Decisions:
         if self.trail is not None:
             self.trail.rested(origin, status, rest)
 
-    def priced(self, response: Response, terms: PaymentRequired) -> None:
-        """Record that a page answered 402 (Payment Required)."""
+    def priced(self, response: Response, terms: Any) -> None:
+        """Record that a page answered 402 (Payment Required), with a `PaymentRequired`."""
         if self.trail is not None:
             self.trail.priced(response.url, terms)
         self._journal.count(stats.PAYMENT_REQUIRED)

@@ -1,14 +1,18 @@
 """The extras: parts that a crawl may lack. Each is a folder here, and can be deleted.
 
-Nothing else imports an extra. It is found in the list below, and is loaded when one of its settings
-or subcommands is used.
+Nothing else imports an extra. It is found in the list below, and is loaded when one of its
+settings, subcommands or parts is used.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from importlib import import_module
 from importlib.util import find_spec
+from typing import Any
+
+from scrapy_rep.protocol.errors import ConfigurationError
 
 
 @dataclass(frozen=True)
@@ -19,11 +23,15 @@ class Extra:
         name: its folder here.
         settings: the settings that need it, or the beginnings of their names.
         subcommands: their summaries by name; ``commands/NAME.py`` in its folder runs each.
+        parts: the places of what it adds to others, by a name for users.
+        spider_middleware: the import path of the one that `Addon` adds, or empty.
     """
 
     name: str
     settings: tuple[str, ...] = ()
     subcommands: Mapping[str, str] = field(default_factory=dict)
+    parts: Mapping[str, str] = field(default_factory=dict)
+    spider_middleware: str = ""
 
     @property
     def package(self) -> str:
@@ -35,6 +43,11 @@ class Extra:
         """Whether its folder is there."""
         return find_spec(self.package) is not None
 
+    def refusal(self, name: str) -> ConfigurationError:
+        """The error for what needs it if it is not installed."""
+        words = f"needs {self.package}, which is not installed: reinstall scrapy-rep"
+        return ConfigurationError(f"{name} {words}")
+
 
 EXTRAS = (
     Extra(
@@ -44,6 +57,17 @@ EXTRAS = (
             "format": "rewrite a file in normalised form",
             "diff": "compare the meaning of two files",
             "agents": "show which known crawlers may fetch a URL",
+        },
+        parts={
+            "Policy.findings": "findings.answer_findings",
+            "findings of files": "findings.findings",
+            "doubts about files": "commands.check_details.doubts",
+            "notes on verdicts": "lint.swallowed.swallowed_words",
+            "changes of verdicts": "commands.diff.show_differences",
+            "lost rules": "effect.rule_patterns.Matcher",
+            "--rules": "commands.check_details.write_group",
+            "--like": "commands.opinions.opinions",
+            "--expect": "commands.expected.expected",
         },
     ),
     Extra(
@@ -62,6 +86,21 @@ EXTRAS = (
     Extra(
         "pages",
         settings=("REP_PAGE_OBEY", "REP_USE", "REP_USAGE_TOKENS", "REP_ITEM_FIELD", "REP_TDMREP"),
+        parts={
+            "REP_TDMREP": "reservations.Reservations",
+            "times of tdmrep.json": "reservations.options_of",
+            "tdmrep.json": "usage.tdmrep.TdmFile",
+            "REP_PAGE_OBEY": "page.rule_words.OBEYED",
+            "REP_USES": "usage.categories.CATEGORIES",
+            "REP_USE_LEVEL": "usage.categories.USES",
+            "PLAYWRIGHT_ABORT_REQUEST": "browsers.browser_pages.crawl_pages",
+            "prices of pages": "usage.licences.payment_of",
+            "uses in plans": "commands.planned_uses.use_facts",
+            "lines on uses": "commands.planned_uses.use_lines",
+            "--page": "commands.page_check.show_pages",
+            "--usage": "commands.page_check.show_usage",
+        },
+        spider_middleware="scrapy_rep.RepPageMiddleware",
     ),
     Extra(
         "identity",
@@ -82,3 +121,25 @@ def missing_extra(setting: str) -> Extra | None:
     """The extra that a setting needs, if it is not installed."""
     needed = (extra for extra in EXTRAS if setting.startswith(extra.settings))
     return next((extra for extra in needed if not extra.is_installed), None)
+
+
+def part(name: str, instead: Any = None) -> Any:
+    """Load a part by its name; `instead` if its extra is not installed.
+
+    Raises:
+        ConfigurationError: the extra is not installed, and nothing can be used instead.
+    """
+    extra = next(extra for extra in EXTRAS if name in extra.parts)
+    home, _, attribute = extra.parts[name].rpartition(".")
+    try:
+        return getattr(import_module(f"{extra.package}.{home}"), attribute)
+    except ModuleNotFoundError:
+        if extra.is_installed:
+            raise
+        if instead is None:
+            raise extra.refusal(name) from None
+        return instead
+
+
+def nothing(*_: Any) -> None:
+    """What a crawl does in place of a part that is not installed."""

@@ -1,4 +1,4 @@
-"""The files that a crawl fetches from each origin: robots.txt, and tdmrep.json with `REP_TDMREP`.
+"""The files that a crawl fetches from each origin: robots.txt, and those that extras add.
 
 All files use the same code. An `OriginFile` holds the differences: the path, the content and the
 names of the stats.
@@ -9,9 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from scrapy_rep import stats
-from scrapy_rep.extras.pages.usage.categories import TDMREP_PATH
-from scrapy_rep.protocol.access.events import Event, seen_whole, seen_with_fields
+from scrapy_rep.protocol.access.events import Event, seen_whole
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
 from scrapy_rep.protocol.errors import InvalidUri
 
@@ -34,12 +32,6 @@ class OriginFile:
 
 
 ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_whole)
-TDMREP = OriginFile(
-    TDMREP_PATH,
-    "application/json,*/*;q=0.1",
-    lambda event, headers, _: seen_with_fields(event, headers),
-    stats.of_tdmrep,
-)
 
 
 def origin_at(uri: str, path: str) -> Origin | None:

@@ -16,9 +16,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
-from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, UsageTokens
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS, SitePace, pace_records, read_site_pace
 from scrapy_rep.protocol.extensions.records import OtherRecord, RequestRate, VisitTime
 from scrapy_rep.protocol.extensions.sitemaps import invalid_sitemaps, sitemap_uris, sitemap_values
@@ -29,9 +27,6 @@ from .paths import normal_pattern
 from .selection import Selection
 from .tokens import ProductTokens, names_of, refuse_url
 from .verdict import Rule, Verdict
-
-if TYPE_CHECKING:
-    from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 
 _SELECTIONS_KEPT = 8  # a crawler has one name; if it changes its name often, it becomes slow
 
@@ -169,32 +164,6 @@ class RobotsTxt:
                 self._selections.clear()
             self._selections[key] = selection
         return selection
-
-    def usage(
-        self,
-        url: str,
-        product_tokens: ProductTokens = (),
-        usage_tokens: UsageTokens = NO_TOKENS,
-    ) -> UsagePreferences:
-        """The file's preferences about the use of the content at a URL of this origin.
-
-        Cost: linear in the octets for each call, plus the cost of `FileUsage.preferences`.
-
-        Args:
-            url: see `verdict`.
-            product_tokens: see `verdict`; empty for the ``*`` group.
-            usage_tokens: product tokens by the category that they represent, such as
-                ``{"train-ai": ["GPTBot"]}``: if the group of such a token disallows the URL, the
-                preference for that category is n. The groups for `POLICY_TOKENS` always count.
-
-        Raises:
-            InvalidProductToken: no user-agent line could name one of the tokens.
-            ValueError: a key of `usage_tokens` is not a category.
-        """
-        from scrapy_rep.extras.pages.usage.robots import FileUsage  # rarely needed
-
-        selection = self.selection(product_tokens)
-        return FileUsage.of(self.octets, self.uri, selection, usage_tokens).preferences(url)
 
     def _numbered(self, found: Iterable[Record]) -> Iterator[Record]:
         """The records with their line numbers instead of their offsets."""

@@ -14,9 +14,8 @@ from scrapy import Request
 from scrapy.crawler import Crawler
 from scrapy_poet.page_input_providers import PageObjectInputProvider
 
+from scrapy_rep.policies import policy_for
 from scrapy_rep.policy import Policy
-
-from .reservations import policy_for
 
 
 class PolicyProvider(PageObjectInputProvider):

@@ -17,12 +17,14 @@ from weakref import WeakKeyDictionary
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page.page_elements import Meta, refused_urls
 from scrapy_rep.extras.pages.page.rules import PageRules, page_rules_of
 from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
 from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
 from scrapy_rep.extras.pages.usage.usage_answers import UsageSources, usage_of_answer
+from scrapy_rep.policies import policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.tokens import ProductTokens
@@ -30,7 +32,6 @@ from scrapy_rep.signals import is_exempt
 
 from . import page_html
 from .page_crawls import crawls_of, tokens_of
-from .reservations import policy_for
 
 _RULES_KEPT = 8
 _LARGE_OCTETS = 1 << 16  # a parser takes 40 ms for a megabyte that is hostile, and we as much
@@ -112,7 +113,7 @@ def usage_of(
         tdmrep: the octets of ``/.well-known/tdmrep.json`` of its origin; None for the file that a
             `Policy` has by `REP_TDMREP`.
         product_tokens: as in `page_rules`.
-        usage_tokens: as in `RobotsTxt.usage`; None for those of `REP_USAGE_TOKENS`.
+        usage_tokens: as in `file_usage`; None for those of `REP_USAGE_TOKENS`.
         now: as in `page_rules`.
 
     Raises:
@@ -127,7 +128,7 @@ def usage_of(
     if robots_txt is None:
         said = UsagePreferences(is_complete=False)
     else:
-        said = robots_txt.usage(response.url, tokens, usage_tokens)
+        said = file_usage(robots_txt, response.url, tokens, usage_tokens)
     facts = _facts_of(response)
     answer = UsageSources(
         url=response.url,

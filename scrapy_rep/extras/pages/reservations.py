@@ -16,13 +16,20 @@ from twisted.internet.defer import CancelledError
 
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
+from scrapy_rep.extras.pages.usage.categories import TDMREP_PATH
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile, Tdmrep
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError
-from scrapy_rep.fetch.origin_files import TDMREP
+from scrapy_rep.fetch.origin_files import OriginFile
 from scrapy_rep.pace.pacing import Pacing
-from scrapy_rep.policies import OriginFiles, Policies, policies_of
+from scrapy_rep.policies import OriginFiles, Policies
 from scrapy_rep.policy import OVERRIDE, Policy
-from scrapy_rep.protocol.access.events import AccessPolicy, AccessResult, Meaning, access_result
+from scrapy_rep.protocol.access.events import (
+    AccessPolicy,
+    AccessResult,
+    Meaning,
+    access_result,
+    seen_with_fields,
+)
 from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.access.states import PolicyOptions
@@ -30,11 +37,16 @@ from scrapy_rep.protocol.errors import InvalidUri
 
 if TYPE_CHECKING:
     from scrapy import Request
-    from scrapy.crawler import Crawler
 
     from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
     from scrapy_rep.settings import RepSettings
 
+TDMREP = OriginFile(
+    TDMREP_PATH,
+    "application/json,*/*;q=0.1",
+    lambda event, headers, _: seen_with_fields(event, headers),
+    stats.of_tdmrep,
+)
 _SCHEMES = frozenset(["http", "https"])  # the schemes of origins with such a file
 _LARGE_OCTETS = 1 << 16  # larger files are read in a thread: 500 KiB take long
 _KEPT_OCTETS = 500  # memory of an origin in addition to its file, roughly
@@ -164,26 +176,3 @@ class Reservations(OriginFiles[Tdmrep]):
         if len(copy.body) < _LARGE_OCTETS:
             return TdmFile.of(*arguments)
         return await run_in_thread(TdmFile.of, *arguments)
-
-
-async def policy_for(crawler: Crawler, url: str) -> Policy:
-    """The policy of a URL's origin, from the crawl's cache or from one fetch.
-
-    With `REP_TDMREP`, it has the content of the origin's tdmrep.json.
-
-    Await it in callbacks, in `start` and in pipelines. Do not await it in handlers of
-    `robots_parsed` or in `process_request` of middlewares: the fetch would wait for your code, and
-    your code for the fetch.
-
-    Raises:
-        ConfigurationError: this crawl does not obey robots.txt through `RepMiddleware`.
-        InvalidUri: robots.txt does not govern the scheme of the URL, or the URL has no host.
-    """
-    policies, origin = policies_of(crawler, "policy_for"), Origin.of(url)
-    if origin is None:
-        raise InvalidUri(f"{url!r}: robots.txt governs http, https and ftp URLs only")
-    policy = await policies.get(origin)
-    reservations = Crawl.of(crawler).find(Reservations)
-    if reservations is not None:
-        await reservations.add_to(policy)
-    return policy

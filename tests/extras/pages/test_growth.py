@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Preference, page_rules, parse, usage_of
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page_html import (
     ANCHORS,
     HEAD_ELEMENTS,
@@ -76,7 +77,7 @@ def robots(make: Callable[[int], str]) -> Callable[[int], Callable[[], Any]]:
     def prepared(count: int) -> Callable[[], Any]:
         file = parse(make(count).encode()[:500_000])
         tokens = {"train-ai": ["GPTBot"]}
-        return lambda: file.usage("/" + "a" * 1000, "FooBot", tokens)
+        return lambda: file_usage(file, "/" + "a" * 1000, "FooBot", tokens)
 
     return prepared
 
@@ -258,10 +259,12 @@ def test_more_records_than_are_read_forbid_every_use() -> None:
         parse((_UA + "".join(map(record.format, range(count)))).encode())
         for count in (1_000, 1_001, 4_000)
     )
-    assert few.usage("/1").search is Preference.ALLOWED
-    assert set(many.usage("/1").to_dict().values()) == {"n"}
-    assert few.usage("/x").search is Preference.UNKNOWN
-    assert calls(lambda: more.usage("/1")) <= calls(lambda: many.usage("/1")) + 20 * 3_000
+    assert file_usage(few, "/1").search is Preference.ALLOWED
+    assert set(file_usage(many, "/1").to_dict().values()) == {"n"}
+    assert file_usage(few, "/x").search is Preference.UNKNOWN
+    assert (
+        calls(lambda: file_usage(more, "/1")) <= calls(lambda: file_usage(many, "/1")) + 20 * 3_000
+    )
 
 
 def test_a_tdmrep_json_of_too_many_rules_is_unknown() -> None:

@@ -8,6 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep import PageRules, parse, usage_of
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page.page_elements import Meta
 from scrapy_rep.extras.pages.page.rule_words import RULES, VALUED
 from scrapy_rep.extras.pages.page.rules import page_rules_of
@@ -117,7 +118,7 @@ def line(record: model.Record) -> str:
 
 
 def preferences(body: str, path: str) -> dict[str, str]:
-    usage = parse(body.encode(), "https://e.example/robots.txt").usage(path, "FooBot")
+    usage = file_usage(parse(body.encode(), "https://e.example/robots.txt"), path, "FooBot")
     return {name: value for name, value in usage.to_dict().items() if value != "unknown"}
 
 
@@ -139,7 +140,7 @@ class TestUsage:
         fields["tdm-reservation"] = [value.replace(b"0", b"")]
         rules = page_rules_of(fields, (), TOKENS)
         body = b"User-agent: *\nContent-Usage: %s\nContent-Signal: %s\n" % (value, value)
-        said = parse(body.replace(b"\t", b"")).usage("/")
+        said = file_usage(parse(body.replace(b"\t", b"")), "/")
         usage = usage_of_answer(UsageSources("https://e.example/", fields), rules, said)
         assert "y" not in usage.to_dict().values()
 

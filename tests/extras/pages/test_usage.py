@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep import Preference, UsagePreferences, parse, usage_of
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.fields.remarks import Problem
@@ -42,7 +43,7 @@ def usage_in(
     lines: str, url: str = "/page", tokens: Any = "FooBot", **values: Any
 ) -> UsagePreferences:
     text = lines if "ser-agent" in lines else f"User-agent: *|{lines}"
-    return parse(text.replace("|", "\n").encode(), ROBOTS).usage(url, tokens, **values)
+    return file_usage(parse(text.replace("|", "\n").encode(), ROBOTS), url, tokens, **values)
 
 
 def of_answer(
@@ -425,7 +426,7 @@ class TestPolicyTokens:
         for crawler in CRAWLERS:
             assert robots_txt.verdict("/", crawler.name.split()[0]).allowed is not crawler.is_policy
             named = parse(f"User-agent: {crawler.token}\nDisallow: /\n".encode())
-            assert bool(named.usage("/").statements) is crawler.is_policy
+            assert bool(file_usage(named, "/").statements) is crawler.is_policy
         for name in ("ai-training", "usage", "__usage_", "_", "training"):
             assert robots_txt.verdict("/", name).allowed
 

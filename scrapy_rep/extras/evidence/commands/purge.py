@@ -21,6 +21,7 @@ from scrapy_rep.engine.loops import as_they_come
 from scrapy_rep.extras.evidence import trail_records as records
 from scrapy_rep.extras.evidence.replay import tokens_of, with_grounds
 from scrapy_rep.extras.evidence.trail_reading import Run
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.categories import CATEGORIES
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.pages.usage.robots import FileUsage
@@ -190,7 +191,7 @@ class Purge:
             yield {"change": DISALLOWED, **facts, **why, **where}
             return
         usage_tokens = self._call.ours.usage_tokens
-        now = policy.usage(url, tokens, usage_tokens)
+        now = file_usage(policy, url, tokens, usage_tokens)
         for category in CATEGORIES:
             if now.preference(category) is not Preference.DISALLOWED:
                 continue

@@ -27,6 +27,7 @@ from weakref import WeakKeyDictionary
 from scrapy import Request, signals
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.transfer import is_own
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.paths import path_of
@@ -120,6 +121,14 @@ class CrawlPages:
     def refusal_of(self, request: Request) -> Verdict | None:
         """The verdict that stopped a redirect of a request in the browser; None without one."""
         return _REFUSALS.get(request)
+
+
+def crawl_pages(
+    crawler: Crawler, verdict_on: Callable[[Request], Coroutine[Any, Any, Verdict | None]] | None
+) -> CrawlPages:
+    """The registry of a crawl's pages, with the function that judges its own requests, if any."""
+    judge = None if verdict_on is None else BrowserJudge(Crawl.of(crawler), verdict_on)
+    return CrawlPages(crawler, judge)
 
 
 def _left(request: Request) -> None:

@@ -25,15 +25,16 @@ from scrapy_rep.commands.running import FOUND, UNREACHABLE, Call, CommandError
 from scrapy_rep.commands.terminal import moment, safe, when
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.extras.pages import page_html, readings
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page.page_elements import NOFOLLOW
 from scrapy_rep.extras.pages.page.rule_words import REL_NOFOLLOW, UNAVAILABLE_AFTER, lowered
 from scrapy_rep.extras.pages.page.rules import PageRule, PageRules
 from scrapy_rep.extras.pages.readings import usage_of
-from scrapy_rep.extras.pages.reservations import policy_for
 from scrapy_rep.extras.pages.subresources import resources_of
 from scrapy_rep.extras.pages.usage.categories import CATEGORIES
 from scrapy_rep.extras.pages.usage.preference import Preference, UsagePreferences
 from scrapy_rep.pace.pacing import Pacing
+from scrapy_rep.policies import policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.fields.remarks import excerpt
@@ -325,7 +326,7 @@ async def _look_at_usage(crawler: Crawler, agents: Sequence[Agent], call: Call) 
 def _tell_of_site(url: str, file: Policy | RobotsTxt, agents: Sequence[Agent], call: Call) -> None:
     """Show the permitted uses of a page by robots.txt alone."""
     for agent in agents:
-        _tell_usage(url, agent, file.usage(url, agent.tokens, call.ours.usage_tokens), call)
+        _tell_usage(url, agent, file_usage(file, url, agent.tokens, call.ours.usage_tokens), call)
 
 
 def _tell_usage(url: str, agent: Agent, usage: UsagePreferences, call: Call) -> None:

@@ -28,9 +28,8 @@ from scrapy_rep.commands.running import INTERRUPTED, OK, Call, CommandError
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.loops import Places, as_they_come, sleep
 from scrapy_rep.engine.state import is_closing, is_running
-from scrapy_rep.extras.pages.reservations import policy_for
 from scrapy_rep.fetch.chosen_store import kind_of
-from scrapy_rep.policies import policies_of
+from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.units import age_words, counted

@@ -10,6 +10,7 @@ from scrapy_rep.commands.inputs import Input, is_url, origin_of, read_all
 from scrapy_rep.commands.named_agents import agents_of, verdict_word
 from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, CommandError
 from scrapy_rep.commands.terminal import safe
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.webmaster.effect.differences import Difference, TooMuchToCompare, differences
 from scrapy_rep.extras.webmaster.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
@@ -175,5 +176,5 @@ def _show_rest(before: RobotsTxt, after: RobotsTxt, call: Call) -> bool:
 def _named(file: RobotsTxt) -> dict[tuple[str, str], None]:
     """The names of records and the URIs in them, each once."""
     sitemaps = [("Sitemap", uri) for uri in file.sitemaps]
-    licences = [(_LICENSE, licence.uri) for licence in file.usage("/").licences]
+    licences = [(_LICENSE, licence.uri) for licence in file_usage(file, "/").licences]
     return dict.fromkeys([*sitemaps, *licences])

@@ -10,6 +10,7 @@ from collections import Counter
 
 import pytest
 
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.lint.linter import lint
@@ -61,7 +62,7 @@ def test_sample_has_every_code_of_small_files() -> None:
 
 def test_preferences_of_recent_files() -> None:
     """Those that state any were read by hand."""
-    read = (parse(body, uri).usage("/", "FooBot") for uri, body in files(RECENT))
+    read = (file_usage(parse(body, uri), "/", "FooBot") for uri, body in files(RECENT))
     said = [usage for usage in read if usage.statements or usage.licences]
     counts = Counter(usage.train_ai for usage in said)
     assert counts == {Preference.DISALLOWED: 12, Preference.ALLOWED: 6, Preference.UNKNOWN: 4}

@@ -9,6 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.extras.webmaster.lint import effect_checks
@@ -194,7 +195,7 @@ class TestUsage:
         """Lint and a crawl report the same ignored values."""
         for name, silent in (("Content-Signal", _SILENT_SIGNAL), ("Content-Usage", _SILENT_USAGE)):
             body = f"User-agent: *\nDisallow: /x\n{name}: {value}\n".encode()
-            said = parse(body, URI).usage("/")
+            said = file_usage(parse(body, URI), "/")
             is_told = any(found.code in silent for found in lint(body, uri=URI))
             assert is_told or not said.remarks
             assert not is_told or said.remarks or not (said.statements or said.use)
