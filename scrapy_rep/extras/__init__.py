@@ -142,4 +142,4 @@ def part(name: str, instead: Any = None) -> Any:
 
 
 def nothing(*_: Any) -> None:
-    """What a crawl does in place of a part that is not installed."""
+    """Take the place of a part that is not installed."""
