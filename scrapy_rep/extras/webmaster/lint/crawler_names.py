@@ -30,7 +30,8 @@ def is_one_slip(one: str, other: str) -> bool:
 KNOWN = crawlers.known_names()
 """Names of crawlers, in all their spellings."""
 
-BIG_ENGINES = ("googlebot", "bingbot")
+GOOGLE, GOOGLE_NEWS = "googlebot", "googlebot-news"
+BIG_ENGINES = (GOOGLE, "bingbot")
 """The search engines that most visitors use."""
 
 _SHORTEST = 5  # short names are similar to each other
@@ -55,7 +56,7 @@ _WORDS = {
 _STEM_END = re.compile(r"-|(?:bot|spider|crawler)$")
 _PURPOSES = ("search", "ai-training", "ai-search", "ai-user-fetch", "seo", "preview")
 _MOST_MEANT = 3
-_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media", "news")
+_NOT_FOR_PAGES = ("-image", "-video", "-media", "images", "video", "media")
 
 
 def _shape(text: str) -> str:
@@ -221,7 +222,12 @@ def is_search_crawler(name: str) -> bool:
 
 
 def reads_pages(name: str) -> bool:
-    """Whether a known search engine with this name reads pages, not only pictures or news.
+    """Whether a known search engine with this name reads pages, not only pictures or news."""
+    return shows_pages(name) and not name.endswith("news")
+
+
+def shows_pages(name: str) -> bool:
+    """Whether a known search engine shows pages or news that it finds by the group for this name.
 
     Googlebot-News is no crawler: Googlebot fetches the pages, by its own group or that for ``*``;
     the group for this name only decides what Google News shows.

@@ -31,7 +31,15 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import BIG_ENGINES, fallback_of, is_search_crawler, own_group_only, reads_pages
+from .crawler_names import (
+    BIG_ENGINES,
+    GOOGLE,
+    GOOGLE_NEWS,
+    fallback_of,
+    is_search_crawler,
+    own_group_only,
+    shows_pages,
+)
 from .group_checks import managed_lines
 from .merged_rules import Merge, MergedRules, ban
 from .resources import resource_findings
@@ -46,6 +54,7 @@ _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ign
 _MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
 _MOST_TRIED = 100
+_NEWS_ALONE = "; they do not hold for Google News, but Googlebot, which fetches its pages, obeys {}"
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
@@ -257,20 +266,22 @@ def _ignores_star(
     disallowed = [path for path in paths if of_star.disallows(path)]
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
-        fallback = fallback_of(name)
-        if merge not in merges or not reads_pages(name) or fallback in outlined.by_name:
+        if merge not in merges or not shows_pages(name):
             continue
         own = MergedRules(merges[merge], budget)
         if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:
             block = outlined.blocks[merge[0]]
             line = next(one for one in block.agents if name_of(one.value) == name)
-            found[outlined.spellings[name]] = line
+            found[name] = line
     if found:
-        names = sorted(found, key=lambda name: name.lower() not in BIG_ENGINES)
+        names = sorted(found, key=lambda name: name not in BIG_ENGINES)
         some = ", ".join(shown(line.value[:60]) for line in bans[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
-        who = f"{', '.join(names[:_MOST_NAMED])}{more}"
+        who = f"{', '.join(outlined.spellings[name] for name in names[:_MOST_NAMED])}{more}"
         detail = f"{counted(count, 'rule')}, such as {some}; {who}"
+        if GOOGLE_NEWS in found and GOOGLE not in found:
+            group = "its own group" if GOOGLE in outlined.by_name else "the group for *"
+            detail += _NEWS_ALONE.format(group)
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 
 

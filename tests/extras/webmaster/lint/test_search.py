@@ -171,6 +171,36 @@ class TestEscapes:
         assert (one.line, one.severity.value) == (1, "warning")
         assert one.detail == f"3 rules, such as /a, /b, /c; {names}"
 
+    @pytest.mark.parametrize(
+        ("groups", "who"),
+        [
+            ("User-agent: Googlebot-News\nDisallow: /sponsored/\n", "the group for *"),
+            (
+                "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: Googlebot\nDisallow: /a\n",
+                "its own group",
+            ),
+        ],
+    )
+    def test_google_news_obeys_a_group_for_its_name_alone(self, groups: str, who: str) -> None:
+        (one,) = _found(f"{groups}\n{STAR}{THREE}", Code.GROUP_IGNORES_STAR)
+        assert one.line == 1
+        assert one.detail == (
+            "3 rules, such as /a, /b, /c; Googlebot-News; they do not hold for Google News, but "
+            f"Googlebot, which fetches its pages, obeys {who}"
+        )
+
+    def test_googlebot_that_escapes_too_is_only_named(self) -> None:
+        groups = "User-agent: Googlebot\nUser-agent: Googlebot-News\nAllow: /\n"
+        (one,) = _found(f"{groups}\n{STAR}{THREE}", Code.GROUP_IGNORES_STAR)
+        assert one.detail.endswith("/c; Googlebot, Googlebot-News")
+
+    def test_group_of_an_older_name_is_no_reason(self) -> None:
+        """Like the one of a press agency, with a group for each of 50 names."""
+        names = ("bingbot", "Googlebot", "msnbot")
+        groups = "".join(f"User-agent: {name}\nCrawl-delay: 10\n\n" for name in names)
+        (one,) = _found(f"{STAR}{THREE}\n{groups}", Code.GROUP_IGNORES_STAR)
+        assert one.detail.endswith("; bingbot, Googlebot, msnbot")
+
     def test_big_engines_come_first(self) -> None:
         names = ("Yandex", "Slurp", "Seznambot", "Applebot", "Yeti", "Bingbot", "Googlebot")
         agents = "".join(f"User-agent: {name}\n" for name in names)
@@ -188,8 +218,8 @@ class TestEscapes:
             # To let one in is the intention.
             f"User-agent: Googlebot\nAllow: /\n\n{STAR}{THREE}Disallow: /\n",
             f"User-agent: Googlebot-Image\nAllow: /\n\n{STAR}{THREE}",
-            # Googlebot fetches the pages, and obeys the group for *.
-            f"User-agent: Googlebot-News\nDisallow: /sponsored/\n\n{STAR}{THREE}",
+            f"User-agent: Googlebot-News\nDisallow: /\n\n{STAR}{THREE}",
+            f"User-agent: Googlebot-News\nDisallow: /b/\nDisallow: /b\n\n{STAR}{THREE}",
             f"User-agent: AdsBot-Google\nAllow: /\n\n{STAR}{THREE}",
             f"User-agent: Googlebot\nAllow: /\n\n{STAR}Disallow: /a\n",
         ],
