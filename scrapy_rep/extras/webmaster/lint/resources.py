@@ -15,12 +15,18 @@ from itertools import chain, islice
 from pkgutil import get_data
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
-from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, StepBudget, covers, is_live
+from scrapy_rep.extras.webmaster.effect.rule_patterns import (
+    EVERYTHING,
+    StepBudget,
+    covers,
+    is_live,
+    matches,
+)
 from scrapy_rep.extras.webmaster.findings import Finding, value_finding
 from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.extras.webmaster.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.paths import END
+from scrapy_rep.protocol.paths import END, normal_path
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
@@ -62,7 +68,8 @@ _CLOSED = re.compile(
 )
 _KIND = re.compile(r"\.(?:css|js)\b")
 _ALL_OF_A_KIND = re.compile(
-    r"/?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*", re.IGNORECASE
+    r"(?:/[^*?]*)?\*\.(?:css|js|json|png|jpe?g|gif|svg|webp|avif|ico|woff2?|ttf)[*$?]*",
+    re.IGNORECASE,
 )
 
 
@@ -182,19 +189,23 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
     }
     for allow in islice(reversed(kinds.values()), _MOST_ALLOWS):
         longer = (line for line in folders if len(line.pattern) > len(allow.pattern))
-        ending = allow.pattern.lstrip("/*").removesuffix(END).rstrip("*")
-        lost = [
-            line
+        ending = allow.pattern.partition("*")[2].removesuffix(END).rstrip("*")
+        urls = (
+            (line, f"/{line.pattern.lstrip('/').rstrip('*').replace('*', 'x')}x{ending}")
             for line in islice(longer, _MOST_LOSING)
             if not _CLOSED.search(line.pattern)
-            and merged.decides(f"{line.pattern.rstrip('*').replace('*', 'x')}x{ending}") is line
+        )
+        lost = [
+            line
+            for line, url in urls
+            if matches(allow.pattern, normal_path(url)) and merged.decides(url) is line
         ]
         if lost:
             first, more = lost[0], len(lost) - 1
             others = f" and {counted(more, 'other line')}" if more else ""
             folder = shown(first.value)
             detail = f"line {first.number}: {folder}{others}"
-            winner = folder.rstrip("*") + shown(allow.value).lstrip("/")
+            winner = f"{folder.rstrip('*')}*{shown(allow.value).partition('*')[2]}"
             text = f"write Allow: {winner} too, the shortest rule that wins there"
             found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
             yield replace(found, proposal=Mend(text, Effect.CHANGES))

@@ -136,6 +136,13 @@ class TestVainAllow:
         mended = f"{self.BODY}Allow: /wp-content/plugins/*.js\n"
         assert _found(mended, Code.ALLOW_OUTRANKED) == []
 
+    def test_allow_within_a_folder_loses_below_it(self) -> None:
+        body = f"{STAR}Allow: /shop/*.js\nDisallow: /shop/controls/*\nDisallow: /plugins/\n"
+        (one,) = _found(body, Code.ALLOW_OUTRANKED)
+        assert one.detail == "line 3: /shop/controls/*"
+        assert one.mend.startswith("write Allow: /shop/controls/*.js too")
+        assert not _found(f"{body}Allow: /shop/controls/*.js\n", Code.ALLOW_OUTRANKED)
+
     def test_nothing_says_that_the_rule_should_go(self) -> None:
         wrong = (Code.RULE_REDUNDANT, Code.RULE_SHADOWED)
         assert _found(self.BODY, *wrong) == []
