@@ -5,14 +5,14 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import cache
 from itertools import groupby, islice
 
 from scrapy_rep.extras.pages.usage.categories import POLICY_PREFIX, POLICY_TOKENS
 from scrapy_rep.extras.webmaster.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
-from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live, literal_of
+from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
 from scrapy_rep.extras.webmaster.findings import Finding, value_finding
 from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, Mend
 from scrapy_rep.extras.webmaster.outline import (
@@ -24,6 +24,7 @@ from scrapy_rep.extras.webmaster.outline import (
     with_value,
 )
 from scrapy_rep.protocol.lines import RULES, Kind
+from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.tokens import EVERYONE, token_of
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
@@ -69,6 +70,8 @@ _Rules = frozenset[tuple[Kind | None, str]]
 _MERGING = ("Google",)  # operators that document that their crawlers merge groups
 _MOST_OCTETS = 200  # of a path
 _MOST_RULES = 1000  # of a name, for comparison with those of another one
+_WILDCARDS = frozenset(("*", END))
+_DELAYS = (b"crawl-delay", b"request-rate")
 _BY_DELAY = "; crawlers that take a Crawl-delay for a rule have only that"
 _RULES_FOR_ALL = (
     "write the rules for * below it; an empty Disallow there would let all crawlers fetch "
@@ -86,6 +89,7 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
     yield from _name_findings(outlined)
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
+    yield from _last_without_rules(outlined)
     if outlined.blocks and EVERYONE not in outlined.by_name:
         yield Finding(Code.NO_STAR)
 
@@ -345,8 +349,8 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
         cut[number] = agents[-1].number
     lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
     empty = [number for number, octets in lines if not octets]
-    of_star = _rules_of(outlined, outlined.by_name.get(EVERYONE, ()))
-    for block in outlined.blocks:
+    of_star = _RulesOfStar.of(outlined)
+    for index, block in enumerate(outlined.blocks):
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
         start = next((a.number for a in block.agents if a.number > start), block.agents[-1].number)
         has_rule = any(rule.value for rule in block.rules)
@@ -358,8 +362,14 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                     line.octets.strip()[:200],
                     line.key_column,
                 )
+        if all(outlined.by_name[name][0] < index for name in block.names):
+            continue  # such crawlers read only the first group of a name
         if (found := _blank_line(block, start, empty, places, of_star)) is not None:
             yield found
+
+
+def _last_without_rules(outlined: Outline) -> Iterator[Finding]:
+    """The last group, if it has no rule."""
     last = outlined.blocks[-1] if outlined.blocks else None
     has_rules = any(rule.value for block in outlined.blocks for rule in block.rules)
     is_open = not has_rules and last is not None and EVERYONE in last.names  # as all the file says
@@ -382,7 +392,7 @@ def _blank_line(
     start: int,
     empty: list[int],
     places: dict[int, int],
-    of_star: set[tuple[Kind | None, str]],
+    of_star: _RulesOfStar,
 ) -> Finding | None:
     """The first empty line between a user-agent line of a group and one of its rules."""
     number = empty[bisect_left(empty, start)]
@@ -394,47 +404,64 @@ def _blank_line(
     kept = [rule for rule in block.rules if rule.number < number]
     if not lost:
         return None
-    # Without any rule, the crawler obeys those for *.
-    others = set() if kept or EVERYONE in block.names else of_star ^ _said(lost)
-    falls_back = any(kind is Kind.DISALLOW for kind, _ in others)
-    if not (falls_back or _changes_verdicts(lost, kept)):
-        return None
-    detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
-    found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
     if misplaced_rules(block, places) and not block.rules[0].value:
         return None  # the line with the empty Disallow has a finding that says it
+    detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
+    found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
     is_named = EVERYONE not in below if below else EVERYONE not in above
     has_own = any(start < line.number < number for line in (*kept, *block.others))
-    are_repeated = 2 * sum((rule.kind, rule.says) in of_star for rule in lost) > len(lost)
-    if has_own and is_named and not are_repeated:
+    are_repeated = 2 * sum((rule.kind, rule.says) in of_star.said for rule in lost) > len(lost)
+    begins_anew = lost[0].kind is Kind.DISALLOW and lost[0].says not in {one.says for one in kept}
+    if has_own and is_named and begins_anew and not are_repeated:
         return told_of_misplaced(found, block, lost, "blank line")
-    # Those crawlers obey the first rule that matches: below this one, no rule has an effect.
-    opens_all = bool(kept) and kept[0].kind is Kind.ALLOW and kept[0].says in ("/", "/*")
-    return None if opens_all else found
+    # Without any rule, the crawler obeys those for *.
+    has_delay = any(line.name in _DELAYS and line.number < number for line in block.others)
+    has_any = kept or has_delay or EVERYONE in block.names
+    left, meant = _starts(kept) if has_any else of_star.starts, _starts([*kept, *lost])
+    is_same = all(_allows(left, path) is _allows(meant, path) for path in (*meant, *left))
+    return None if is_same else found
 
 
-def _rules_of(outlined: Outline, indices: Iterable[int]) -> set[tuple[Kind | None, str]]:
-    return _said(rule for index in indices for rule in outlined.blocks[index].rules)
+@dataclass(frozen=True, slots=True)
+class _RulesOfStar:
+    """The rules for ``*``, which crawlers obey that miss all rules of their group."""
+
+    said: set[tuple[Kind | None, str]]
+    starts: dict[str, bool]
+
+    @classmethod
+    def of(cls, outlined: Outline) -> _RulesOfStar:
+        groups = outlined.by_name.get(EVERYONE, ())
+        rules = [rule for index in groups for rule in outlined.blocks[index].rules]
+        return cls(_said(rules), _starts(rules))
 
 
 def _said(rules: Iterable[Line]) -> set[tuple[Kind | None, str]]:
     return {(rule.kind, rule.says) for rule in rules if rule.pattern}
 
 
-def _changes_verdicts(lost: list[Line], kept: list[Line]) -> bool:
-    """Whether a crawler that misses some rules of a group gets another verdict for some path."""
-    said = _said(kept)
-    bans = {
-        literal_of(rule.pattern)
-        for rule in kept
-        if rule.kind is Kind.DISALLOW and (len(literal_of(rule.pattern)) > 1 or rule.pattern == "/")
+def _starts(rules: Iterable[Line]) -> dict[str, bool]:
+    """The starts of paths that rules name, and whether an old crawler may fetch these.
+
+    Such a crawler ends a group at a blank line, obeys the first rule that matches, and knows no
+    wildcards. So of these starts the longest decides: others are left out.
+    """
+    found: dict[str, bool] = {}
+    for rule in rules:
+        start = "" if rule.value in (b"", b"*") else rule.pattern
+        is_read = not start or (is_live(start) and _WILDCARDS.isdisjoint(start))
+        if is_read and not any(start[:end] in found for end in _ends(start)):
+            found[start] = rule.kind is Kind.ALLOW or not rule.value
+    return {
+        start: may_fetch
+        for start, may_fetch in found.items()
+        if not start or _allows(found, start[:-1]) is not may_fetch
     }
-    return any(
-        is_live(rule.pattern)
-        and (rule.kind, rule.says) not in said
-        and (
-            rule.kind is Kind.DISALLOW
-            or any(rule.pattern[:end] in bans for end in range(1, _MOST_OCTETS))
-        )
-        for rule in lost
-    )
+
+
+def _allows(starts: dict[str, bool], path: str) -> bool:
+    return next((starts[path[:end]] for end in _ends(path) if path[:end] in starts), True)
+
+
+def _ends(path: str) -> range:
+    return range(min(len(path), _MOST_OCTETS), -1, -1)

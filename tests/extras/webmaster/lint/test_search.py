@@ -377,7 +377,14 @@ class TestMisplacedRules:
             f"{STAR}{THREE}\nAllow: /x\n",
             f"{STAR}{THREE}\n{THREE}",
             f"{STAR}Allow: /\n\nAllow: /en/\n",
-            f"{STAR}Allow: /\n\n{THREE}",  # urllib obeys the first rule that matches
+            # urllib obeys the first rule that matches, and knows no wildcards.
+            f"{STAR}Allow: /\n\n{THREE}",
+            f"{STAR}\nAllow: /\nDisallow: /cdn-cgi/\n",
+            f"{STAR}{THREE}\nAllow: /a/open\n",
+            f"{STAR}{THREE}\nDisallow: /*?q=\nDisallow: */print/\nDisallow: /x$\n",
+            f"{STAR}{THREE}\nUser-agent: bot\n{THREE}\n{STAR}\nDisallow: /d\n",
+            # The rules are Googlebot's own.
+            f"User-agent: Googlebot\nAllow: /\n\nAllow: /a/*?x\n\nDisallow: /a/\n\n{STAR}{THREE}",
             f"User-agent: Twitterbot\n\nAllow: /\n\n{STAR}Disallow:\n",
         ],
     )
@@ -387,9 +394,18 @@ class TestMisplacedRules:
     @pytest.mark.parametrize(
         "body",
         [
-            f"{STAR}{THREE}\nAllow: /a/open\n",
+            f"{STAR}Allow: /x\n\nAllow: /y\n{THREE}",
+            f"{STAR}Allow: /*\n\n{THREE}",
             f"User-agent: Twitterbot\n\nAllow: /\n\n{STAR}{THREE}",
+            f"User-agent: Twitterbot\nCrawl-delay: 1\n\n{THREE}\n{STAR}{THREE}",
         ],
     )
-    def test_a_lost_allow_of_a_disallowed_path_has_one(self, body: str) -> None:
-        assert _found(body, Code.BLANK_LINE_INSIDE)
+    def test_lost_rules_that_change_a_verdict_have_one(self, body: str) -> None:
+        (one,) = _found(body, Code.BLANK_LINE_INSIDE)
+        read, mended = (urllib.robotparser.RobotFileParser() for _ in range(2))
+        read.parse(body.splitlines())
+        mended.parse([line for n, line in enumerate(body.splitlines(), 1) if n != one.line])
+        assert any(
+            read.can_fetch("Twitterbot", path) is not mended.can_fetch("Twitterbot", path)
+            for path in ("/a", "/q")
+        )
