@@ -50,6 +50,7 @@ BUDGET_STEPS = 3_000_000
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
 _FILE = re.compile(r"\.\w{1,5}[*$]*$")
+_POLICY = re.compile(rb"\b(?:polic(?:y|ies)|terms of (?:use|service)|prohibited)\b", re.IGNORECASE)
 _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ignores
 _MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
@@ -154,7 +155,8 @@ def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterato
     star = merges.get(names.get(EVERYONE, ()), [])
     line = ban(star)
     if line is not None:
-        if not any(map(_opens_pages, star)) and not _has_allow_list(outlined, merges):
+        is_meant = _has_allow_list(outlined, merges) or _has_reason(outlined, line)
+        if not is_meant and not any(map(_opens_pages, star)):
             yield value_finding(Code.DISALLOW_ALL, line)
         if left := own_group_only(names):
             yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
@@ -182,6 +184,12 @@ def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
         is_search_crawler(name) and merge in merges and ban(merges[merge]) is None
         for name, merge in outlined.by_name.items()
     )
+
+
+def _has_reason(outlined: Outline, ban: Line) -> bool:
+    """Whether a comment above a ban says that it is a policy."""
+    above = (line.comment for line in outlined.lines if line.number < ban.number)
+    return any(comment and _POLICY.search(comment) for comment in above)
 
 
 def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:

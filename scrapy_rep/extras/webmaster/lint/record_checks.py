@@ -20,9 +20,10 @@ from scrapy_rep.protocol.extensions import records
 from scrapy_rep.protocol.extensions.sitemaps import Slip, absolute_uri, sitemap_line
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
+from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.verdict import shown
 
-from .crawler_names import ignores_crawl_delay, is_one_slip
+from .crawler_names import ignores_crawl_delay, is_one_slip, is_search_crawler
 
 _OF_A_GROUP = frozenset({*READERS, b"content-usage"})
 _HUGE_SECONDS = 30
@@ -113,6 +114,11 @@ _VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ..
     *(
         ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
         for name, read in READERS.items()
+    ),
+    (
+        (b"crawl-delay",),
+        Code.CRAWL_DELAY_COMMA,
+        lambda value: b"," in value and records.crawl_delay(value) is not None,
     ),
     ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
     ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
@@ -248,8 +254,6 @@ def _has_sitemap_ending(uri: str) -> bool:
 
 
 def _value_findings(line: Line) -> Iterator[Finding]:
-    if line.name == b"crawl-delay":
-        yield from _delay_findings(line)
     for names, code, is_odd in _VALUE_CHECKS:
         if line.name in names and is_odd(line.value):
             yield replace(value_finding(code, line), proposal=_proposal(code, line))
@@ -266,16 +270,6 @@ def _proposal(code: Code, line: Line) -> Mend | None:
     return Mend(_FORMS[line.name], Effect.CHANGES) if is_pace else None
 
 
-def _delay_findings(line: Line) -> Iterator[Finding]:
-    seconds = records.crawl_delay(line.value)
-    if seconds is None:
-        return
-    if b"," in line.value:
-        yield value_finding(Code.CRAWL_DELAY_COMMA, line)
-    if seconds > _HUGE_SECONDS:
-        yield value_finding(Code.CRAWL_DELAY_HUGE, line)
-
-
 def _run_findings(run: Block) -> Iterator[Finding]:
     delays = [line for line in run.others if line.name == b"crawl-delay" and _seconds(line) >= 0]
     if not delays:
@@ -284,9 +278,17 @@ def _run_findings(run: Block) -> Iterator[Finding]:
     for line in delays:
         if line is not largest:
             yield value_finding(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {largest.number}")
+    if any(name == EVERYONE or _slows(name) for name in run.names):
+        huge = (line for line in delays if _seconds(line) > _HUGE_SECONDS)
+        yield from (value_finding(Code.CRAWL_DELAY_HUGE, line) for line in huge)
     ignoring = [f"{name}, {by}" for name in run.names if (by := ignores_crawl_delay(name))]
     if ignoring:
         yield value_finding(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
+
+
+def _slows(name: str) -> bool:
+    """Whether a search engine with this name may obey a Crawl-delay."""
+    return is_search_crawler(name) and not ignores_crawl_delay(name)
 
 
 def _seconds(line: Line) -> float:

@@ -324,6 +324,14 @@ class TestSilence:
             (f"User-agent: a\nDisallow: /x\n\n{STAR}", Code.GROUP_WITHOUT_RULES, True),
             (f"{STAR}Disallow: /a\nDisallow: /a/b\nAllow: /a/b*\n", Code.RULE_SHADOWED, True),
             (f"{STAR}Disallow: /x\nDisallow: /x*\n", Code.RULE_SHADOWED, False),
+            (f"{STAR}Crawl-delay: 60\n", Code.CRAWL_DELAY_HUGE, True),
+            ("User-agent: x\nUser-agent: msnbot\nCrawl-delay: 60\n", Code.CRAWL_DELAY_HUGE, True),
+            # These are no search engine, or ignore it.
+            ("User-agent: facebookexternalhit\nCrawl-delay: 60\n", Code.CRAWL_DELAY_HUGE, False),
+            ("User-agent: Googlebot\nCrawl-delay: 60\n", Code.CRAWL_DELAY_HUGE, False),
+            (f"# See our policy.\n\n{STAR}Disallow: /\n", Code.DISALLOW_ALL, False),
+            (f"# Crawling is PROHIBITED.\n{STAR}Disallow: /\n", Code.DISALLOW_ALL, False),
+            (f"# No robots\n{STAR}Disallow: /\n# A policy\n", Code.DISALLOW_ALL, True),
         ],
     )
     def test_table(self, body: str, code: Code, *, is_found: bool) -> None:
