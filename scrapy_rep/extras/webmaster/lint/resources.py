@@ -9,9 +9,9 @@ Cost: the number of signs in a group, at most `_MOST_PLACES`, times its rules, f
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
-from dataclasses import replace
-from itertools import chain, islice
+from collections.abc import Collection, Iterator, Sequence
+from dataclasses import dataclass, replace
+from itertools import chain, dropwhile, islice
 from pkgutil import get_data
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
@@ -41,22 +41,29 @@ _MOST_LOSING = 200  # Disallow lines that are compared with each of these
 _SYSTEM = ":"
 # Sites of this system load nothing from their own host.
 _SERVED_ELSEWHERE = "/commerce/digital-download/"
-_ROWS = [
-    [cell.strip() for cell in line.split(" | ")]
-    for line in (get_data(__name__, "resources.txt") or b"").decode().splitlines()
-    if not line.startswith("#")
-]
-_SIGNS = [
-    (re.compile(f"({sign.removesuffix(_SYSTEM)})(?=[/*$?=]|$)"), sign.endswith(_SYSTEM), cells)
-    for sign, *cells in _ROWS
-]
-_ANY_SIGN = re.compile("|".join(sign.pattern for sign, _, _ in _SIGNS))
+_WORDPRESS = "WordPress"
+
+
+def _signs() -> Iterator[tuple[re.Pattern[str], bool, str, list[str]]]:
+    """The signs: an expression, whether it is that of a system, the system, the URLs."""
+    lines = (get_data(__name__, "resources.txt") or b"").decode().splitlines()
+    system = ""
+    for line in dropwhile(lambda line: line.startswith("#"), lines):
+        if line.startswith("#"):
+            system = line.removeprefix("# ")
+            continue
+        sign, *cells = (cell.strip() for cell in line.split(" | "))
+        known = re.compile(f"({sign.removesuffix(_SYSTEM)})(?=[/*$?=]|$)")
+        yield known, sign.endswith(_SYSTEM), system, cells
+
+
+_SIGNS = list(_signs())
+_ANY_SIGN = re.compile("|".join(sign.pattern for sign, *_ in _SIGNS))
 _ANY_NAME = "x"
-_WORDPRESS = "/wp-"
+_OF_WORDPRESS = "/wp-"
 _OTHER_SYSTEM = re.compile(r"/_(?:next|nuxt)\b")
-_FOR_WORDPRESS = (
-    "allow style sheets and scripts that pages need; leave the line if the site no longer uses "
-    "WordPress"
+_MAY_BE_GONE = (
+    "allow style sheets and scripts that pages need; leave the line if the site no longer uses {}"
 )
 # A style sheet with its version: /css/main.css?v=*
 _OWN_FILE = re.compile(r"/[^*?]+\.css\?[^$]*\Z")
@@ -73,32 +80,42 @@ _ALL_OF_A_KIND = re.compile(
 )
 
 
+@dataclass(frozen=True, slots=True)
+class _Needed:
+    """A file that pages need at one of some URLs, and the system that loads it, if known."""
+
+    urls: tuple[str, ...]
+    system: str = ""
+
+
 def resource_findings(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
     """The first rule that keeps a search engine from style sheets or scripts, and vain Allows."""
-    blocked: dict[Line, tuple[str, list[str]]] = {}
+    blocked: dict[Line, tuple[_Needed, list[str]]] = {}
     vain: dict[int, Finding] = {}
     for merge, names in _readers(outlined).items():
         rules = merges.get(merge, [])
         if ban(rules) is not None:
             continue
         merged = MergedRules(rules, budget)
-        for line, url in _blocked(rules, merged):
-            blocked.setdefault(line, (url, []))[1].extend(names)
+        for line, needed in _blocked(rules, merged):
+            blocked.setdefault(line, (needed, []))[1].extend(names)
         for found in _vain_allows(rules, merged):
             vain.setdefault(found.line, found)
     if blocked:
         first, *more = sorted(
-            blocked, key=lambda line: (_WORDPRESS in blocked[line][0], line.number)
+            blocked, key=lambda line: (bool(blocked[line][0].system), line.number)
         )
-        url, names = blocked[first]
+        needed, names = blocked[first]
         others = f"; and {counted(len(more), 'more such rule')}" if more else ""
         is_for_all = {name.lower() for name in names}.issuperset(BIG_ENGINES)
         who = "" if is_for_all else f"; {', '.join(dict.fromkeys(names))}"
-        found = value_finding(Code.BLOCKS_RESOURCES, first, f"such as {url}{others}{who}")
-        mend = Mend(_FOR_WORDPRESS, Effect.CHANGES) if _WORDPRESS in url else None
-        yield replace(found, proposal=mend)
+        found = value_finding(
+            Code.BLOCKS_RESOURCES, first, f"such as {needed.urls[0]}{others}{who}"
+        )
+        text = _MAY_BE_GONE.format(needed.system)
+        yield replace(found, proposal=Mend(text, Effect.CHANGES) if needed.system else None)
     yield from vain.values()
 
 
@@ -116,45 +133,46 @@ def _readers(outlined: Outline) -> dict[Merge, list[str]]:
     return found
 
 
-def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line, str]]:
-    """The rules that disallow what pages need, each with a URL."""
+def _blocked(rules: Sequence[Line], merged: MergedRules) -> Iterator[tuple[Line, _Needed]]:
+    """The rules that disallow files of pages, each with such a file."""
     patterns = list(dict.fromkeys(line.pattern for line in rules))
     if any(pattern.startswith(_SERVED_ELSEWHERE) for pattern in patterns):
         return
-    own = ((pattern.replace("*", "1"),) for pattern in patterns if _OWN_FILE.match(pattern))
+    own = (_Needed((one.replace("*", "1"),)) for one in patterns if _OWN_FILE.match(one))
     signed = filter(_ANY_SIGN.search, patterns)
-    needed = chain(own, (urls for pattern in signed for urls in _needs(pattern)))
-    is_wordpress = _is_wordpress(patterns)
+    needed = chain(own, (one for pattern in signed for one in _needs(pattern)))
+    gone = _gone(patterns)
     places = dict.fromkeys(islice(needed, _MOST_SIGNS))
     allows = [line for line in rules if line.kind is Kind.ALLOW]
-    for urls in islice(places, _MOST_PLACES):
-        lines = [merged.disallows(url) for url in urls]
-        line = lines[0]
+    for place in islice(places, _MOST_PLACES):
+        lines = [merged.disallows(url) for url in place.urls]
+        line, url = lines[0], place.urls[0]
         if line is None or line.pattern in EVERYTHING or None in lines:
             continue
-        if _WORDPRESS in urls[0] and not is_wordpress:
-            continue
-        if not any(_opens(allow, line, urls[0]) for allow in allows):
-            yield line, urls[0]
+        if place.system not in gone and not any(_opens(allow, line, url) for allow in allows):
+            yield line, place
 
 
-def _is_wordpress(patterns: Sequence[str]) -> bool:
-    """Whether pages may still load files of WordPress; many files keep its rules after a move."""
-    signs = [pattern for pattern in patterns if _WORDPRESS in pattern]
+def _gone(patterns: Sequence[str]) -> Collection[str]:
+    """The systems that pages load nothing from; many files keep their rules after a move."""
+    if any(map(_OTHER_SYSTEM.search, patterns)):
+        return {system for _, _, system, _ in _SIGNS if system}
+    signs = [pattern for pattern in patterns if _OF_WORDPRESS in pattern]
     is_lone = len(signs) == 1 and signs[0].startswith("*")  # against searches for weak sites
-    return not is_lone and not any(map(_OTHER_SYSTEM.search, patterns))
+    return {_WORDPRESS} if is_lone else ()
 
 
-def _needs(pattern: str) -> Iterator[tuple[str, ...]]:
-    """The URLs that a page may need by a sign in a pattern: one of each tuple."""
-    for sign, is_system, cells in _SIGNS:
+def _needs(pattern: str) -> Iterator[_Needed]:
+    """The files that a page may need, by the signs in a pattern."""
+    for sign, is_system, system, cells in _SIGNS:
         for found in sign.finditer(pattern):
             before = pattern[: found.start()].strip("/")
             is_top = before in ("", "*") or "?" in before or (is_system and "*" in before)
             base = "" if is_top else "/" + before.replace("*", "x")
             folder = found[1].replace("*", "")
             for cell in cells:
-                yield tuple(f"{base}{url.replace('~', folder)}" for url in cell.split())
+                urls = tuple(f"{base}{url.replace('~', folder)}" for url in cell.split())
+                yield _Needed(urls, _WORDPRESS if _OF_WORDPRESS in urls[0] else system)
 
 
 def _opens(allow: Line, line: Line, url: str) -> bool:

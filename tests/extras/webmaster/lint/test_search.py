@@ -86,6 +86,9 @@ class TestBlockedResources:
             "Disallow: /json/\n",
             "Disallow: /*?\n",
             "Disallow: /buy/bundles\n",
+            # Scripts for the pages of others.
+            "Disallow: /maps/api/js/\n",
+            "Disallow: /sdk/js\n",
             # These say more than that.
             "Disallow: /\n",
             "Disallow: /static/\nDisallow: /*\n",
@@ -93,6 +96,7 @@ class TestBlockedResources:
             "Disallow: /commerce/digital-download/\nDisallow: /static/\n",
             # Pages are by another system, or requests for files of this one are attacks.
             "Disallow: /wp-includes/\nDisallow: /_next/\nAllow: /_next/static/\n",
+            f"{DRUPAL}Disallow: /misc/\nDisallow: /_next/data/\n",
             "Disallow: */wp-includes/\nDisallow: /feed/\n",
         ],
     )
@@ -120,9 +124,24 @@ class TestBlockedResources:
             [] if who is None else [f"such as /js/main.js{who}"]
         )
 
-    def test_advice_for_a_system_that_may_be_gone(self) -> None:
-        (one,) = _found(f"{STAR}Disallow: /wp-includes/\n", Code.BLOCKS_RESOURCES)
-        assert "leave the line if the site no longer uses WordPress" in one.mend
+    @pytest.mark.parametrize(
+        ("rules", "system"),
+        [
+            ("Disallow: /wp-includes/\n", "WordPress"),
+            ("Disallow: /blog/wp-content/css/\n", "WordPress"),
+            (f"{DRUPAL}Disallow: /misc/\nDisallow: /themes/\n", "Drupal"),
+            ("Disallow: /administrator/\nDisallow: /media/\n", "Joomla"),
+            ("Disallow: /skin/\n", "Magento"),
+            ("Disallow: /typo3conf/\n", "TYPO3"),
+            ("Disallow: /assets/\n", ""),
+            # The rule that is certain comes first.
+            (f"{DRUPAL}Disallow: /misc/\nDisallow: /assets/\n", ""),
+        ],
+    )
+    def test_advice_for_a_system_that_may_be_gone(self, rules: str, system: str) -> None:
+        (one,) = _found(STAR + rules, Code.BLOCKS_RESOURCES)
+        gone = f"leave the line if the site no longer uses {system}"
+        assert one.mend.endswith(gone) if system else "no longer" not in one.mend
 
 
 class TestVainAllow:
