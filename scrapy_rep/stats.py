@@ -81,6 +81,9 @@ FLEET_EMPTIED = _stat("rep/fleet/emptied", "times that Redis was emptied, or old
 FLEET_LOST = _stat(
     "rep/fleet/lost", "requests that Redis lost: accepted, and neither fetched nor dropped nor dead"
 )
+FLEET_FILTER_LOST = _stat(
+    "rep/fleet/filter_lost", "fingerprints that the filter in Redis lost: pages may come again"
+)
 FLEET_SEEDS = _stat("rep/fleet/start_urls", "start URLs taken from Redis, of a RedisSpider")
 FLEET_FULL = _stat("rep/fleet/full", "batches while Redis had no memory left")
 FLEET_MENDED = _stat("rep/fleet/mended", "times that the crawl in Redis was counted again")

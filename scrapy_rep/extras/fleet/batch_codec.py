@@ -104,6 +104,7 @@ class Reply:
         books: counts that the next batch brings back, if Redis should lose them.
         lost: how many requests were accepted, and neither fetched nor dropped nor are dead
             letters, although nothing is left.
+        filter_lost: how many ended requests the duplicate filters do not know any more.
         is_counting: whether the requests are being counted, so that the totals are too small.
     """
 
@@ -137,6 +138,7 @@ class Reply:
     dropped: dict[str, str] | None = None
     books: tuple[int, ...] = ()
     lost: int = 0
+    filter_lost: int = 0
     is_counting: bool = False
 
 

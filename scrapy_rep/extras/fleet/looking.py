@@ -20,24 +20,16 @@ from . import scripts
 
 COUNTS = (
     *("queued", "in_flight", "done", "seen", "set_aside", "dead_letters", "start_urls_given_back"),
-    *(
-        "dropped",
-        "lost",
-        "owed",
-        "origins",
-        "due",
-        "due_later",
-        "unchecked",
-        "waiting",
-        "origins_dropped",
-    ),
+    *("dropped", "lost", "owed", "filter_lost"),
+    *("origins", "due", "due_later", "unchecked", "waiting", "origins_dropped"),
     *("workers", "workers_late", "workers_taken_over"),
 )
 """Requests: that wait, that workers have, that are done, with a fingerprint, that could not be
 read, that are dead letters, that are start URLs, that went with a dropped origin, that Redis has
-lost, that wait or that workers have, with the lost ones. Origins: with any
-data, with a request that may be popped now or later, without a known policy, that a worker checks
-or that are held, that an operator dropped. Workers: with a valid lease, without, taken over."""
+lost, that wait or that workers have, with the lost ones. Fingerprints that Redis has lost.
+Origins: with any data, with a request that may be popped now or later, without a known policy,
+that a worker checks or that are held, that an operator dropped. Workers: with a valid lease,
+without, taken over."""
 
 _WORKERS_AT_A_TIME = 20
 _WORKERS = 1000  # workers that are listed; the others are only counted

@@ -74,6 +74,7 @@ _ALARM_SECONDS = 60.0  # after this, an error is repeated
 _STALL_SECONDS = 600.0  # if nothing changes for this time, a warning is logged
 _ENDS = {"finished", "queue_lost"}  # the reasons of a crawl that ended by itself
 _LOSSES = {"queue_lost", "dead_letters"}  # those of a crawl that lost requests
+_LOSS_STATS = (stats.FLEET_LOST, stats.FLEET_FILTER_LOST)
 _LOST_STATUS = 3  # the exit status after them
 _ORDERS = {
     "pause": "An operator paused this crawl; 'scrapy rep fleet resume' goes on",
@@ -282,14 +283,16 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
             words = "%s not written to Redis and not fetched before this worker stopped"
             kept = counted(len(self._ledger.kept), "request was", "requests were")
             self._journal.warning(f"{words} (rep/fleet/in_memory). {_AGAIN}", kept)
-        if reason in _LOSSES or self.stats.get_value(stats.FLEET_LOST):
+        if reason in _LOSSES or any(map(self.stats.get_value, _LOSS_STATS)):
             set_exit_status(_LOST_STATUS)
         return deferred_from_coro(self._leave(reason))
 
     def _idle(self) -> None:
         reply = self._talk.reply
-        if reply is not None and reply.lost:
-            if self.stats.get_value(stats.FLEET_LOST) != reply.lost:  # a spider may wait on
+        if reply is None:
+            return
+        if reply.lost or reply.filter_lost:
+            if self.stats.get_value(stats.FLEET_LOST, 0) != reply.lost:  # a spider may wait on
                 is_estimate = self.stats.get_value(stats.FLEET_EMPTIED)  # some may have come back
                 self._journal.error(
                     "%s%s in Redis, and not fetched: another program deleted keys there, or Redis "
@@ -298,9 +301,9 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
                     "Up to " if is_estimate else "",
                     counted(reply.lost, "request was lost", "requests were lost"),
                 )
-            self.stats.set_value(stats.FLEET_LOST, reply.lost)
+                self.stats.set_value(stats.FLEET_LOST, reply.lost)
             raise CloseSpider("queue_lost")
-        if reply is not None and reply.letters:
+        if reply.letters:
             raise CloseSpider("dead_letters")
 
     async def _leave(self, reason: str) -> None:
@@ -474,6 +477,11 @@ class RepRedisScheduler(Scheduler):  # type: ignore[misc]
         self._obey(reply)
         self._turns.heed(reply.turns)
         self._inbox.take(reply)
+        if reply.filter_lost:
+            self.stats.set_value(stats.FLEET_FILTER_LOST, reply.filter_lost)
+            words = "The filter in Redis lost %s, so pages may be fetched again: set %s"
+            lost = counted(reply.filter_lost, "fingerprint")
+            self._journal.once("filter", words, lost, "its maxmemory-policy to noeviction")
         is_idle = reply.idle_ms is not None
         if is_idle and not self._was_idle:
             self._ledger.push_spares()

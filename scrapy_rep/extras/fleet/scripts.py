@@ -31,11 +31,10 @@ These are the keys of a crawl in Redis, without the prefix that the scripts take
                of the crawl and `shift` its lead over Redis's, `full` when memory ran out,
                `version` of the keys, entries and batches, `spider` to which all belong,
                `order` of an operator (`pause` or `stop`), `dropped` requests that went with
-               their origins, `owed` tokens, `forgotten` those of the dropped; and for a Redis
-               that loses data: `vanished` requests that are owed without a token, `roots`
-               requests that no page led to, `copied` the roots in an older copy, `lost_at` and
-               `left` when totals were lost and how many tokens were left, `told` the totals by
-               the worker that heard last
+               their origins, `forgotten` their tokens; and for a Redis that loses data: `owed`
+               requests, `seen` ends in `df` and `starts`, also those with a lost token, `roots`
+               requests that no page led to, `copied` the roots in an older copy, `lost_at` when
+               totals were lost, `told` the totals by the worker that heard last
 `refused`      hash: SHA-1 of a queued entry -> why workers refused it, and their names
 `dropped`      hash: origin that an operator dropped -> why; under the empty name, when the
                hash changed last; it outlives the crawl

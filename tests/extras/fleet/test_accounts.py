@@ -11,7 +11,7 @@ import msgpack
 import pytest
 
 from scrapy_rep.extras.fleet.batch import HeldRequest, PushKind
-from scrapy_rep.extras.fleet.scripts import CONTROL, LOOK_TOTALS, VERSION
+from scrapy_rep.extras.fleet.scripts import CONTROL, LOOK_TOTALS, REQUEUE, VERSION
 from tests.extras.fleet.test_damage import Snapshot
 from tests.extras.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drain
 from tests.redis_server import needs_redis
@@ -106,12 +106,55 @@ def test_keys_without_requests_lose_no_request(books: Books, name: str) -> None:
     books.assert_exact(books.end(books.one), lost=0)
 
 
-@pytest.mark.parametrize("name", ["df", "owed"])
-def test_the_filter_is_deleted(books: Books, name: str) -> None:
+def test_the_tokens_are_deleted(books: Books) -> None:
     """All that waits is fetched; the tokens of other kinds are lost as well."""
-    books.fleet.client.unlink(books.fleet.key(name))
+    books.fleet.client.unlink(books.fleet.key("owed"))
     accounts = books.end(books.one)
     books.assert_exact(accounts, lost=0)
+
+
+@pytest.mark.parametrize("name", ["df", "starts"])
+@pytest.mark.parametrize("has_order", [False, True])
+def test_a_filter_is_deleted(books: Books, name: str, has_order: bool) -> None:
+    """No request is lost, but pages come again. The next script notices it; all workers hear."""
+    one, client, key = books.one, books.fleet.client, books.fleet.key(name)
+    one.push("start", kind=PushKind.START)
+    books.accepted += 1
+    books.end(one)
+    assert (one.reply.lost, one.reply.filter_lost) == (0, 0)
+    lost = client.scard(key)
+    assert lost > 0
+    client.unlink(key)
+    if has_order:
+        books.drop("http://other.example")
+    one.push("done", "start", kind=PushKind.FILTERED if name == "df" else PushKind.START)
+    again = drain(one, books.fleet.worker("two"))
+    assert {"df": "done", "starts": "start"}[name] in again
+    assert (one.reply.lost, one.reply.filter_lost) == (0, lost)
+
+
+def test_a_part_of_the_filter_is_deleted(books: Books) -> None:
+    books.fleet.client.srem(books.fleet.key("df"), b"0done")
+    books.assert_exact(books.end(books.one), lost=0)
+    assert books.one.reply.filter_lost == 1
+
+
+def test_letters_that_are_put_back_leave_the_filter(books: Books) -> None:
+    books.end(books.one)
+    requeue = books.fleet.client.register_script(REQUEUE.text)
+    octets = msgpack.packb({"version": VERSION, "most": 5, "only_letters": False})
+    assert requeue([books.fleet.key("")], [octets]) == 1
+    accounts = books.end(books.one)
+    assert (accounts["dead"], accounts["lost"], books.one.reply.filter_lost) == (1, 0, 0)
+
+
+def test_next_run_does_not_tell_of_a_lost_filter(books: Books, two: Worker) -> None:
+    """It begins with the filter that is left."""
+    books.fleet.client.unlink(books.fleet.key("df"))
+    books.end(books.one)
+    books.one.talk(leaves=True)
+    two.talk(), two.talk()
+    assert (two.reply.word, two.reply.filter_lost) == ("ok", 0)
 
 
 @pytest.mark.parametrize("has_order", [False, True])
@@ -137,6 +180,15 @@ def test_the_entries_of_a_worker_are_deleted(books: Books, two: Worker, lives: b
         books.assert_exact(books.end(two), lost=len(held))
 
 
+def test_the_batch_that_ends_the_last_request_tells_of_the_loss(one: Worker) -> None:
+    held = one.take("a", "b", "c", count=1)
+    one.fleet.client.unlink(one.fleet.key("owed"), one.fleet.key(f"q:{A}"))
+    one.talk(1)  # it finds no list, and counts
+    one.finish(*held)
+    one.talk()
+    assert (one.reply.queued, one.reply.flying, one.reply.lost) == (0, 0, 2)
+
+
 def test_half_a_batch(books: Books) -> None:
     """The script stops after it has accepted a request and before it has queued it."""
     books.fleet.client.sadd(books.fleet.key("owed"), b"0half")
@@ -149,11 +201,12 @@ def test_redis_is_emptied(books: Books, two: Worker) -> None:
     """Both workers tell what they heard; the last word counts. What they have is not lost."""
     two.talk()
     held = books.one.talk(2)
-    waiting = books.one.reply.queued
+    waiting, ended = books.one.reply.queued, books.fleet.client.scard(books.fleet.key("df"))
     books.fleet.client.flushall()
     two.talk()
     books.one.finish(*held)
     books.assert_exact(books.end(books.one, two), lost=waiting)
+    assert (books.one.reply.filter_lost, two.reply.filter_lost) == (ended, ended)
 
 
 def test_another_worker_joins_the_emptied_redis_first(books: Books, two: Worker) -> None:
@@ -180,6 +233,7 @@ def test_an_older_copy(books: Books, two: Worker, happens: str) -> None:
         two.talk()
     one.finish(page)
     books.assert_exact(books.end(one, two), lost=3)
+    assert one.reply.filter_lost == 0, "the copy knows all ends that it needs"
 
 
 def test_links_of_a_page_under_way_survive_an_older_copy(one: Worker) -> None:
@@ -333,3 +387,4 @@ def test_at_random(fleet: Fleet, seed: int) -> None:
     assert (reply.queued, reply.flying, reply.is_counting) == (0, 0, False)
     assert fleet.total("done") + reply.lost == accepted
     assert (reply.lost <= lost, reply.letters) == (True, 0), "an entry may have been done before"
+    assert reply.filter_lost == 0

@@ -17,7 +17,7 @@ import pytest
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link, Script, advice_on
 from tests.crawling import crawl
-from tests.extras.fleet.crews import FLAT, SETTINGS, Begin, SiteOf, until
+from tests.extras.fleet.crews import FLAT, SETTINGS, TREE, Begin, SiteOf, assert_nothing_left, until
 from tests.played import in_a_loop
 from tests.processes import Scrapy
 from tests.redis_server import RedisServer, needs_redis
@@ -152,6 +152,29 @@ def test_lists_of_requests_that_an_operator_deletes(
     assert f"ERROR: {lost} requests were lost in Redis" in crew.logs
 
 
+@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+def test_a_filter_that_is_deleted(
+    site_of: SiteOf, begin: Begin, redis_server: RedisServer, loop: Any
+) -> None:
+    """All pages are fetched, some perhaps again; the log says so, and the crawl ends as lost."""
+    site = site_of(page=Answer(body="page", delay_seconds=0.1))
+    crew = begin(site, TREE, 2, settings={"CONCURRENT_REQUESTS": 2}, pages=40, loop=loop)
+    until(site, 12)
+    with redis_server.client() as client:
+        count = client.scard("rep:{tree:requests}:df")
+        client.unlink("rep:{tree:requests}:df")
+    crew.wait()
+    assert set(crew.scraped) == {site.url(f"/{n}", host="127.0.2.1") for n in range(40)}
+    results = [crew.result(number) for number in range(2)]
+    (lost,) = {result["stats"]["rep/fleet/filter_lost"] for result in results}
+    assert count <= lost < 40
+    assert [crew.reason(number) for number in range(2)] == ["queue_lost"] * 2
+    words = f"ERROR: The filter in Redis lost {lost} fingerprints, so pages may be fetched again"
+    assert [crew.log(number).count(words) for number in range(2)] == [1, 1]
+    assert crew.logs.count("ERROR: ") == 2
+    assert_nothing_left(redis_server)
+
+
 def test_redis_that_loads_its_data() -> None:
     """A worker that starts waits for it, for longer than for a Redis that is not there."""
     options = {"key-load-delay": "4000", "loading-process-events-interval-bytes": "1024"}
@@ -204,7 +227,8 @@ class NamedSpider(scrapy.Spider):
 
 @pytest.mark.parametrize("loop", ["asyncio", "none"])
 @pytest.mark.parametrize(
-    ("reason", "status"), [("finished", 0), ("dead_letters", 3), ("queue_lost", 3)]
+    ("reason", "status"),
+    [("finished", 0), ("dead_letters", 3), ("queue_lost", 3), ("filter is lost", 3)],
 )
 def test_exit_status_tells_of_a_loss(
     tmp_path: Path, site_of: SiteOf, reason: str, status: int, loop: str
@@ -224,6 +248,12 @@ def test_exit_status_tells_of_a_loss(
         if reason == "queue_lost":
             until(site, 6)
             server.flush()
+        if reason == "filter is lost":  # and the crawl is stopped before its end
+            until(site, 6)
+            client.unlink("rep:{named:requests}:df", "rep:{named:requests}:starts")
+            until(site, 12)
+            running.process.send_signal(signal.SIGTERM)
+            reason = "shutdown"
         done = running.end()
     assert f"'finish_reason': '{reason}'" in done.stderr.decode()
     assert done.returncode == status

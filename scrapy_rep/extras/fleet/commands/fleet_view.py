@@ -44,6 +44,7 @@ _FACTS = (
     ("done", "done", True),
     ("pages/s", "rate", True),
     ("lost", "lost", False),
+    ("fingerprints lost", "filter_lost", False),
     ("dead letters", "dead_letters", True),
     ("  set aside", "set_aside", False),
     ("start URLs", "start_urls_given_back", False),
@@ -170,6 +171,7 @@ class View:
         return {
             "queued": state,
             "lost": "in Redis: the crawl is incomplete",
+            "filter_lost": "pages may be fetched again",
             "dead_letters": "--dead shows them" if numbers["dead_letters"] else "",
             "set_aside": "invalid entries",
             "start_urls_given_back": "returned by workers",

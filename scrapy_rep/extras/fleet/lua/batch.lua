@@ -15,10 +15,17 @@ end
 -- This worker was taken over, and the others have ended the crawl and deleted it.
 if a.epoch ~= '' and call('GET', P .. 'over') == a.epoch then return answer('gone', '') end
 
+-- Whether a worker holds a key, which it does for 10 s at most.
+local function is_held(name)
+  local left = call('PTTL', P .. name)
+  if left == -1 or left > 10000 then call('PEXPIRE', P .. name, 10000) end  -- the clock was set back
+  return left ~= -2
+end
+
 local AGAIN = 3  -- the kind of a push that Redis may have lost (`PushKind`)
--- The totals that workers bring back if Redis loses them; `at`: when they were right
-local BOOKS = {{'done', 0}, {'dropped', 0}, {'dead', 0}, {'aside', 0}, {'forgotten', 0}, {'roots', 0},
-               {'owed', 0}, {'at', 0}}
+-- The totals that workers bring back if Redis loses them, and when they heard them
+local BOOKS = {{'now', 0}, {'owed', 0}, {'seen', 0}, {'done', 0}, {'dropped', 0}, {'dead', 0}, {'aside', 0},
+               {'forgotten', 0}, {'roots', 0}}
 local M = P .. 'm:' .. me
 local attempt = tonumber(call('HGET', M, 'attempt') or '')
 local is_older = number(last_id) < a.last_id or last_id and not tonumber(last_id)
@@ -34,29 +41,27 @@ if not epoch or is_older and epoch == a.epoch then
   if heard_at ~= 0 then call('HSET', TOTALS, 'copied', number(call('HGET', TOTALS, 'roots'))) end
   if is_there then recount() end
 end
-if heard_at == 0 then call('HSET', TOTALS, 'lost_at', now, 'left', call('SCARD', OWED)) end
 
--- If the totals were lost, the worker that heard last knows them; in an older copy, requests are lost
--- that were queued later, without a page that is fetched again.
+-- If the totals were lost, the worker that heard last knows them; they begin with what is left. In an
+-- older copy, requests are lost that were queued later, without a page that is fetched again.
+local told, heard = blank(BOOKS), {}
+if heard_at == 0 and call('HSETNX', TOTALS, 'lost_at', now) == 1 then
+  begin_accounts()
+  told.owed, told.seen = owed_tokens(), seen_tokens()
+  call('HSET', TOTALS, 'told', pack(told, BOOKS))
+end
 local has_lost_all = a.epoch ~= '' and a.epoch ~= epoch
-local packed, copied, lost_at, left = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at', 'left'))
-local told, heard = read(packed, BOOKS) or blank(BOOKS), {}
+local packed, copied, lost_at = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at'))
+told = read(packed, BOOKS) or told
 for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
-local may_know = has_lost_all or heard_at == 0 or heard.at < number(lost_at)
-if may_know and heard.at > told.at then
-  if copied then
-    heard.owed = math.max(0, math.min(heard.owed, heard.roots - number(copied)))
-  else
-    heard.owed = heard.owed + heard.forgotten
-    if not packed then told.owed = number(left) end
-    for at = 1, #BOOKS - 2 do
-      local name = BOOKS[at][1]
-      call('HINCRBY', TOTALS, name, heard[name] - told[name])
-    end
-  end
-  call('HINCRBY', TOTALS, 'vanished', heard.owed - told.owed)
+local may_know = has_lost_all or heard_at == 0 or heard.now < number(lost_at)
+if may_know and heard.now > told.now then
+  if copied then heard.owed = math.max(0, math.min(heard.owed, heard.roots - number(copied))) end
   call('HSET', TOTALS, 'told', pack(heard, BOOKS))
-  vanished = vanished + heard.owed - told.owed
+  for at = 2, copied and 2 or #BOOKS do
+    local name = BOOKS[at][1]
+    call('HINCRBY', TOTALS, name, heard[name] - told[name])
+  end
 end
 if has_lost_all then
   -- Times of visits are lost: this worker may have visited any site just now.
@@ -70,13 +75,7 @@ if is_new and a.is_joined and (call('SISMEMBER', P .. 'dying', me) == 1 or call(
   return answer('gone')
 end
 if is_new and not a.is_joined then
-  if call('EXISTS', P .. 'flushing') == 1 then
-    local left = call('PTTL', P .. 'flushing')
-    if left < 0 or left > 10000 then  -- not ours, or the clock was set back
-      call('PEXPIRE', P .. 'flushing', 10000)
-    end
-    return answer('wait')
-  end
+  if is_held('flushing') then return answer('wait') end
   local version = call('HGET', TOTALS, 'version')
   local is_first = call('ZCOUNT', WORKERS, now, '+inf') == 0 and a.last_id == 0
   local ended = call('HGET', TOTALS, 'ended')
@@ -85,11 +84,9 @@ if is_new and not a.is_joined then
   local spider = call('HGET', TOTALS, 'spider')
   if spider and spider ~= a.spider then return answer('stranger', spider .. ', not to ' .. a.spider) end
   if is_first then
-    if ended then  -- the next crawl begins with its start requests, and with what was lost
+    if ended then  -- the next crawl begins with its start requests
       call('DEL', P .. 'starts')
-      if number(call('HGET', TOTALS, 'n')) == 0 then call('DEL', OWED) end
-      call('HDEL', TOTALS, 'forgotten', 'vanished', 'owed')
-      vanished = 0
+      forget_lost()
     end
     if call('HGET', TOTALS, 'order') == 'stop' then call('HDEL', TOTALS, 'order') end
     local known = number(call('HGET', TOTALS, 'n')) + number(call('HGET', TOTALS, 'fly'))
@@ -113,9 +110,8 @@ if not a.is_joined then
     if other and other ~= a.about then about = other end
   end
 end
-local known_gen, booked_gen, stirred_at, mended_at, was_full, only_letters = unpack(call('HMGET', TOTALS,
-  'gen', 'f:' .. me, 'stir', 'mended', 'full', 'only_letters'))
-gen = gen or tonumber(known_gen or '')
+local booked_gen, stirred_at, mended_at, was_full, only_letters = unpack(call('HMGET', TOTALS,
+  'f:' .. me, 'stir', 'mended', 'full', 'only_letters'))
 if not gen and is_there then recount() end
 if not gen then begin_count() end
 call('HSET', TOTALS, 'now', now, 'shift', shift, 'version', a.version, 'spider', a.spider)
@@ -166,21 +162,19 @@ end
 
 -- The worker's batch: pushes first, so that a child is queued before its parent is done
 
-local filtered, roots = {}, 0
+local filtered = {}
 if #a.pushes > 0 and call('HGET', M, 'batch') ~= tostring(a.number) then
   for number, push in ipairs(a.pushes) do
     local lane, priority, kind, token, body, is_root, id, deliveries, has_left, delay = unpack(push)
     local home = kind ~= AGAIN and HOMES[string.sub(token, 1, 1)]
-    local is_new = not (home and call('SISMEMBER', home, token) == 1)
-      and call('SADD', OWED, token) == 1
-    if is_new and is_root then roots = roots + 1 end
+    local is_new = not (home and call('SISMEMBER', home, token) == 1) and accept(token, kind == AGAIN)
+    if is_new and is_root then counts.roots = counts.roots + 1 end
     if not is_new and kind ~= AGAIN then
       filtered[#filtered + 1] = number
     elseif id then  -- the worker has it: it is kept, or Redis may have lost it
       local letter = body == '' and 'K' or lane == '' and 'S' or 'F'
       local request = {lane = lane, priority = priority, deliveries = deliveries,
                        payload = joined(token, body)}
-      if is_new and kind == AGAIN and vanished > returned then returned = returned + 1 end
       if call('HSETNX', F, id, letter .. pack(request, REQUEST)) == 1 then
         flying = flying + 1
         if lane ~= '' then
@@ -258,11 +252,11 @@ for _, report in ipairs(a.ended) do
       if type(how) == 'string' then
         if letter == 'S' then set_aside('', how, request.payload) else refuse(request, how) end
       elseif letter ~= 'T' then
-        if close(token) and letter ~= 'S' then done = done + 1 end
+        if close(token) and letter ~= 'S' then counts.done = counts.done + 1 end
         if has_refused then call('HDEL', REFUSED, redis.sha1hex(request.payload)) end
       end
     elseif type(how) == 'boolean' and token ~= '' and close(token) then  -- Redis has lost it
-      done = done + 1
+      counts.done = counts.done + 1
     end
   end
 end
@@ -500,7 +494,7 @@ for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
     if type(data) == 'table' then data = data[1] end  -- with its score
     if data then
       local token = string.format('1%.0f', call('INCR', P .. 'ids'))
-      call('SADD', OWED, token)
+      accept(token)
       seed = '\0' .. joined(token, data)
     end
   end
@@ -517,18 +511,12 @@ if a.leaves then
   call('HDEL', TOTALS, 'f:' .. me)
 else
   call(a.is_busy and 'SADD' or 'SREM', P .. 'busy', me)
-  if done > 0 then call('HINCRBY', M, 'done', done) end
+  if counts.done > 0 then call('HINCRBY', M, 'done', counts.done) end
 end
 local seeds_left = call('LLEN', SEEDS) + (commands[2] and call(commands[2], key) or 0)
 
-write()
-total('done', done)
-total('dead', dead_count)
-total('aside', aside_count)
-total('dropped', dropped_count)
-total('roots', roots)
-local is_moved = queued ~= 0 or flying ~= 0 or done ~= 0
-local n, fly = total('n', queued), total('fly', flying)
+local is_moved = queued ~= 0 or flying ~= 0 or counts.done ~= 0
+local n, fly = write()
 
 local next_at = -1
 for _, key in ipairs({DUE, NEW}) do
@@ -559,11 +547,8 @@ if not mend and is_stuck() then
   recount()
   mend = gen
 end
-local mending = mend and call('PTTL', P .. 'mending')
-if mend and (mending == -1 or mending > 10000) then  -- not ours, or the clock was set back
-  call('DEL', P .. 'mending')
-end
-local is_mender = mend and not a.leaves and call('SET', P .. 'mending', me, 'NX', 'PX', 10000)
+local is_mender = mend and not is_held('mending') and not a.leaves
+if is_mender then call('SET', P .. 'mending', me, 'PX', 10000) end
 if is_mender then call('HDEL', TOTALS, 'step') end  -- Redis may have restarted since
 
 -- The end of the crawl: only here it is decided whether the crawl is cleared. It is kept unless it
@@ -590,7 +575,6 @@ end
 
 local books = {}
 for at, part in ipairs(BOOKS) do books[at] = number(call('HGET', TOTALS, part[1])) end
-books[#books - 1], books[#books] = owed(), now
 
 local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the worker knows them
 return cmsgpack.pack({
@@ -598,9 +582,9 @@ return cmsgpack.pack({
   idle_ms = idle >= 0 and idle or nil, workers = workers, aside = aside, about = about,
   next_ms = next_at >= 0 and math.ceil(math.min(next_at, 86400000)) or nil, popped = pops,
   to_check = to_check, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
-  dead = dead_count, letters = letters, turns = turns, is_mender = is_mender and true,
+  dead = counts.dead, letters = letters, turns = turns, is_mender = is_mender and true,
   is_full = is_full, only_letters = only_letters and true, rests = rests, rests_seen = rests_seen,
-  probes = probes, books = books, lost = lost, is_counting = mend and true,
+  probes = probes, books = books, lost = lost, filter_lost = math.max(0, total('seen', 0) - seen_tokens()), is_counting = mend and true,
   order = call('HGET', TOTALS, 'order') or '', dropped_at = changed_at,
   dropped = changed_at ~= '' and changed_at ~= a.dropped_at and call('HGETALL', DROPPED) or nil,
 })

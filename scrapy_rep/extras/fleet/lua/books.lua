@@ -61,8 +61,8 @@ end
 
 local now, shift, heard_at = clock(a.at)
 local me = a.worker
-local queued, flying, done, dead_count, aside_count, dropped_count = 0, 0, 0, 0, 0, 0
-local returned = 0  -- requests that workers brought back to a Redis that had lost them
+local queued, flying = 0, 0  -- the changes of `n` and `fly`, and of other totals:
+local counts = {owed = 0, seen = 0, done = 0, dead = 0, aside = 0, dropped = 0, forgotten = 0, roots = 0}
 
 -- A payload here is a request, or a start URL, after its token.
 local function joined(token, body)
@@ -73,14 +73,54 @@ local function parts(payload)
   return string.sub(payload, 2, length + 1), string.sub(payload, length + 2)
 end
 
-local vanished = 0  -- requests that are owed without a token
--- Note the end of a request. Returns whether it is the first one; a token may be lost.
+-- The tokens of requests that are owed, and of ends that the filters know. Requests of a dropped origin
+-- are not read when they are deleted, so their tokens stay.
+local function owed_tokens()
+  return call('SCARD', OWED) - number(call('HGET', TOTALS, 'forgotten'))
+end
+local function seen_tokens()
+  return call('SCARD', HOMES['0']) + call('SCARD', HOMES['2'])
+end
+
+-- How many requests are owed, and how many of their tokens are lost.
+local function owed()
+  local left, count = owed_tokens(), number(call('HGET', TOTALS, 'owed')) + counts.owed
+  return math.max(left, count), math.max(0, count - left)
+end
+local function has_lost_tokens()
+  return select(2, owed()) > 0
+end
+
+-- The accounts begin with what is left.
+local function begin_accounts()
+  call('HDEL', TOTALS, 'forgotten')
+  call('HSET', TOTALS, 'owed', owed_tokens(), 'seen', seen_tokens())
+end
+
+-- After an end, what was lost is forgotten: the next run finds it again.
+local function forget_lost()
+  if number(call('HGET', TOTALS, 'n')) + call('LLEN', SEEDS) == 0 then call('DEL', OWED) end
+  begin_accounts()
+end
+
+-- Accept a request, unless it is owed already. `is_back`: its worker has it; its token may be lost.
+local function accept(token, is_back)
+  local was_lost = is_back and has_lost_tokens()
+  local is_new = call('SADD', OWED, token) == 1
+  if is_new and not was_lost then counts.owed = counts.owed + 1 end
+  return is_new
+end
+
+-- Note the end of a request. Returns whether it is the first one; its token may be lost.
 local function close(token)
   local was_owed, home = call('SREM', OWED, token) == 1, HOMES[string.sub(token, 1, 1)]
-  local was_lost = not was_owed and token ~= '' and vanished > returned
-  local is_first = was_owed or token == '' or was_lost
-  if home then is_first = call('SADD', home, token) == 1 end
-  if is_first and was_lost then returned = returned + 1 end
+  local was_lost = not was_owed and token ~= '' and has_lost_tokens()
+  local is_first = was_owed or was_lost or token == ''
+  if home then
+    is_first = call('SADD', home, token) == 1
+    if is_first then counts.seen = counts.seen + 1 end
+  end
+  if was_owed or was_lost and is_first then counts.owed = counts.owed - 1 end
   return is_first
 end
 
@@ -182,7 +222,7 @@ end
 local has_dropped = call('EXISTS', DROPPED) == 1
 local function enqueue(lane, priority, entry, is_first)
   if has_dropped and call('HEXISTS', DROPPED, lane) == 1 then
-    dropped_count = dropped_count + 1
+    counts.dropped = counts.dropped + 1
     close(parts(string.sub(entry, 2)))
     return
   end
@@ -236,9 +276,13 @@ local function open(r)
   r.closer, r.next_closer = r.next_closer, ''
 end
 
--- Write the lanes and totals at the end of a script.
+local function total(name, change)
+  if change == 0 then return number(call('HGET', TOTALS, name)) end
+  return call('HINCRBY', TOTALS, name, change)
+end
+
+-- Write the lanes and totals at the end of a script; return how many are queued, and in flight.
 local function write()
-  call('HSET', TOTALS, 'owed', call('SCARD', OWED), 'vanished', vanished - returned)
   for lane, r in pairs(touched) do
     if r.place == 'i' and r.out == 0 and r.closer == '' and r.valid <= now and r.at <= now then
       call('HDEL', LANES, lane)
@@ -246,18 +290,9 @@ local function write()
       call('HSET', LANES, lane, pack(r, LANE))
     end
   end
-end
-
-local function total(name, change)
-  if change == 0 then return number(call('HGET', TOTALS, name)) end
-  return call('HINCRBY', TOTALS, name, change)
-end
-
--- The number of requests that are owed: queued, in flight, or lost. Those of a dropped origin are not
--- read when they are deleted, so their tokens stay.
-local function owed()
-  local left = call('SCARD', OWED) - number(call('HGET', TOTALS, 'forgotten'))
-  return math.max(0, left + vanished - returned)
+  for name, change in pairs(counts) do total(name, change) end
+  counts.owed = 0  -- it is written
+  return total('n', queued), total('fly', flying)
 end
 
 -- The requests of workers: a letter, then a `REQUEST`. F: counts as under way at its origin. A: was answered. S: is a start URL. T: is a turn for a
@@ -272,7 +307,7 @@ local function bury(lane, reason, payload, is_cut)
 end
 
 local function set_aside(lane, reason, payload, is_cut)
-  aside_count = aside_count + 1
+  counts.aside = counts.aside + 1
   aside[#aside + 1] = {lane == '' and 'An entry' or 'An entry of ' .. lane, reason}
   bury(lane, reason, is_cut and string.sub(payload, 1, 1000) or payload, is_cut)
 end
@@ -313,13 +348,13 @@ local function give_back(owner, id, is_dead)  -- returns its octets
   local lane, payload = request.lane, request.payload
   if letter == 'T' then return 0 end
   if letter == 'K' then  -- another worker may find it again
-    call('SREM', OWED, (parts(payload)))
+    counts.owed = counts.owed - call('SREM', OWED, (parts(payload)))
     return 0
   end
   local deliveries = is_dead and request.deliveries or math.max(0, request.deliveries - 1)
   local entry = string.char(deliveries) .. payload
   if deliveries >= a.deliveries then
-    dead_count = dead_count + 1
+    counts.dead = counts.dead + 1
     bury(lane, 'delivered ' .. deliveries .. ' times', payload)
   elseif letter == 'S' then
     call('LPUSH', SEEDS, entry)
@@ -331,5 +366,4 @@ local function give_back(owner, id, is_dead)  -- returns its octets
   return #payload
 end
 
-vanished = number(call('HGET', TOTALS, 'vanished'))
-  + math.max(0, number(call('HGET', TOTALS, 'owed')) - call('SCARD', OWED))
+gen = tonumber(call('HGET', TOTALS, 'gen') or '')

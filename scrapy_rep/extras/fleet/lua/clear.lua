@@ -19,5 +19,5 @@ for _, key in ipairs(found[2]) do
   local name = string.sub(key, #P + 1)
   if not kept[name] and string.sub(name, 1, 4) ~= 'odd:' then redis.call('UNLINK', key) end
 end
-if found[1] == '0' then redis.call('UNLINK', P .. 'flushing') end
+if found[1] == '0' then redis.call('UNLINK', P .. 'flushing', P .. 't') end
 return found[1]

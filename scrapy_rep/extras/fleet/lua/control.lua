@@ -12,7 +12,6 @@ if lane == '' then return call('ZCOUNT', WORKERS, now, '+inf') end
 local change = order == 'drop' and call('HSET', DROPPED, lane, a.why) or call('HDEL', DROPPED, lane)
 call('HSET', DROPPED, '', table.concat(redis.call('TIME'), '.'))
 if order == 'allow' or call('EXISTS', TOTALS) == 0 then return order == 'allow' and change or 0 end
-gen = tonumber(call('HGET', TOTALS, 'gen') or '')
 if not gen then recount() end
 local r = get(lane)
 local deleted = count(lane)
@@ -24,8 +23,6 @@ call('UNLINK', list_of(lane, 0))
 call('UNLINK', P .. 'p:' .. lane)
 queued, r.queued = queued - r.queued, 0
 place(lane, r)
+counts.owed, counts.dropped, counts.forgotten = -deleted, deleted, deleted
 write()
-total('n', queued)
-total('dropped', deleted)
-total('forgotten', deleted)
 return deleted

@@ -7,8 +7,7 @@ if call('GET', P .. 'mending') ~= me or not call('GET', P .. 'mend') then
 end
 call('PEXPIRE', P .. 'mending', 10000)
 local round = number(call('GET', P .. 'mend'))
-gen = number(call('HGET', TOTALS, 'gen'))
-if round ~= gen or gen == 0 then
+if round ~= gen then
   recount()
   round = gen
 end
@@ -93,9 +92,6 @@ else
   for at = 1, #found[2], 2 do look_at(found[2][at]) end
 end
 write()
-total('n', queued)
-total('fly', flying)
-total('aside', aside_count)
 
 if found[1] == '0' then
   if phase == 'keys' then

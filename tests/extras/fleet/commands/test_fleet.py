@@ -128,6 +128,7 @@ class TestOneCrawl:
             "start_urls_given_back": 0,
             "dropped": 0,
             "lost": 0,
+            "filter_lost": 0,
             "owed": 15,
             "origins": 6,
             "due": 1,
