@@ -31,9 +31,9 @@ class HeldRequest:
         delay_seconds: the delay between two requests of its lane.
         deliveries: how often it was given to a worker, including this time.
         payload: the entry: the request in octets.
+        token: the octets by which Redis knows it (`Push.token`).
         wait_seconds: how long after its arrival it is due.
         due_at: when it is due; monotonic seconds.
-        token: the octets by which Redis knows it (`Push.token`).
         linked_in: the epoch of the Redis that got the first requests that it caused.
         request: the request that was made from the entry.
         has_reached: whether it has come to the downloader.
@@ -47,9 +47,9 @@ class HeldRequest:
     delay_seconds: float
     deliveries: int
     payload: bytes
+    token: bytes = b""
     wait_seconds: float = 0.0
     due_at: float = 0.0
-    token: bytes = b""
     linked_in: str = ""
     request: Any = None
     has_reached: bool = False

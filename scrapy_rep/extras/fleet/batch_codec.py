@@ -81,8 +81,8 @@ class Reply:
         workers: the number of workers with a valid lease.
         next_ms: when the next lane becomes due or needs a policy; None without such a lane.
         popped: requests for this worker.
-        to_check: lanes for which this worker must find the policy, each with an entry.
-        free: the lanes in `to_check` where no worker must wait for a turn.
+        to_check: lanes for which this worker must find the policy, each with an entry, and
+            whether no worker must wait for a turn there.
         filtered: the indexes, from 0, of pushes that were duplicates.
         seeds: start URLs for this worker.
         seeds_left: how many start URLs are left.
@@ -117,8 +117,7 @@ class Reply:
     workers: int = 0
     next_ms: int | None = None
     popped: tuple[HeldRequest, ...] = ()
-    to_check: tuple[tuple[str, bytes], ...] = ()
-    free: frozenset[str] = frozenset()
+    to_check: tuple[tuple[str, bytes, bool], ...] = ()
     filtered: tuple[int, ...] = ()
     seeds: tuple[HeldRequest, ...] = ()
     seeds_left: int = 0
@@ -157,7 +156,7 @@ def arguments(batch: Batch, wants: Wants, now: float, **others: Any) -> bytes:
         **_by_name(wants),
         "pushes": [_pushed(push) for push in batch.pushes],
         "left": [(id_, lane, age(at)) for id_, (lane, at) in batch.left.items()],
-        "ended": [(id_, _plain(how), token) for id_, (how, token) in batch.ended.items()],
+        "ended": [(id_, how, token) for id_, (how, token) in batch.ended.items()],
         "settled": [_settled(one, age) for one in batch.settled],
         "rests": [_rested(one, age) for one in batch.rests],
         "turns": [(key, wish.lane, round(1000 * wish.delay_seconds)) for key, wish in batch.turns],
@@ -223,11 +222,6 @@ def _rest(found: dict[bytes, Any]) -> Rest:
     return Rest(**values, began_at=values["since_at"])
 
 
-def _plain(how: bool | str | None) -> bool | str | None:
-    """How a request ended; a message without characters that UTF-8 can't encode."""
-    return how.encode("utf-8", "replace").decode("utf-8") if isinstance(how, str) else how
-
-
 def _pushed(push: Push) -> tuple[Any, ...]:
     held = push.held
     values = (*push[:3], push.token, push.payload, push.is_root)
@@ -286,11 +280,8 @@ def _dropped(flat: list[bytes]) -> dict[str, str]:
 
 
 def _held(row: list[Any]) -> HeldRequest:
-    id_, lane, delay, deliveries, payload, wait, token = row
-    times = delay / 1000, wait / 1000
-    return HeldRequest(
-        id_.decode(), _text(lane), times[0], deliveries, payload, times[1], token=token
-    )
+    id_, lane, delay, times, payload, token, wait = row
+    return HeldRequest(id_.decode(), _text(lane), delay / 1000, times, payload, token, wait / 1000)
 
 
 def _told(told: Any) -> tuple[tuple[str, str], ...]:
@@ -302,13 +293,9 @@ def _text(lane: bytes) -> str:
     return lane.decode("utf-8", "surrogateescape")
 
 
-def _all_held(rows: list[Any]) -> tuple[HeldRequest, ...]:
-    return tuple(map(_held, rows))
-
-
 def _turns(rows: list[Any]) -> dict[int, HeldRequest]:
     return {
-        key: replace(_held([id_, lane, delay, 1, b"", wait, b""]), is_turn=True)
+        key: replace(_held([id_, lane, delay, 1, b"", b"", wait]), is_turn=True)
         for key, id_, lane, wait, delay in rows
         if wait >= 0
     }
@@ -319,9 +306,9 @@ _READERS: dict[str, Callable[[Any], Any]] = {
     **dict.fromkeys(("word", "epoch", "about", "order", "dropped_at"), _text),
     **dict.fromkeys(("is_mender", "is_full", "only_letters", "is_counting"), bool),
     "books": tuple,
-    **dict.fromkeys(("popped", "seeds"), _all_held),
-    **dict.fromkeys(("free", "probes"), lambda lanes: frozenset(map(_text, lanes))),
-    "to_check": lambda rows: tuple((_text(lane), sample) for lane, sample in rows),
+    **dict.fromkeys(("popped", "seeds"), lambda rows: tuple(map(_held, rows))),
+    "probes": lambda lanes: frozenset(map(_text, lanes)),
+    "to_check": lambda rows: tuple((_text(lane), entry, is_free) for lane, entry, is_free in rows),
     "filtered": lambda numbers: tuple(number - 1 for number in numbers),
     "turns": _turns,
     "aside": _told,

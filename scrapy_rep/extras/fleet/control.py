@@ -65,8 +65,6 @@ async def clear(link: Link, prefix: str, name: str) -> None:
     Raises:
         StoreError: Redis can't be reached, or refuses.
     """
-    cursor = b"0"
-    while True:
-        cursor = await link.run(scripts.CLEAR, [prefix], [cursor, name])
-        if cursor == b"0":
-            return
+    cursor = b""
+    while cursor != b"0":
+        cursor = await link.run(scripts.CLEAR, [prefix], [cursor or b"0", name])

@@ -93,8 +93,8 @@ class Inbox:
             self._receive(held, now)
         for held in reply.seeds:
             self._begin(held)
-        for lane, sample in reply.to_check:
-            self.lanes.check(lane, self._sample(sample), is_free=lane in reply.free)
+        for lane, sample, is_free in reply.to_check:
+            self.lanes.check(lane, self._sample(sample), is_free=is_free)
 
     def _receive(self, held: HeldRequest, now: float) -> None:
         """Make a request of an entry; an entry that breaks a rule here is left to other workers."""

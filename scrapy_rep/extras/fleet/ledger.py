@@ -213,7 +213,7 @@ class Ledger:
         """Note that this worker can't execute a request: another may, or it is set aside."""
         with suppress(ValueError):  # a start URL is not there
             self.buffer.remove(held)
-        self._end(held, reason[:500])
+        self._end(held, reason[:500].encode("utf-8", "replace").decode())  # no lone surrogates
 
     def give_back(self) -> None:
         """Give back the requests in the buffer, and the pages that led to kept requests."""

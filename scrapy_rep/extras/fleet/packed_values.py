@@ -144,13 +144,11 @@ def _check(value: Any, depth: int) -> None:
 
 
 def _fits(value: Any, depth: int) -> bool:
-    if type(value) is dict:
-        parts: Any = value.values()
-    elif type(value) is list:
-        parts = value
-    else:
+    if type(value) not in (dict, list):
         return True
-    is_short = type(value) is list or len(value) <= _MAP_LENGTH
+    is_dict = type(value) is dict
+    parts = value.values() if is_dict else value
+    is_short = not is_dict or len(value) <= _MAP_LENGTH
     return depth <= DEPTH and is_short and all(_fits(part, depth + 1) for part in parts)
 
 

@@ -166,9 +166,8 @@ def is_callback(spider_class: type, name: str) -> bool:
 
     Methods of Scrapy's `Spider`, such as `start` or `closed`, are refused, except `parse`.
     """
-    for cls, names in _FRAMEWORK.items():
-        if name in names and issubclass(spider_class, cls):
-            return True
+    if any(name in names and issubclass(spider_class, cls) for cls, names in _FRAMEWORK.items()):
+        return True
     if name.startswith("__") or not name.isidentifier():
         return False
     for cls in spider_class.__mro__:
@@ -199,6 +198,5 @@ def _check(values: Any) -> None:
     for name, lines in values.get("headers", {}).items():
         if [type(name), type(lines), *map(type, lines)] != [bytes, list, *[bytes] * len(lines)]:
             raise EntryRefused("its headers are not lists of octets by name")
-    for names in (values, values.get("cb_kwargs", ())):
-        if not all(isinstance(name, str) for name in names):
-            raise EntryRefused("a name in it is not text")
+    if not all(isinstance(name, str) for name in (*values, *values.get("cb_kwargs", ()))):
+        raise EntryRefused("a name in it is not text")

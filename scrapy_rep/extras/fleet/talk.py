@@ -211,7 +211,7 @@ class Talk:
             self._ledger.began_anew()
             self._owner.begins_anew()
         elif reply.word == "flush":
-            await self.clear()
+            await control.clear(self._link, self.prefix, self._ledger.name)
         elif reply.word != "full":  # an attempt that came late, or another worker clears
             self._ledger.failed()
             self._retry_at = time.monotonic() + _RETRY_SECONDS
@@ -243,11 +243,3 @@ class Talk:
         for what, reason in aside:
             self._journal.count(stats.FLEET_ASIDE)
             self._journal.once(reason, "%s is set aside: %s", what, reason)
-
-    async def clear(self) -> None:
-        """Delete all keys of the crawl.
-
-        Raises:
-            StoreError: Redis can't be reached.
-        """
-        await control.clear(self._link, self.prefix, self._ledger.name)

@@ -56,7 +56,7 @@ class Books:
         for _ in range(60):
             for worker in workers:
                 got = worker.talk(9, lanes=9)
-                for lane, _ in worker.reply.to_check:
+                for lane, *_ in worker.reply.to_check:
                     worker.settle(lane, valid_until=self.fleet.now + SETTLED)
                 for held in got:
                     if held.payload == b"refused":
@@ -356,7 +356,7 @@ def _push_some(worker: Worker, choice: random.Random, number: int) -> int:
 def _fetch_some(worker: Worker, want: int, choice: random.Random, share: float) -> None:
     """Get some requests, and end a share of them."""
     got = worker.talk(want, lanes=9)
-    for lane, _ in worker.reply.to_check:
+    for lane, *_ in worker.reply.to_check:
         worker.settle(lane, valid_until=worker.fleet.now + SETTLED)
     worker.finish(*(held for held in got if choice.random() < share))
 

@@ -238,8 +238,8 @@ class TestReconciled:
             *product(("due", "new", "w"), [None], ("inf", "-inf", 1e300)),
             *product(["p:http://due.example"], ["x", "", "1.5", "inf", "nan", "1e3", "0"], [-9]),
             *product(["lines"], [0], "indcf?"),
-            *product(["lines"], [1, 2, 3, 4, 5, 8, 9], [-5, float("nan"), float("inf"), 1e300]),
-            *product(["lines"], [1, 5, 6, 11], [900, "9"]),
+            *product(["lines"], [1, 2, 3, 4, 5, 8], [-5, float("nan"), float("inf"), 1e300]),
+            *product(["lines"], [1, 5, 6, 10], [900, "9"]),
             *product(["f:two"], [2], [-1, 300, 1.5, float("inf")]),
             *product(["lines", "f:two"], [None], [b"", b"F", b"\xc1", b"F\x91\x01"]),
         ],
@@ -302,7 +302,7 @@ class TestReconciled:
         found: list[str] = []
         for _ in range(200):
             got = one.talk(50, lanes=50)
-            for lane, _ in one.reply.to_check:
+            for lane, *_ in one.reply.to_check:
                 one.settle(lane)
             found += urls(got)
             one.finish(*got)
@@ -347,7 +347,7 @@ class TestReconciled:
                 worker.lose(3)
                 fleet.client.delete(fleet.key("mending"))  # which ends by the clock of Redis
             got = worker.talk(chance.randrange(3), lanes=3)
-            for lane, _ in worker.reply.to_check:
+            for lane, *_ in worker.reply.to_check:
                 worker.settle(lane, delay_seconds=chance.choice((0.0, 0.2)), concurrency=2)
             for held in got:
                 if chance.random() < 0.7:

@@ -41,7 +41,7 @@ class TestQueue:
     def test_one_worker_checks_a_lane_without_a_policy(self, one: Worker, two: Worker) -> None:
         one.push("x", "y")
         assert one.talk(5, lanes=5) == []
-        assert list(one.reply.to_check) == [(A, b"x")]
+        assert list(one.reply.to_check) == [(A, b"x", True)]
         assert two.talk(5, lanes=5) == []
         assert len(two.reply.to_check) == 0
         one.settle()
@@ -55,7 +55,7 @@ class TestQueue:
         one.talk(lanes=1)
         fleet.now += LEASE_MS / 1000 + 1
         two.talk(lanes=1)
-        assert two.reply.to_check == ((A, b"x"),)
+        assert two.reply.to_check == ((A, b"x", True),)
 
     def test_priorities_within_a_lane_then_order(self, one: Worker) -> None:
         for number, priority in enumerate([0, -5, 7, 0, 12, 7, -5]):
@@ -83,7 +83,7 @@ class TestQueue:
         assert one.reply.next_ms == 30_000
         fleet.now += 31
         one.talk(5, lanes=5)
-        assert list(one.reply.to_check) == [(A, b"a")]
+        assert list(one.reply.to_check) == [(A, b"a", True)]
 
     def test_lane_is_checked_again_after_its_policy_expires(
         self, fleet: Fleet, one: Worker
@@ -93,7 +93,7 @@ class TestQueue:
         fleet.now += 6
         assert one.talk(1, lanes=1) == []
         one.talk(1, lanes=1)
-        assert one.reply.to_check == ((A, b"b"),)
+        assert one.reply.to_check == ((A, b"b", True),)
 
     def test_origin_limits_its_requests_at_a_time(self, one: Worker, two: Worker) -> None:
         one.push(*"abcde")
@@ -115,7 +115,7 @@ class TestQueue:
         fleet.client.hset(fleet.key("lines"), b"\xff", record)
         fleet.client.zadd(fleet.key("new"), {b"\xff": 0})
         one.talk(lanes=5)
-        for lane, _ in one.reply.to_check:
+        for lane, *_ in one.reply.to_check:
             one.settle(lane)
         one.talk(5)
         one.talk(5)
@@ -878,7 +878,7 @@ class TestAtRandom:
         worker.talk(self.chance.randrange(4), lanes=3)
         if worker.reply.word == "ok":
             worker.leased_until = self.fleet.now + 0.9 * LEASE_MS / 1000
-        for lane, _ in worker.reply.to_check:
+        for lane, *_ in worker.reply.to_check:
             delay_seconds = self.DELAY_SECONDS * (lane == self.PACED)
             worker.settle(lane, concurrency=3, delay_seconds=delay_seconds)
         for key, held in worker.reply.turns.items():

@@ -172,7 +172,7 @@ def drain(*workers: Worker, times: int = 30) -> list[str]:
     for _ in range(times):
         for worker in workers:
             got = worker.talk(9, lanes=9)
-            for lane, _ in worker.reply.to_check:
+            for lane, *_ in worker.reply.to_check:
                 worker.settle(lane)
             found += urls(got)
             worker.finish(*got)

@@ -42,17 +42,13 @@ if not epoch or is_older and epoch == a.epoch then
   if is_there then recount() end
 end
 
--- If the totals were lost, the worker that heard last knows them; they begin with what is left. In an
--- older copy, requests are lost that were queued later, without a page that is fetched again.
-local told, heard = blank(BOOKS), {}
-if heard_at == 0 and call('HSETNX', TOTALS, 'lost_at', now) == 1 then
-  begin_accounts()
-  told.owed, told.seen = owed_tokens(), seen_tokens()
-  call('HSET', TOTALS, 'told', pack(told, BOOKS))
-end
+-- If the totals were lost, the worker that heard last knows them: then its word and the changes since
+-- are right. In an older copy, requests are lost that were queued later, without a page that is fetched
+-- again.
+if heard_at == 0 then call('HSETNX', TOTALS, 'lost_at', now) end
 local has_lost_all = a.epoch ~= '' and a.epoch ~= epoch
 local packed, copied, lost_at = unpack(call('HMGET', TOTALS, 'told', 'copied', 'lost_at'))
-told = read(packed, BOOKS) or told
+local told, heard = read(packed, BOOKS) or blank(BOOKS), {}
 for at, part in ipairs(BOOKS) do heard[part[1]] = a.books[at] or 0 end
 local may_know = has_lost_all or heard_at == 0 or heard.now < number(lost_at)
 if may_know and heard.now > told.now then
@@ -134,15 +130,13 @@ if expired then
 end
 local dying = call('SRANDMEMBER', P .. 'dying')
 if dying then
-  local ids = call('HKEYS', P .. 'f:' .. dying)
-  local octets, handed_on = 0, 0
-  while handed_on < math.min(#ids, a.most) and octets < a.octets do
-    handed_on = handed_on + 1
-    octets = octets + give_back(dying, ids[handed_on], true)
+  local octets, ids = 0, call('HKEYS', P .. 'f:' .. dying)
+  for at = 1, math.min(#ids, a.most) do
+    if octets < a.octets then octets = octets + give_back(dying, ids[at], true) end
   end
-  if handed_on == #ids then
+  if call('EXISTS', P .. 'f:' .. dying) == 0 then
     call('SREM', P .. 'dying', dying)
-    call('DEL', P .. 'f:' .. dying, P .. 'm:' .. dying)
+    call('DEL', P .. 'm:' .. dying)
     call('HDEL', TOTALS, 'f:' .. dying)
   end
 end
@@ -265,15 +259,11 @@ for _, report in ipairs(a.settled) do
   local lane, wait, delay, limit, valid, age, reason = unpack(report)
   local r = get(lane)
   r.why = reason
-  if wait >= 0 then
-    r.valid = 0
-    place(lane, r)
-    if r.place == 'n' then call('ZADD', NEW, now + wait, lane) end
-  else
-    r.delay, r.limit, r.valid = delay, limit, now + valid
-    if age >= 0 and delay > 0 then r.at = math.max(r.at, now - age + delay) end
-    place(lane, r)
-  end
+  r.valid = wait < 0 and now + valid or 0
+  if wait < 0 then r.delay, r.limit = delay, limit end
+  if age >= 0 and delay > 0 then r.at = math.max(r.at, now - age + delay) end
+  place(lane, r)
+  if wait >= 0 and r.place == 'n' then call('ZADD', NEW, now + wait, lane) end
 end
 
 -- Rests after refusals. After a rest, one worker at a time has the first request of its lane, as long
@@ -328,10 +318,7 @@ if silent then
   forget_first(silent)
   local r = get(silent)
   r.out = 0
-  if r.closer ~= '' then
-    open(r)
-    r.at = math.max(r.at, now + r.delay)
-  end
+  if r.closer ~= '' then open(r, true) end
   place(silent, r)
 end
 
@@ -373,8 +360,7 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   if r.valid <= now then r.delay = math.max(r.delay, delay) end
   if r.closer ~= id and r.next_closer == '' then
     r.next_closer = id
-    local turn = {lane = lane, priority = 0, deliveries = 1, payload = ''}
-    call('HSET', F, id, 'T' .. pack(turn, REQUEST))
+    call('HSET', F, id, 'T' .. pack({lane = lane, priority = 0, deliveries = 1, payload = ''}, REQUEST))
   end
   if r.closer == '' then open(r) end
   place(lane, r)
@@ -382,7 +368,7 @@ for _, wish in ipairs(a.turns) do  -- key, lane, delay in ms
   turns[#turns + 1] = {key, id, lane, r.closer == id and math.max(0, at - now) or -1, r.delay}
 end
 
-local to_check, free = {}, {}
+local to_check = {}
 local octets = 0  -- of the reply
 if a.lanes > 0 then
   for _, lane in ipairs(call('ZRANGEBYSCORE', NEW, '-inf', now, 'LIMIT', 0, a.lanes)) do
@@ -392,12 +378,11 @@ if a.lanes > 0 then
       place(lane, r)
     else
       call('ZADD', NEW, now + a.lease_ms, lane)
-      local sample = call('LINDEX', list_of(lane, best_priority(lane, r)), 0)
+      local sample = call('LINDEX', list_of(lane, best_priority(lane)), 0)
       local _, body = parts(string.sub(sample or '', 2))
       if #body > a.longest or octets >= a.octets then body = '' end
       octets = octets + #body
-      to_check[#to_check + 1] = {lane, body}
-      if r.delay == 0 and r.at <= now then free[#free + 1] = lane end
+      to_check[#to_check + 1] = {lane, body, r.delay == 0 and r.at <= now}
     end
   end
 end
@@ -451,7 +436,7 @@ local function pop(lane, r, priority)
       call('HSET', M, 'suspect', id)
     end
     local wait = r.at - now < 1 and 0 or math.ceil(r.at - now)
-    return {id, lane, r.delay, deliveries, body, wait, token}
+    return {id, lane, r.delay, deliveries, body, token, wait}
   end
 end
 
@@ -470,7 +455,7 @@ for _ = 1, 4 * a.requests do
     r.at = renewed + r.delay
     place(lane, r)
   else
-    local priority = best_priority(lane, r)
+    local priority = best_priority(lane)
     local is_turn = priority == LAST or r.passed > PATIENCE
     local may = is_turn and may_try(lane, r, priority)
     if priority == LAST and not may then
@@ -500,7 +485,7 @@ for _ = #pops + 1, math.min(a.requests, #pops + a.seeds) do
   end
   if not seed then break end
   local id, deliveries, token, data = give('S', '', 0, seed)
-  seeds[#seeds + 1] = {id, '', 0, deliveries, data, 0, token}
+  seeds[#seeds + 1] = {id, '', 0, deliveries, data, token, 0}
 end
 
 if a.leaves then
@@ -518,31 +503,24 @@ local seeds_left = call('LLEN', SEEDS) + (commands[2] and call(commands[2], key)
 local is_moved = queued ~= 0 or flying ~= 0 or counts.done ~= 0
 local n, fly = write()
 
-local next_at = -1
-for _, key in ipairs({DUE, NEW}) do
-  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if first[2] then
-    local wait = math.max(0, tonumber(first[2]) - now - (key == DUE and a.ahead_ms or 0))
-    if next_at < 0 or wait < next_at then next_at = wait end
-  end
+local next_ms = math.huge  -- until a lane is due, or needs a policy
+for key, early in pairs({[DUE] = a.ahead_ms, [NEW] = 0}) do
+  local first = call('ZRANGE', key, 0, 0, 'WITHSCORES')[2]
+  if first then next_ms = math.min(next_ms, math.max(0, tonumber(first) - now - early)) end
 end
 
 -- Consistency checks: a lane that waits for nothing would wait forever, and so may a stuck crawl.
 
 local still, mended = now - number(stirred_at), now - number(mended_at)
-local function is_stuck()
-  if n < 0 or fly < 0 then return true end
-  if n == 0 and fly == 0 then return false end
-  local waits_for_nothing = fly == 0 and next_at < 0 and still > 2000 and mended > a.lease_ms
-  local is_still = still > a.lease_ms and mended > 10 * a.lease_ms
-  return (waits_for_nothing or is_still) and call('SCARD', P .. 'dying') == 0
-end
 if is_moved or not stirred_at then
   call('HSET', TOTALS, 'stir', now)
   still = 0
 end
+local waits_for_nothing = fly == 0 and next_ms == math.huge and still > 2000 and mended > a.lease_ms
+local is_still = still > a.lease_ms and mended > 10 * a.lease_ms
+local is_stuck = (waits_for_nothing or is_still) and n + fly > 0 and call('SCARD', P .. 'dying') == 0
 local mend = call('GET', P .. 'mend')
-if not mend and is_stuck() then
+if not mend and (is_stuck or n < 0 or fly < 0) then
   touched, booked = {}, {}  -- they are written
   recount()
   mend = gen
@@ -580,8 +558,8 @@ local changed_at = call('HGET', DROPPED, '') or ''  -- also says whether the wor
 return cmsgpack.pack({
   word = word, epoch = epoch, last_id = number(call('GET', P .. 'ids')), queued = n, flying = fly,
   idle_ms = idle >= 0 and idle or nil, workers = workers, aside = aside, about = about,
-  next_ms = next_at >= 0 and math.ceil(math.min(next_at, 86400000)) or nil, popped = pops,
-  to_check = to_check, free = free, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
+  next_ms = next_ms < math.huge and math.ceil(math.min(next_ms, 86400000)) or nil, popped = pops,
+  to_check = to_check, filtered = filtered, seeds = seeds, seeds_left = seeds_left,
   dead = counts.dead, letters = letters, turns = turns, is_mender = is_mender and true,
   is_full = is_full, only_letters = only_letters and true, rests = rests, rests_seen = rests_seen,
   probes = probes, books = books, lost = lost, filter_lost = math.max(0, total('seen', 0) - seen_tokens()), is_counting = mend and true,

@@ -82,30 +82,20 @@ local function seen_tokens()
   return call('SCARD', HOMES['0']) + call('SCARD', HOMES['2'])
 end
 
--- How many requests are owed, and how many of their tokens are lost.
-local function owed()
-  local left, count = owed_tokens(), number(call('HGET', TOTALS, 'owed')) + counts.owed
-  return math.max(left, count), math.max(0, count - left)
-end
-local function has_lost_tokens()
-  return select(2, owed()) > 0
-end
-
--- The accounts begin with what is left.
-local function begin_accounts()
-  call('HDEL', TOTALS, 'forgotten')
-  call('HSET', TOTALS, 'owed', owed_tokens(), 'seen', seen_tokens())
+local function owed()  -- how many requests are owed, also if their tokens are lost
+  return math.max(owed_tokens(), number(call('HGET', TOTALS, 'owed')) + counts.owed)
 end
 
 -- After an end, what was lost is forgotten: the next run finds it again.
 local function forget_lost()
   if number(call('HGET', TOTALS, 'n')) + call('LLEN', SEEDS) == 0 then call('DEL', OWED) end
-  begin_accounts()
+  call('HDEL', TOTALS, 'forgotten')
+  call('HSET', TOTALS, 'owed', owed_tokens(), 'seen', seen_tokens())
 end
 
 -- Accept a request, unless it is owed already. `is_back`: its worker has it; its token may be lost.
 local function accept(token, is_back)
-  local was_lost = is_back and has_lost_tokens()
+  local was_lost = is_back and owed() > owed_tokens()
   local is_new = call('SADD', OWED, token) == 1
   if is_new and not was_lost then counts.owed = counts.owed + 1 end
   return is_new
@@ -114,7 +104,7 @@ end
 -- Note the end of a request. Returns whether it is the first one; its token may be lost.
 local function close(token)
   local was_owed, home = call('SREM', OWED, token) == 1, HOMES[string.sub(token, 1, 1)]
-  local was_lost = not was_owed and token ~= '' and has_lost_tokens()
+  local was_lost = not was_owed and token ~= '' and owed() > owed_tokens()
   local is_first = was_owed or was_lost or token == ''
   if home then
     is_first = call('SADD', home, token) == 1
@@ -198,7 +188,7 @@ local function get(lane)
   r = read(packed, LANE)
   if not r then
     r = blank(LANE)
-    r.queued, r.others, r.passed = count(lane), 1, 1
+    r.queued, r.passed = count(lane), 1
     if packed or r.queued > 0 then recount() end
   end
   if r.gen ~= gen then r.gen, queued = gen, queued + r.queued end
@@ -229,7 +219,6 @@ local function enqueue(lane, priority, entry, is_first)
   local r = get(lane)
   call(is_first and 'LPUSH' or 'RPUSH', list_of(lane, priority), entry)
   if priority ~= 0 then
-    r.others = 1
     if priority == LAST then r.passed = math.max(1, r.passed) end
     call('ZADD', P .. 'p:' .. lane, -priority, string.format('%.0f', priority))
   end
@@ -238,15 +227,11 @@ local function enqueue(lane, priority, entry, is_first)
   if r.place == 'i' then place(lane, r) end
 end
 
-local function best_priority(lane, r)
-  if r.others == 0 then return 0 end
+local function best_priority(lane)
   local first = call('ZRANGE', P .. 'p:' .. lane, 0, 0)[1]
-  if not first then
-    r.others = 0
-    return 0
-  end
+  if not first then return 0 end
   local priority = priority_of(lane, first)
-  if not priority then return best_priority(lane, r) end
+  if not priority then return best_priority(lane) end
   if priority < 0 and call('EXISTS', list_of(lane, 0)) == 1 then return 0 end
   return priority
 end
@@ -271,9 +256,11 @@ local function dequeue(lane, r, priority)
   return entry
 end
 
--- Open a lane when the request that closed it is gone, or close it for the next turn.
-local function open(r)
+-- Open a lane when the request that closed it is gone, or close it for the next turn. `visited`:
+-- whether the site may have seen that request just now.
+local function open(r, visited)
   r.closer, r.next_closer = r.next_closer, ''
+  if visited then r.at = math.max(r.at, now + r.delay) end
 end
 
 local function total(name, change)
@@ -334,10 +321,7 @@ local function release(letter, request, id, visited)
   local r = get(request.lane)
   if letter == 'F' then r.out = math.max(0, r.out - 1) end
   if r.next_closer == id then r.next_closer = '' end
-  if r.closer == id then
-    open(r)
-    if visited then r.at = math.max(r.at, now + r.delay) end
-  end
+  if r.closer == id then open(r, visited) end
   place(request.lane, r)
 end
 

@@ -15,12 +15,10 @@ if order == 'allow' or call('EXISTS', TOTALS) == 0 then return order == 'allow' 
 if not gen then recount() end
 local r = get(lane)
 local deleted = count(lane)
-for _, member in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, -1)) do
-  local priority = priority_of(lane, member)
-  if priority then call('UNLINK', list_of(lane, priority)) end
+for _, priority in ipairs(call('ZRANGE', P .. 'p:' .. lane, 0, -1)) do
+  call('UNLINK', P .. 'q' .. priority .. ':' .. lane)
 end
-call('UNLINK', list_of(lane, 0))
-call('UNLINK', P .. 'p:' .. lane)
+call('UNLINK', list_of(lane, 0), P .. 'p:' .. lane)
 queued, r.queued = queued - r.queued, 0
 place(lane, r)
 counts.owed, counts.dropped, counts.forgotten = -deleted, deleted, deleted

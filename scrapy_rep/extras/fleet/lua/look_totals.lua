@@ -1,21 +1,22 @@
 -- The counts of a crawl. KEYS: prefix.
 
 local call, now = redis.call, clock()
-local queued, flying, done, aside, taken_over, idle, full, order, dropped, owed, seen = unpack(
-  call('HMGET', TOTALS, 'n', 'fly', 'done', 'aside', 'taken_over', 'idle', 'full', 'order', 'dropped',
-       'owed', 'seen'))
+local function of(name)
+  return call('HGET', TOTALS, name)
+end
+local queued, flying, owed = number(of('n')), number(of('fly')), number(of('owed'))
 local filtered = call('SCARD', P .. 'df')
 local is_counting = call('EXISTS', P .. 'mend') == 1
 local given_back = call('LLEN', P .. 'seeds')
-local lost = is_counting and 0 or math.max(0, number(owed) - number(queued) - number(flying) - given_back)
+local lost = is_counting and 0 or math.max(0, owed - queued - flying - given_back)
 local next_due = call('ZRANGEBYSCORE', P .. 'due', '(' .. now, '+inf', 'WITHSCORES', 'LIMIT', 0, 1)
 return cmsgpack.pack({
   now = now, epoch = call('GET', P .. 'epoch'), flushing = call('EXISTS', P .. 'flushing'),
-  idle = idle, full = full, next = next_due[2], order = order, queued = queued, in_flight = flying,
-  done = done, seen = filtered + number(owed), set_aside = aside,
+  idle = of('idle'), full = of('full'), next = next_due[2], order = of('order'), queued = queued,
+  in_flight = flying, done = of('done'), seen = filtered + owed, set_aside = of('aside'),
   dead_letters = call('LLEN', P .. 'dead'), start_urls_given_back = given_back,
-  dropped = dropped, owed = owed, is_counting = is_counting, lost = lost,
-  filter_lost = math.max(0, number(seen) - filtered - call('SCARD', P .. 'starts')),
+  dropped = of('dropped'), owed = owed, is_counting = is_counting, lost = lost,
+  filter_lost = math.max(0, number(of('seen')) - filtered - call('SCARD', P .. 'starts')),
   origins = call('HLEN', P .. 'lines'), due = call('ZCOUNT', P .. 'due', '-inf', now),
   due_later = call('ZCOUNT', P .. 'due', '(' .. now, '+inf'),
   unchecked = call('ZCOUNT', P .. 'new', '-inf', now),
@@ -23,5 +24,5 @@ return cmsgpack.pack({
   origins_dropped = math.max(0, call('HLEN', P .. 'dropped') - 1),
   workers = call('ZCOUNT', P .. 'w', now, '+inf'),
   workers_late = call('ZCOUNT', P .. 'w', '-inf', '(' .. now) + call('SCARD', P .. 'dying'),
-  workers_taken_over = taken_over,
+  workers_taken_over = of('taken_over'),
 })

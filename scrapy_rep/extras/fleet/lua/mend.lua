@@ -6,11 +6,8 @@ if call('GET', P .. 'mending') ~= me or not call('GET', P .. 'mend') then
   return cmsgpack.pack({false, aside})
 end
 call('PEXPIRE', P .. 'mending', 10000)
-local round = number(call('GET', P .. 'mend'))
-if round ~= gen then
-  recount()
-  round = gen
-end
+if number(call('GET', P .. 'mend')) ~= gen then recount() end
+local round = gen
 local STEP = {{'round', 0}, {'phase', ''}, {'cursor', ''}}
 local step = read(call('HGET', TOTALS, 'step'), STEP)
 if not step or step.round ~= round then step = {phase = 'keys', cursor = '0'} end
@@ -51,13 +48,9 @@ local function look_at(lane)
   local r = get(lane)
   local left = count(lane)
   queued, r.queued = queued + left - r.queued, left
-  r.others, r.passed = call('EXISTS', P .. 'p:' .. lane), math.max(1, r.passed)
-  r.out = out[lane] or 0
+  r.passed, r.out = math.max(1, r.passed), out[lane] or 0
   if r.next_closer ~= '' and not has[r.next_closer] then r.next_closer = '' end
-  if r.closer ~= '' and not has[r.closer] then
-    open(r)
-    r.at = math.max(r.at, now + r.delay)  -- the time when it was sent is unknown
-  end
+  if r.closer ~= '' and not has[r.closer] then open(r, true) end  -- when it was sent is unknown
   r.at = math.min(r.at, now + 2 * r.delay + 60000)
   local check_at, is_due = call('ZSCORE', NEW, lane), call('ZSCORE', DUE, lane)
   if check_at and (is_due or tonumber(check_at) > now + 86400000) then

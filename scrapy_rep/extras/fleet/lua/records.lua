@@ -6,12 +6,11 @@
 -- The state of a lane: its place; its `queued` requests; the `delay` between two, in ms; how many may
 -- be under way at a time (`limit`); when `delay` and `limit` expire (`valid`); how many are `out` with
 -- workers; the id of the request that closes it (`closer`), of the one that was `sent` last, and of
--- the one that closes it next (`next_closer`); when it is due (`at`); whether it has `others` than
--- those of priority 0; why it waits (`why`); the recount that includes it (`gen`); how many requests
+-- the one that closes it next (`next_closer`); when it is due (`at`); why it waits (`why`); the recount that includes it (`gen`); how many requests
 -- `passed` those of the lowest priority, plus 1.
 local LANE = {{'place', 'i'}, {'queued', 0}, {'delay', 0}, {'limit', 0}, {'valid', 0}, {'out', 0},
-              {'closer', ''}, {'sent', ''}, {'at', 0}, {'others', 0}, {'why', ''},
-              {'next_closer', ''}, {'gen', 0}, {'passed', 0}}
+              {'closer', ''}, {'sent', ''}, {'at', 0}, {'why', ''}, {'next_closer', ''},
+              {'gen', 0}, {'passed', 0}}
 local REQUEST = {{'lane', ''}, {'priority', 0}, {'deliveries', 0}, {'payload', ''}}
 local LETTER = {{'lane', ''}, {'reason', ''}, {'payload', ''}, {'at', 0}, {'is_whole', true}}
 

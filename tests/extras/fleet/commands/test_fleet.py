@@ -301,7 +301,7 @@ class TestDeadLetters:
         two = fleet.worker("two")
         fleet.now = time.time()
         two.talk(lanes=9)
-        for lane, _ in two.reply.to_check:
+        for lane, *_ in two.reply.to_check:
             two.settle(lane)
         assert [one.payload for one in drained(two)] == [held.payload]
 
