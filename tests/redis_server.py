@@ -124,6 +124,22 @@ class RedisServer:
             client.shutdown()
         self._process.wait(_PATIENCE_SECONDS)
 
+    def copy_files(self) -> Path:
+        """A copy of all that is on disk now, in a folder of its own."""
+        copy = self._folder / "copy"
+        self.freeze()
+        shutil.copytree(self._folder, copy, ignore=shutil.ignore_patterns("copy"))
+        self.thaw()
+        return copy
+
+    def go_back_to(self, copy: Path) -> None:
+        """SIGKILL, and a start with the files of a copy."""
+        self.kill()
+        for file in self._folder.glob("appendonly*"):
+            shutil.rmtree(file) if file.is_dir() else file.unlink()
+        shutil.copytree(copy, self._folder, dirs_exist_ok=True)
+        self.start()
+
     def flush(self) -> None:
         """FLUSHALL; scripts stay known."""
         with self.client() as client:
@@ -150,10 +166,11 @@ class SlowLine:
         swallows: whether replies are thrown away.
         refuses: whether new connections are closed at once, and those that there are.
         connection_count: how many connections have been made in all.
+        target: the port of the server; a change holds for new connections.
     """
 
     def __init__(self, port: int) -> None:
-        self._target = port
+        self.target = port
         self.delay_seconds = 0.0
         self.swallows = self.refuses = False
         self.connection_count = 0
@@ -199,7 +216,7 @@ class SlowLine:
             writer.transport.abort()
             return
         try:
-            there, back = await asyncio.open_connection("127.0.0.1", self._target)
+            there, back = await asyncio.open_connection("127.0.0.1", self.target)
         except OSError:
             writer.transport.abort()
             return

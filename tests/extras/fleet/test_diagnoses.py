@@ -9,6 +9,7 @@ import signal
 import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +21,7 @@ from tests.crawling import crawl
 from tests.extras.fleet.crews import FLAT, SETTINGS, TREE, Begin, SiteOf, assert_nothing_left, until
 from tests.played import in_a_loop
 from tests.processes import Scrapy
-from tests.redis_server import RedisServer, needs_redis
+from tests.redis_server import RedisServer, SlowLine, needs_redis
 from tests.servers.handle import Answer, Site, free_port
 
 pytestmark = [needs_redis, pytest.mark.slow]
@@ -150,6 +151,72 @@ def test_lists_of_requests_that_an_operator_deletes(
     assert len(set(crew.scraped)) + lost == 60
     assert [crew.reason(number) for number in range(2)] == ["queue_lost"] * 2
     assert f"ERROR: {lost} requests were lost in Redis" in crew.logs
+
+
+class OlderFiles:
+    """A server that starts again with an older AOF."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._server = stack.enter_context(RedisServer(appendonly="yes"))
+        self.url = self._server.url
+        self.client: Any = stack.enter_context(self._server.client())
+
+    def keep(self) -> None:
+        self._copy = self._server.copy_files()
+
+    def go_back(self) -> None:
+        self._server.go_back_to(self._copy)
+
+
+class LateReplica:
+    """A replica without contact to its master becomes the master."""
+
+    def __init__(self, stack: ExitStack) -> None:
+        self._server = stack.enter_context(RedisServer())
+        self._line = stack.enter_context(SlowLine(self._server.port))
+        self.url = self._line.url
+        self.client: Any = stack.enter_context(self._server.client())
+        self._replica = stack.enter_context(RedisServer())
+        self._order: Any = stack.enter_context(self._replica.client()).execute_command
+        self._order("REPLICAOF", "127.0.0.1", self._server.port)
+
+    def keep(self) -> None:
+        assert self.client.wait(1, 10_000) == 1, "the replica knows all that was written until now"
+        self._order("REPLICAOF", "127.0.0.1", free_port())
+
+    def go_back(self) -> None:
+        self._server.kill()
+        self._order("REPLICAOF", "NO", "ONE")
+        self._line.target = self._replica.port
+
+
+@pytest.mark.parametrize("fault", [OlderFiles, LateReplica])
+def test_redis_goes_back_to_an_older_copy(
+    site_of: SiteOf, begin: Begin, fault: type[OlderFiles | LateReplica]
+) -> None:
+    """Requests that came after the copy are lost, except those that a worker has."""
+    site = site_of(page=Answer(body="page", delay_seconds=0.5))
+    with ExitStack() as stack:
+        redis = fault(stack)
+        settings = {"CONCURRENT_REQUESTS": 1}
+        crew = begin(site, FLAT, 1, url=redis.url, settings=settings, pages=30)
+        until(site, 4)
+        redis.keep()
+        crew.add(pages=50)
+        while int(redis.client.hget("rep:{flat:requests}:t", "roots")) < 50:
+            time.sleep(0.02)
+        until(site, 10)
+        redis.go_back()
+        crew.wait()
+    old = {site.url(f"/{number}", host="127.0.2.1") for number in range(30)}
+    assert old == set(crew.scraped)
+    for number in range(2):
+        assert crew.reason(number) == "queue_lost"
+        found = crew.result(number)["stats"]
+        assert (found["rep/fleet/emptied"], found["rep/fleet/lost"]) == (1, 20)
+        assert "rep/fleet/filter_lost" not in found, "what the copy does not know comes again"
+        assert crew.log(number).count("restored from an older copy: the requests of this") == 1
+        assert crew.log(number).count("ERROR: Up to 20 requests were lost in Redis") == 1
 
 
 @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
