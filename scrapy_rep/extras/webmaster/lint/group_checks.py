@@ -248,7 +248,7 @@ def _instead_of_stars(line: Line, bare: str) -> Mend:
     if bare and not known:
         is_word = meant_by(bare) == (EVERYONE,)
         name = "the name of each crawler that is meant" if is_word else f"{bare} for that crawler"
-        return Mend(f"write * for all other crawlers, or {name}", Effect.CHANGES)
+        return Mend(f"write {name}", Effect.CHANGES)
     (name,) = known or ("*",)
     edit = Edit(EditPlace.AT, line.number, with_value(line, name.encode()))
     return Mend(f"write {name}", Effect.CHANGES, (edit,))

@@ -56,7 +56,7 @@ def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: st
     only = "" if EVERYONE in block.names else " only"
     detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name}{only}"
     text = (
-        f"move the rules {where} to a group for * if they are for all crawlers; otherwise "
-        f"remove the {thing}"
+        f"if the rules {where} are for all crawlers, move them to a group for *, and repeat them "
+        f"in each group that should obey them; otherwise remove the {thing}"
     )
     return replace(found, detail=detail, proposal=Mend(text, Effect.CHANGES))

@@ -67,10 +67,10 @@ class TestNames:
     @pytest.mark.parametrize(
         ("name", "mend", "is_unsafe"),
         [
-            ("*scalepostAI*", "write * for all other crawlers, or scalepostAI for that crawler", 0),
+            ("*scalepostAI*", "write scalepostAI for that crawler", 0),
             (
                 "*bot*",
-                "write * for all other crawlers, or the name of each crawler that is meant",
+                "write the name of each crawler that is meant",
                 0,
             ),
             ("*Googelbot*", "write Googlebot", 1),

@@ -367,7 +367,7 @@ class TestMisplacedRules:
         assert one.code is Code.EMPTY_BESIDE_RULES
         assert "3 rules" in one.detail
         assert "are in the group for Twitterbot only" in one.detail
-        assert one.mend.startswith("move the rules from line ")
+        assert one.mend.startswith("if the rules from line ")
         assert (one.is_safe, one.is_unsafe) == (False, False)
 
     def test_each_gap_leads_to_one_finding(self) -> None:
