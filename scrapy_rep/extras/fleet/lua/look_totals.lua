@@ -4,7 +4,8 @@ local call, now = redis.call, clock()
 local function of(name)
   return call('HGET', TOTALS, name)
 end
-local queued, flying, owed = number(of('n')), number(of('fly')), number(of('owed'))
+local queued, flying = number(of('n')), number(of('fly'))
+local owed = math.max(number(of('owed')), call('SCARD', P .. 'owed') - number(of('forgotten')))
 local filtered = call('SCARD', P .. 'df')
 local is_counting = call('EXISTS', P .. 'mend') == 1
 local given_back = call('LLEN', P .. 'seeds')
