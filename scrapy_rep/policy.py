@@ -1,7 +1,4 @@
-"""The policy of one origin: what its robots.txt means to this crawl, until it expires.
-
-The modules for findings are loaded on first use, because few crawls use them.
-"""
+"""The policy of one origin: what its robots.txt means to this crawl, until it expires."""
 
 from __future__ import annotations
 
@@ -9,6 +6,7 @@ from collections.abc import Callable, Hashable, Mapping
 from dataclasses import KW_ONLY, dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from scrapy_rep.extras import part
 from scrapy_rep.fetch.faults import Fault
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.protocol.access.events import (
@@ -29,7 +27,6 @@ from scrapy_rep.protocol.tokens import ProductTokens, refuse_url
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 
 if TYPE_CHECKING:
-    from scrapy_rep.extras.webmaster.findings import Finding
     from scrapy_rep.protocol.document import RobotsTxt
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
     from scrapy_rep.robotparser import Decider
@@ -237,28 +234,23 @@ class Policy:
         return found
 
     @property
-    def findings(self) -> tuple[Finding, ...]:
-        """The unusual things in the answer and in the file."""
-        from scrapy_rep.extras.webmaster.checks.codes import Code
-        from scrapy_rep.extras.webmaster.findings import Finding
-
+    def findings(self) -> tuple[Any, ...]:
+        """The unusual things in the answer and in the file, as `Finding` values."""
         is_odd = self.access_result is AccessResult.SUCCESSFUL and self.status != _OK
-        code = Code.HTML if self._event is Failure.HTML else Code.ODD_STATUS
-        odd = (Finding(code, octets=self.event.encode()),) if is_odd else ()
-        if self.remark:
-            odd = (*odd, Finding(Code.ODD_CODING, octets=self.remark.encode()))
-        return (*odd, *self._view("findings"))
+        of_answer = part("Policy.findings")(self.event if is_odd else "", self.remark)
+        return (*of_answer, *self._view("findings"))
 
     def note_on(self, verdict: Verdict) -> str:
         """Why a verdict is by a rule below another user-agent line; empty if it is not.
 
-        Also empty if no file is left to load the code for it.
+        Also empty if the code for it is not installed, or no file is left to load it.
         """
         try:
-            from scrapy_rep.extras.webmaster.lint.swallowed import swallowed_words
+            words_on = part("notes on verdicts", lambda *_: "")
         except OSError:
             return ""
-        return swallowed_words(self.robots_txt.octets, verdict)
+        words: str = words_on(self.robots_txt.octets, verdict)
+        return words
 
     @property
     def other_records(self) -> tuple[OtherRecord, ...]:

@@ -560,9 +560,7 @@ def _checked(name: str, settings: BaseSettings | Mapping[str, Any]) -> Any:
     setting = SETTINGS[name]
     value = settings.get(name, setting.default)
     if value != setting.default and (extra := missing_extra(name)) is not None:
-        raise ConfigurationError(
-            f"{name} needs {extra.package}, which is not installed: reinstall scrapy-rep"
-        )
+        raise extra.refusal(name)
     try:
         return setting.check(value)
     except ValueError as error:

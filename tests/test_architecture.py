@@ -141,24 +141,14 @@ def _named(module: Path) -> str:
 # Imports of extras that are still to go
 _TO_CUT: frozenset[str] = frozenset(
     """checks.py imports extras/identity/signatures.py
-commands/cache.py imports extras/webmaster/findings.py
-commands/check.py imports extras/webmaster/effect/rule_patterns.py
-commands/check.py imports extras/webmaster/outline.py
-commands/judging.py imports extras/webmaster/checks/codes.py
-commands/judging.py imports extras/webmaster/effect/rule_patterns.py
 commands/running.py imports extras/evidence/spool.py
-commands/watch.py imports extras/webmaster/commands/diff.py
 crawl.py imports extras/evidence/spool.py
 decisions/decisions.py imports extras/evidence/trail.py
 extras/evidence/reports/counting.py imports extras/survey/measures.py
 fetch/context.py imports extras/evidence/archive.py
 fetch/fetch_state.py imports extras/evidence/warc_exchanges.py
-fetch/reading.py imports extras/webmaster/findings.py
 fetch/requesters.py imports extras/identity/signer.py
-fetch/sender.py imports extras/evidence/archive.py
-policy.py imports extras/webmaster/checks/codes.py
-policy.py imports extras/webmaster/findings.py
-policy.py imports extras/webmaster/lint/swallowed.py""".strip().split("\n")
+fetch/sender.py imports extras/evidence/archive.py""".strip().split("\n")
 )
 
 

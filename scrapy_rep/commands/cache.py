@@ -9,7 +9,6 @@ from typing import Any
 from scrapy_rep.cache.base import Browsable, Remembering
 from scrapy_rep.cache.entry import Entry, Key, key_of
 from scrapy_rep.extras import nothing, part
-from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.fetch.chosen_store import IN_MEMORY
 from scrapy_rep.fetch.reading import digest_of
 from scrapy_rep.protocol.access.events import AccessResult, access_result, name_of
@@ -139,8 +138,9 @@ def _content_words(body: bytes, key: Key) -> str:
             return "unread"
         return counted(len(tdm_file.of(body, key.uri).rules), "rule")
     file = parse(body, key.uri)
-    sitemaps, found = counted(len(file.sitemaps), "sitemap"), findings(file)
-    return f"{sitemaps}, {counted(len(found), 'finding')}"
+    sitemaps = counted(len(file.sitemaps), "sitemap")
+    found = part("findings of files", nothing)(file)
+    return sitemaps if found is None else f"{sitemaps}, {counted(len(found), 'finding')}"
 
 
 def _outage_words(outage: Outage) -> Iterator[str]:

@@ -6,27 +6,18 @@ import argparse
 import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import chain
 from typing import Any
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.extras import part
-from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live, pattern_of
-from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.document import Group, RobotsTxt
-from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.ruleset import folder_of
-from scrapy_rep.protocol.tokens import EVERYONE, names_of
 from scrapy_rep.protocol.units import counted
-from scrapy_rep.protocol.verdict import Rule
 from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
-from .expected import expected
 from .inputs import (
     STDIN,
     Freshness,
@@ -38,7 +29,6 @@ from .inputs import (
 )
 from .judging import Judge, JudgedStream, Judgement
 from .named_agents import Agent, agents_of, verdict_word
-from .opinions import Opinion, Opinions
 from .project_store import fresh_copies, project_store, refreshed
 from .running import Call, CommandError
 from .sitemap_check import show_sitemaps
@@ -76,14 +66,15 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
             "note: ROBOTSTXT_OBEY is off here, so a crawl would ignore all of this"
         )
     options.explain |= STDIN not in options.urls and not options.no_explain
-    table = expected(options.expect, agents) if options.expect else {}
+    table = part("--expect")(options.expect, agents) if options.expect else {}
     options.urls = [*options.urls, *table]
     differing_count = 0
     show = _form(options)
     if options.csv:
         call.csv_row((*_CSV_COLUMNS, "expected") if table else _CSV_COLUMNS)
     shown: set[tuple[int, str]] = set()
-    opinions = _opinions(options.like)
+    opinions = part("--like")(options.like) if options.like is not None else None
+    write_group = part("--rules") if options.rules else None
     ages: dict[Origin, Freshness | None] = {}
 
     def tell(url: str | None, judge: Judge) -> None:
@@ -97,9 +88,9 @@ def _judge_urls(call: Call, agents: Sequence[Agent]) -> None:
                 if judgement.is_as_expected:
                     continue
                 differing_count += 1
-                said = judge.opinions(opinions, url, agent) if options.like else ()
+                said = judge.opinions(opinions, url, agent) if opinions else ()
                 show(judgement, said, call)
-            if options.rules and (id(judge), agent.name) not in shown:
+            if write_group and (id(judge), agent.name) not in shown:
                 shown.add((id(judge), agent.name))
                 write_group(judge.policy, agent, call)
 
@@ -214,12 +205,6 @@ def _refuse_contradictions(options: argparse.Namespace) -> None:
     refuse_two_stdins([*options.urls, *options.sitemap, options.robots or "", options.expect or ""])
 
 
-def _opinions(names: str | None) -> Opinions:
-    if names is not None and not names.strip(", "):
-        raise CommandError(f"--like {names!r} does not name a parser")
-    return Opinions((names or "").split(","))
-
-
 def _governed(urls: Iterable[str], call: Call) -> Iterator[str]:
     """Yield the URLs that robots.txt governs, and report the others."""
     for url in urls:
@@ -228,7 +213,7 @@ def _governed(urls: Iterable[str], call: Call) -> Iterator[str]:
             yield url
 
 
-def _form(options: argparse.Namespace) -> Callable[[Judgement, tuple[Opinion, ...], Call], None]:
+def _form(options: argparse.Namespace) -> Callable[[Judgement, tuple[Any, ...], Call], None]:
     """The function that shows a verdict."""
     if options.json or options.csv:
         return _show_row
@@ -244,7 +229,7 @@ _CSV_COLUMNS = (
 _WORDS = {True: "allowed", False: "disallowed"}
 
 
-def _show_row(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+def _show_row(judgement: Judgement, said: tuple[Any, ...], call: Call) -> None:
     """Write an object, or a row for spreadsheets."""
     judge = judgement.judge
     found: dict[str, Any] = {**judgement.as_dict(), "text": judgement.text or None}
@@ -271,7 +256,7 @@ def _show_row(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> No
     call.row(found)
 
 
-def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+def _show_line(judgement: Judgement, said: tuple[Any, ...], call: Call) -> None:
     """Write one line, for runs with thousands of URLs."""
     freshness, line = judgement.judge.freshness, str(judgement.line or "-")
     word = verdict_word(judgement.verdict, call)
@@ -282,7 +267,7 @@ def _show_line(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
     call.line("\t".join(cells))
 
 
-def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> None:
+def _show_text(judgement: Judgement, said: tuple[Any, ...], call: Call) -> None:
     """Write the verdict with its whole explanation."""
     paint, verdict = call.paint, judgement.verdict
     call.line(paint(safe(judgement.url), "bold"))
@@ -307,134 +292,3 @@ def _show_text(judgement: Judgement, said: tuple[Opinion, ...], call: Call) -> N
         mark = f", {paint('which differs', 'yellow')}" if differs else ""
         call.line(f"  like {opinion.parser}: {safe(opinion)}{mark}")
     call.lines(judgement.judge.access_lines(), "  ")
-
-
-# The merged group that an agent gets, in the order in which its rules decide.
-
-
-@dataclass(frozen=True, slots=True)
-class RankedRule:
-    """A rule with its place in the order of decision.
-
-    Attributes:
-        rule: the rule.
-        pattern: in normal form, which is compared.
-        note: why it may never decide, or another way to read it; usually empty.
-    """
-
-    rule: Rule
-    pattern: str
-    note: str
-
-
-def ranked(group: Group) -> list[RankedRule]:
-    """The rules of a group, ordered: the first that matches a URL decides.
-
-    Longer patterns come first; among equal ones, allow rules (RFC 9309, 2.2.2), then the first
-    line. Rules that match nothing come last.
-    """
-    first: dict[str, Rule] = {}
-    dead, live = [], []
-    for pattern, rule, note in sorted(_readings(group), key=_place):
-        if not is_live(pattern):
-            text = "forbids nothing" if not pattern and not rule.allow else "matches nothing"
-            dead.append(RankedRule(rule, pattern, text))
-            continue
-        before = first.setdefault(pattern, rule)
-        if before is not rule:
-            same = "same as" if before.allow == rule.allow else "loses to"
-            note = f"{same} line {before.line}"  # noqa: PLW2901 - this note matters most
-        live.append(RankedRule(rule, pattern, note))
-    return [*live, *dead]
-
-
-def _readings(group: Group) -> Iterator[tuple[str, Rule, str]]:
-    for rule in group.rules:
-        pattern = pattern_of(rule.path_pattern)
-        yield pattern, rule, ""
-        folder = folder_of(pattern) if rule.allow else None
-        if folder is not None:
-            yield folder, rule, f"also read as Allow: {folder}"
-
-
-def _place(reading: tuple[str, Rule, str]) -> tuple[int, bool, int]:
-    pattern, rule, _ = reading
-    return -len(pattern), not rule.allow, rule.line
-
-
-def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:
-    """Write the group of an agent."""
-    if call.is_json:
-        call.row(group_dict(policy, agent))
-        return
-    group, reason = _group(policy, agent)
-    if policy is None or group is None:
-        call.line(f"  rules for {agent.name}: none, {reason}")
-        return
-    lines = _agent_lines(policy.robots_txt, group)
-    where = f"{'line' if len(lines) == 1 else 'lines'} {', '.join(map(str, lines))}"
-    rows = ranked(group)
-    head = f"rules for {agent.name}: group {safe(group.product_token)} ({where})"
-    call.line(f"  {call.paint(head, 'bold')}; the first that matches decides")
-    width = len(str(max([one.rule.line for one in rows], default=1)))
-    for one in rows:
-        number = call.paint(f"{one.rule.line:>{width}} |", "blue")
-        rule = call.paint(str(one.rule), "green" if one.rule.allow else "red")
-        octets = counted(len(one.pattern), "octet")
-        told = f"{octets}; {one.note}" if one.note else octets
-        call.line(f"    {number} {rule}  {call.paint(f'({told})', 'dim')}")
-    rest = "all other URLs are allowed, and so is /robots.txt itself"
-    whole = next((one.rule.line for one in rows if one.pattern in EVERYTHING), None)
-    if whole is not None:
-        rest = f"line {whole} is for all other URLs; /robots.txt itself is always allowed"
-    call.line(f"    {' ' * width} | {rest}")
-    for record in group.other_records:
-        number = call.paint(f"{record.line:>{width}} |", "blue")
-        call.line(f"    {number} {safe(record.key)}: {safe(record.value)}")
-
-
-def group_dict(policy: Policy | None, agent: Agent) -> dict[str, Any]:
-    """The group of an agent as JSON."""
-    group, reason = _group(policy, agent)
-    file = None if policy is None else policy.robots_txt
-    rows = [] if group is None else ranked(group)
-    others = () if group is None else group.other_records
-    found: dict[str, Any] = {
-        "agent": agent.name,
-        "robots_txt": None if file is None else file.uri,
-        "group": None if group is None else group.product_token,
-        "group_lines": [] if file is None or group is None else _agent_lines(file, group),
-        "rules": [
-            {"line": row.rule.line, "rule": str(row.rule), "octets": len(row.pattern)}
-            | {"note": row.note or None}
-            for row in rows
-        ],
-        "other_records": [
-            {"line": one.line, "key": safe(one.key), "value": safe(one.value)} for one in others
-        ],
-    }
-    if policy is None or policy.meaning is not Meaning.RULES:
-        found["reason"] = reason
-    return found
-
-
-def _group(policy: Policy | None, agent: Agent) -> tuple[Group | None, str]:
-    """The group of an agent; without one, the reason."""
-    if policy is None:
-        return None, "the store has nothing usable"
-    if policy.meaning is Meaning.RULES:
-        group = policy.robots_txt.group(agent.tokens)
-        return group, "no group applies to it, so everything is allowed"
-    word = "allowed" if policy.meaning is Meaning.ALLOW else "disallowed"
-    return None, f"everything is {word}, without a file ({policy.event or 'by the settings'})"
-
-
-def _agent_lines(robots_txt: RobotsTxt, group: Group) -> list[int]:
-    """The user-agent lines of the group, by number."""
-    token = group.product_token
-    names = names_of(() if token == EVERYONE else (token,))
-    return [
-        line.number
-        for line in outline(robots_txt.octets).lines
-        if line.kind is Kind.USER_AGENT and 0 in names.ranks(line.value)
-    ]

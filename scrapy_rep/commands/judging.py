@@ -17,8 +17,7 @@ from scrapy.utils.defer import deferred_from_coro
 
 from scrapy_rep.checks import Override
 from scrapy_rep.engine.loops import as_they_come, sleep
-from scrapy_rep.extras.webmaster.checks.codes import Code
-from scrapy_rep.extras.webmaster.effect.rule_patterns import Matcher
+from scrapy_rep.extras import nothing, part
 from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
@@ -33,12 +32,10 @@ from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 from .engine_work import in_engine
 from .inputs import Freshness, Input, is_url, origin_of, read
 from .named_agents import Agent
-from .opinions import Opinion, Opinions
 from .project_store import reading_of
 from .running import FOUND, OK, UNREACHABLE, Call
 from .terminal import moment, safe, step_dict, way_words
 
-_DOUBTS = (Code.MARKUP, Code.UTF16, Code.PARSE_LIMIT)
 _NO_ORIGIN = Origin("https", "robots.txt.invalid", 443)
 
 
@@ -61,7 +58,7 @@ class Judge:
     body: bytes | None = None
     freshness: Freshness | None = None
     has_answer: bool = True
-    _matchers: dict[tuple[str, ...], Matcher] = field(default_factory=dict)
+    _matchers: dict[tuple[str, ...], Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         octets = self.policy.robots_txt.octets if self.policy is not None else b""
@@ -120,7 +117,8 @@ class Judge:
         """Problems of the file as a whole: it is markup, or is not read to its end."""
         if self.policy is None or not self.has_rules:
             return []
-        return [found.message for found in self.policy.findings if found.code in _DOUBTS]
+        found: list[str] = part("doubts about files", lambda _: [])(self.policy)
+        return found
 
     def judge(self, url: str, agent: Agent) -> Judgement:
         """The verdict on a URL."""
@@ -130,14 +128,14 @@ class Judge:
             verdict = Verdict(allowed=False, reason=Reason.CRAWL_DELAY, robots_txt=uri)
         return Judgement(self, url, agent, verdict)
 
-    def opinions(self, opinions: Opinions, url: str, agent: Agent) -> tuple[Opinion, ...]:
-        """The answers of other parsers; empty if no file decides."""
+    def opinions(self, opinions: Any, url: str, agent: Agent) -> tuple[Any, ...]:
+        """The answers of other parsers (`--like`); empty if no file decides."""
         if not self.has_rules:
             return ()
         absolute = f"{self.origin}{url}" if url.startswith("/") else url
-        return opinions.of(
-            self.body or b"", agent.tokens[0] if agent.tokens else EVERYONE, absolute
-        )
+        token = agent.tokens[0] if agent.tokens else EVERYONE
+        found: tuple[Any, ...] = opinions.of(self.body or b"", token, absolute)
+        return found
 
     def _is_skipped(self, verdict: Verdict, agent: Agent) -> bool:
         """Whether a crawl drops an allowed URL, because the site's delay is too long."""
@@ -146,13 +144,15 @@ class Judge:
         return self.call.ours.pace(self.policy, time.time(), agent.tokens).is_skipped
 
     def matching(self, url: str, agent: Agent) -> list[Rule]:
-        """All rules that match a URL, most specific first."""
+        """All rules that match a URL, most specific first; empty if only the first is known."""
         if self.policy is None or not self.has_rules:
             return []
         if agent.tokens not in self._matchers:
             group = self.policy.robots_txt.group(agent.tokens)
-            self._matchers[agent.tokens] = Matcher(() if group is None else group.rules)
-        return list(self._matchers[agent.tokens].matching(url))
+            matcher_of = part("lost rules", nothing)
+            self._matchers[agent.tokens] = matcher_of(() if group is None else group.rules)
+        matcher = self._matchers[agent.tokens]
+        return [] if matcher is None else list(matcher.matching(url))
 
     def access_lines(self) -> list[str]:
         """Describe how the file was fetched."""

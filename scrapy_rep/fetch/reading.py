@@ -7,13 +7,13 @@ from dataclasses import dataclass, field, replace
 from hashlib import sha256
 from typing import TYPE_CHECKING, Any
 
+from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.extensions.pace import SitePace
 from scrapy_rep.robotparser import Decider
 
 if TYPE_CHECKING:
-    from scrapy_rep.extras.webmaster.findings import Finding
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
 _PARSER_SHARE = 3  # what another parser keeps of a file, as a multiple of its octets, roughly
@@ -90,16 +90,8 @@ class Reading:
         return found
 
 
-# Few crawls use these two, so their modules are loaded on first use.
-
-
-def _findings(reading: Reading) -> tuple[Finding, ...]:
-    from scrapy_rep.extras.webmaster.findings import findings
-
-    return findings(reading.robots_txt)
-
-
 def _clean_params(reading: Reading) -> CleanParams:
+    # Few crawls use it.
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 
     return CleanParams.of(reading.robots_txt.other_records)
@@ -116,7 +108,7 @@ _VIEWS: dict[str, tuple[Callable[[Reading], Any], Callable[[Any], int]]] = {
         lambda urls: sum(map(len, urls)),
     ),
     "findings": (
-        _findings,
+        lambda reading: part("findings of files")(reading.robots_txt),
         lambda found: sum(len(one.octets) + len(one.detail) for one in found),
     ),
     "other_records": (

@@ -10,10 +10,10 @@ from collections.abc import Collection
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
 from scrapy_rep.extras.webmaster.effect.differences import agents_of, differences
+from scrapy_rep.extras.webmaster.effect.other_readers import escaped
 from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import escaped
 
 
 def errors_of(body: bytes, uri: str) -> set[tuple[Code, str]]:

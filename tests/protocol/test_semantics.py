@@ -17,6 +17,7 @@ import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.differences import differences
+from scrapy_rep.extras.webmaster.effect.other_readers import OURS
 from scrapy_rep.extras.webmaster.effect.rule_patterns import matches as effect_matches
 from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
 from scrapy_rep.extras.webmaster.lint.suppressions import without_suppressed
@@ -25,7 +26,6 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidProductToken
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Coding, clean
-from scrapy_rep.protocol.other_readers import OURS
 from scrapy_rep.protocol.paths import before_path_of, path_of, uri_without_dots, without_dots
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.protocol.verdict import Reason

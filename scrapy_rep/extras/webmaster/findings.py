@@ -10,6 +10,8 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
+from scrapy_rep.protocol.access.events import Failure
+from scrapy_rep.protocol.access.events import name_of as event_name
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions import records as other
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
@@ -86,6 +88,15 @@ class Finding:
 def value_finding(code: Code, line: Line, detail: str = "", other_line: int = 0) -> Finding:
     """A finding about the value of a line."""
     return Finding(code, line.number, line.value[:200], line.value_column, detail, other_line)
+
+
+def answer_findings(odd_event: str, odd_coding: str) -> Iterator[Finding]:
+    """The findings about an answer with a file; both texts are empty for a usual answer."""
+    if odd_event:
+        code = Code.HTML if odd_event == event_name(Failure.HTML) else Code.ODD_STATUS
+        yield Finding(code, octets=odd_event.encode())
+    if odd_coding:
+        yield Finding(Code.ODD_CODING, octets=odd_coding.encode())
 
 
 MOST_WILDCARDS = 2000

@@ -13,6 +13,7 @@ from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
 from functools import cached_property
 
+from scrapy_rep.extras.webmaster.effect.other_readers import escaped
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
@@ -24,7 +25,6 @@ from scrapy_rep.protocol.lines import (
     clean,
     read_line,
 )
-from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.paths import normal_patterns
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, is_name, is_product_token, token_of
 from scrapy_rep.protocol.written import has_lone_percent

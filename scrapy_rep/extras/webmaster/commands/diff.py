@@ -12,10 +12,10 @@ from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, CommandError
 from scrapy_rep.commands.terminal import safe
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.webmaster.effect.differences import Difference, TooMuchToCompare, differences
+from scrapy_rep.extras.webmaster.effect.other_readers import OURS
 from scrapy_rep.extras.webmaster.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 from scrapy_rep.protocol.document import RobotsTxt
-from scrapy_rep.protocol.other_readers import OURS
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Verdict
 

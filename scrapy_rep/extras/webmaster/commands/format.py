@@ -12,6 +12,7 @@ from scrapy_rep.commands.running import FOUND, INTERNAL, OK, UNSETTLED, Call, Co
 from scrapy_rep.commands.terminal import safe
 from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
 from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
+from scrapy_rep.extras.webmaster.effect.other_readers import escaped
 from scrapy_rep.extras.webmaster.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.extras.webmaster.findings import Finding
 from scrapy_rep.extras.webmaster.lint.damage import damages
@@ -20,7 +21,6 @@ from scrapy_rep.extras.webmaster.lint.suppressions import without_suppressed
 from scrapy_rep.extras.webmaster.outline import Outline, has_other_words, name_of, outline
 from scrapy_rep.extras.webmaster.rewrite import normal
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import escaped
 from scrapy_rep.protocol.units import counted
 
 _TOLD = 5

@@ -20,9 +20,9 @@ from bisect import bisect_left
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
+from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, PREFIXES
 from scrapy_rep.extras.webmaster.outline import Line
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES
 from scrapy_rep.protocol.ruleset import folder_of
 
 from .rule_patterns import StepBudget, covers, is_live, literal_of, look_steps, may_meet

@@ -24,11 +24,18 @@ from functools import partial
 from itertools import chain
 from typing import NamedTuple
 
+from scrapy_rep.extras.webmaster.effect.other_readers import (
+    GOOGLE,
+    OURS,
+    READERS,
+    Judge,
+    Reader,
+    escaped,
+)
 from scrapy_rep.extras.webmaster.outline import Line, Outline, outline
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.errors import RepError
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.other_readers import GOOGLE, OURS, READERS, Judge, Reader, escaped
 from scrapy_rep.protocol.packed import window_of
 from scrapy_rep.protocol.ruleset import PACKED_FROM
 from scrapy_rep.protocol.tokens import EVERYONE, is_product_token, names_of, token_of

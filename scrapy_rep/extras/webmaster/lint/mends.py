@@ -31,6 +31,7 @@ from functools import cached_property
 from itertools import count
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
+from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, PREFIXES, escaped
 from scrapy_rep.extras.webmaster.findings import Finding
 from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, Mend
 from scrapy_rep.extras.webmaster.outline import (
@@ -52,7 +53,6 @@ from scrapy_rep.protocol.lines import (
     Kind,
     read_line,
 )
-from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, escaped
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.verdict import shown
 

@@ -15,6 +15,7 @@ from scrapy_rep.extras.webmaster.effect.differences import (
     agents_of,
     differences,
 )
+from scrapy_rep.extras.webmaster.effect.other_readers import OURS
 from scrapy_rep.extras.webmaster.effect.probes import probes
 from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     Matcher,
@@ -27,7 +28,6 @@ from scrapy_rep.extras.webmaster.effect.rule_patterns import (
 )
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import OURS
 from scrapy_rep.protocol.paths import normal_path
 from tests.protocol import strategies
 from tests.protocol.reading import read

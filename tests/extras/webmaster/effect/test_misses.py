@@ -9,10 +9,10 @@ from collections.abc import Iterator
 import pytest
 
 from scrapy_rep.extras.webmaster.effect.differences import differences
+from scrapy_rep.extras.webmaster.effect.other_readers import OURS
 from scrapy_rep.extras.webmaster.effect.rule_patterns import StepBudget
 from scrapy_rep.extras.webmaster.effect.witnesses import witnesses
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import OURS
 from tests.protocol.reading import read
 
 _MOST_PATHS = 1500

@@ -6,13 +6,13 @@ import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.differences import differences
+from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, PREFIXES, Reader
 from scrapy_rep.extras.webmaster.findings import Finding
 from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
 from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS
-from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, Reader
 from tests.extras.webmaster.lint.proving import prove
 from tests.protocol.reading import URI
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import GROUPS, Code, Severity
+from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE
 from scrapy_rep.extras.webmaster.findings import Finding
 from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
-from scrapy_rep.protocol.other_readers import GOOGLE
 from tests.protocol.reading import URI
 
 HOST = URI.split("/")[2]

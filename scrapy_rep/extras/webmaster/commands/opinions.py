@@ -14,10 +14,9 @@ from typing import Any, NoReturn
 
 from scrapy.utils.misc import load_object
 
+from scrapy_rep.commands.running import CommandError
+from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, PREFIXES, Judge, Reader
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import GOOGLE, PREFIXES, Judge, Reader
-
-from .running import CommandError
 
 _SECONDS = 10.0  # for one file and URL
 
@@ -113,6 +112,17 @@ def _limited() -> Iterator[None]:
 
 def _stop(*_: object) -> NoReturn:
     raise TimeoutError
+
+
+def opinions(names: str) -> Opinions:
+    """The parsers of --like.
+
+    Raises:
+        CommandError: a parser is unknown, or the text names none.
+    """
+    if not names.strip(", "):
+        raise CommandError(f"--like {names!r} does not name a parser")
+    return Opinions(names.split(","))
 
 
 class Opinions:

@@ -8,9 +8,9 @@ from typing import ClassVar
 
 import pytest
 
-from scrapy_rep.commands import opinions
-from scrapy_rep.commands.check import ranked
-from scrapy_rep.commands.opinions import Opinions
+from scrapy_rep.extras.webmaster.commands import opinions
+from scrapy_rep.extras.webmaster.commands.check_details import ranked
+from scrapy_rep.extras.webmaster.commands.opinions import Opinions
 from scrapy_rep.protocol.document import parse
 from tests.commands.calling import rep, rep_process
 from tests.extras.webmaster.lint.corpus import EVERY, files
@@ -34,7 +34,7 @@ Disallow: /x
 Allow: /x
 """
 
-_BAD = "tests.commands.test_second_looks.Bad"
+_BAD = "tests.extras.webmaster.commands.test_second_looks.Bad"
 _OTHER = "scrapy.robotstxt.PythonRobotParser"
 
 

@@ -18,12 +18,12 @@ import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from .matching import FewRules
-from .packed import UNDECIDED, PackedRules
-from .paths import END, normal_pattern, octets_of, path_of
-from .ruleset import PACKED_FROM, places_of_allow
-from .tokens import as_product_tokens, is_product_token
-from .verdict import Reason, Rule, Verdict
+from scrapy_rep.protocol.matching import FewRules
+from scrapy_rep.protocol.packed import UNDECIDED, PackedRules
+from scrapy_rep.protocol.paths import END, normal_pattern, octets_of, path_of
+from scrapy_rep.protocol.ruleset import PACKED_FROM, places_of_allow
+from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
+from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 
 _ODD = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
 _PLAIN = {"%": "\x11", "$": "\x12", "*": "\x13"}

@@ -11,9 +11,9 @@ import json
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from .inputs import READ_OCTETS, STDIN, STDIN_NAME, octets_of, refuse_odd_path
-from .named_agents import Agent, agent_named
-from .running import CommandError
+from scrapy_rep.commands.inputs import READ_OCTETS, STDIN, STDIN_NAME, octets_of, refuse_odd_path
+from scrapy_rep.commands.named_agents import Agent, agent_named
+from scrapy_rep.commands.running import CommandError
 
 Expected = dict[str, list[tuple[Agent, bool]]]
 """The agents of each URL, and whether it must be allowed for them."""

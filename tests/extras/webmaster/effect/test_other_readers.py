@@ -9,11 +9,18 @@ from itertools import product
 import pytest
 
 from scrapy_rep.extras.webmaster.effect.differences import probes_of
+from scrapy_rep.extras.webmaster.effect.other_readers import (
+    GOOGLE,
+    OURS,
+    PREFIXES,
+    READERS,
+    Judge,
+    Reader,
+)
 from scrapy_rep.extras.webmaster.lint.linter import fixed
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.other_readers import GOOGLE, OURS, PREFIXES, READERS, Judge, Reader
 from tests.extras.webmaster.lint.corpus import files
 from tests.shared import needs_shared
 from tests.tables import rows_of
