@@ -16,10 +16,14 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
+from scrapy_rep.extras import EXTRAS
 from tests.redis_server import redis_server, session_redis
 from tests.shared import SHARED
 
 __all__ = ["redis_server", "session_redis"]
+
+# Extras have some of the public names.
+collect_ignore = [] if all(extra.is_installed for extra in EXTRAS) else ["test_public_api.py"]
 
 # A test run says the same twice: examples are derived from the test, not drawn. CI has more of
 # them (HYPOTHESIS_PROFILE=ci). To look for new ones, run with HYPOTHESIS_PROFILE=search and, for

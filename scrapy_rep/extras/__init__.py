@@ -12,8 +12,6 @@ from importlib import import_module
 from importlib.util import find_spec
 from typing import Any
 
-from scrapy_rep.protocol.errors import ConfigurationError
-
 
 @dataclass(frozen=True)
 class Extra:
@@ -43,8 +41,10 @@ class Extra:
         """Whether its folder is there."""
         return find_spec(self.package) is not None
 
-    def refusal(self, name: str) -> ConfigurationError:
+    def refusal(self, name: str) -> Exception:
         """The error for what needs it if it is not installed."""
+        from scrapy_rep.protocol.errors import ConfigurationError  # most calls need none
+
         words = f"needs {self.package}, which is not installed: reinstall scrapy-rep"
         return ConfigurationError(f"{name} {words}")
 

@@ -20,6 +20,7 @@ from scrapy.settings import Settings
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
 from scrapy_rep.commands.scrapy_command import RepCommand
+from tests.extras import skip_refused
 from tests.processes import Scrapy, without_proxies
 
 LOOPS: dict[str, list[str]] = {
@@ -70,6 +71,7 @@ def rep(
     at: float | None = None,
 ) -> Done:
     """A call that needs no engine; `at` replaces the clock."""
+    skip_refused(arguments)
     out, err = Stream(is_terminal=is_terminal), Stream(is_terminal=is_terminal)
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr(sys, "stdout", out)

@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from tests.crawling import REPOSITORY
+from tests.extras import skip_refused
 
 
 def plain_environment() -> dict[str, str]:
@@ -77,6 +78,7 @@ def on_terminal(
     *arguments: object, stdin: int | None = None, stdout: Path | None = None
 ) -> Iterator[Screen]:
     """``scrapy rep`` on a terminal of its own; its input may be a pipe, its output a file."""
+    skip_refused(arguments)
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
     out = its if stdout is None else os.open(stdout, os.O_WRONLY | os.O_CREAT)

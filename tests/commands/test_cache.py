@@ -21,6 +21,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import NOW, ORIGIN, OTHER, file_entry, outage_entry, usual_key
 from tests.commands.calling import rep as rep_now
 from tests.commands.calling import stored
+from tests.extras import needs
 from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import free_port
 
@@ -121,6 +122,7 @@ def test_list_is_cut_to_the_terminal(settings: dict[str, Any]) -> None:
         assert full.startswith(line.removesuffix("..."))
 
 
+@needs("webmaster")
 def test_show_has_state_file_and_outage(settings: dict[str, Any]) -> None:
     done = rep("cache", "show", "example.com", "http://example.com", settings=settings)
     assert done.status == 0

@@ -15,6 +15,7 @@ from scrapy.robotstxt import RobotParser
 from scrapy_rep.cache.entry import Key
 from tests.cache.samples import ORIGIN, OTHER, file_entry, outage_entry, usual_key
 from tests.commands.calling import Done, rep, stored
+from tests.extras import needs
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -24,6 +25,7 @@ FILE = b"User-agent: *\nDisallow: /a # no\nAllow: /a/b$\nUser-agent: Foo\nDisall
 
 
 class TestByFile:
+    @needs("webmaster")
     def test_text_has_rule_group_and_lost_rules(self, robots: Path) -> None:
         done = rep("check", "https://h/a/b", "--agent", "bar", "--robots", robots)
         assert done == Done(
@@ -78,6 +80,7 @@ class TestByFile:
         assert "disallowed for bar: line 2" in done.out
         assert "note: judged as written, and as https://h/a" in done.out
 
+    @needs("webmaster")
     def test_markup_is_noted(self) -> None:
         """A page instead of a file allows everything."""
         page = b"<!doctype html>\n<html><body>Not found</body></html>\n"

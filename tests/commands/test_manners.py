@@ -22,6 +22,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import LOOPS, Stream, rep, stored
 from tests.commands.terminals import on_terminal, plain_environment
+from tests.extras import skip_refused
 from tests.extras.evidence.audit.making import Judged
 from tests.extras.evidence.report.test_first_lines import forged
 from tests.processes import REPOSITORY, Scrapy
@@ -345,6 +346,7 @@ def _process(
 
 
 def _shell(call: str, folder: Path) -> subprocess.CompletedProcess[bytes]:
+    skip_refused(call.split())
     return subprocess.run(
         ["/bin/bash", "-c", f"{sys.executable} -m scrapy rep {call}"],
         cwd=folder,

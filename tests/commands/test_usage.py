@@ -27,7 +27,7 @@ _WRONG_KEY = "-s REP_REDIS_URL=redis://h -s 'SCHEDULER_QUEUE_KEY=%(crawl)s'"
         ("check 'https://a b/' --robots pyproject.toml", "names no origin"),
         ("check http://h/ --cached --refresh", "give one of them"),
         ("chek", "invalid choice: 'chek'"),
-        ("", "of these subcommands:\nplan, doctor, check, cache, watch, lint"),
+        ("", "of these subcommands:\nplan, doctor, check, cache, watch"),
         ("check /x --sitemap http://h/", "give only one of"),
         ("check --page http://h/ --sitemap http://h/", "give only one of"),
         ("check --page http://h/ --rules", "cannot be combined with"),

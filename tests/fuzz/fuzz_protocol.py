@@ -21,12 +21,12 @@ from collections.abc import Callable
 from typing import Any
 from unittest.mock import patch
 
-from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol import packed, ruleset
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import InvalidProductToken
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.verdict import Reason, Verdict
+from tests.protocol.reading import findings_of
 
 _RULES_ASKED_ALONE = 24
 _OTHER_FORMS = ((1 << 30, 1 << 30), (0, 1 << 30), (0, 0))
@@ -62,7 +62,7 @@ def ask_for_everything(robots_txt: RobotsTxt, token: str) -> bool:
     """Every property returns. Whether the token is one; where it is not, every method says so."""
     assert all("//" in uri for uri in robots_txt.sitemaps)
     assert all(record.line > 0 for record in robots_txt.other_records)
-    lines = [finding.line for finding in findings(robots_txt)]
+    lines = [finding.line for finding in findings_of(robots_txt)]
     assert all(line >= 0 for line in lines)
     asks = (
         robots_txt.group,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from scrapy_rep.extras.webmaster.checks.codes import Code
-from scrapy_rep.extras.webmaster.findings import findings
+from typing import Any
+
+import pytest
+
+from scrapy_rep.extras import part
 from scrapy_rep.protocol import paths
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import clean, line_number, records
@@ -45,9 +48,16 @@ def lines(body: str | bytes) -> list[int]:
     return [line_number(octets, offset) for offset, _, _, _ in records(octets)]
 
 
-def codes(body: str | bytes) -> list[tuple[Code, int]]:
-    """The findings in the file, with their lines."""
-    return [(finding.code, finding.line) for finding in findings(read(body))]
+def findings_of(robots_txt: RobotsTxt) -> tuple[Any, ...]:
+    """The findings in a file; none without the code for them."""
+    found: tuple[Any, ...] = part("findings of files", lambda _: ())(robots_txt)
+    return found
+
+
+def codes(body: str | bytes) -> list[tuple[str, int]]:
+    """The findings in the file, with their lines; the test is skipped without their code."""
+    pytest.importorskip("scrapy_rep.extras.webmaster")
+    return [(finding.code.slug, finding.line) for finding in findings_of(read(body))]
 
 
 def normal_path(uri: str) -> bytes:

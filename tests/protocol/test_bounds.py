@@ -11,9 +11,8 @@ from itertools import islice, product
 
 import pytest
 
-from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, findings
 from scrapy_rep.protocol import matching, packed, wildcards, written
-from scrapy_rep.protocol.document import RobotsTxt, parse
+from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.verdict import Reason
 
 from .reading import TOKEN, read
@@ -171,12 +170,6 @@ class TestTooMuchWork:
         """Steps are counted, not timed."""
         found = {read(self.BODY).verdict(self.URL, TOKEN).reason for _ in range(3)}
         assert found == {Reason.TOO_MUCH_WORK}
-
-    def test_is_a_finding(self) -> None:
-        codes = {finding.code.slug for finding in findings(parse(self.BODY.encode()))}
-        assert "many-wildcards" in codes
-        enough = _body(lambda word: f"/*{word}", MOST_WILDCARDS)
-        assert findings(parse(enough.encode())) == ()
 
     @pytest.mark.parametrize("octets", [100, 2083])
     def test_large_real_files_stay_below_the_limit(self, octets: int) -> None:

@@ -12,13 +12,12 @@ from collections.abc import Callable
 
 import pytest
 
-from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.verdict import Reason
 from tests.counting import calls
 
-from .reading import TOKEN, URI, allows, read
+from .reading import TOKEN, URI, allows, findings_of, read
 
 _KEPT_TIMES_BODY = 4
 _SMALL_CHANGE_OCTETS = 64 * 1024  # of which a body of a few octets may use more than its size
@@ -138,7 +137,7 @@ class TestBodies:
         assert len(robots_txt.octets) <= 2 * PARSE_LIMIT_OCTETS
         assert all(uri.startswith("https://") for uri in robots_txt.sitemaps)
         assert all(record.line > 0 for record in robots_txt.other_records)
-        assert all(finding.line >= 0 for finding in findings(robots_txt))
+        assert all(finding.line >= 0 for finding in findings_of(robots_txt))
 
     @pytest.mark.slow
     def test_memory_kept(self, name: str) -> None:

@@ -5,7 +5,6 @@ from __future__ import annotations
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
-from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import InvalidUri
@@ -14,7 +13,17 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS, Kind, UserAgentLines, 
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from . import model
-from .reading import END, TOKEN, URI, allows, matches, normal_path, normal_pattern, read
+from .reading import (
+    END,
+    TOKEN,
+    URI,
+    allows,
+    findings_of,
+    matches,
+    normal_path,
+    normal_pattern,
+    read,
+)
 from .strategies import (
     files,
     paths,
@@ -56,7 +65,7 @@ class TestNothingRaises:
             assert (group is None) is (verdict.reason is Reason.NO_GROUP)
         line_count = robots_txt.octets.count(b"\n") + 1
         assert all(0 < record.line <= line_count for record in robots_txt.other_records)
-        assert all(0 <= finding.line <= line_count for finding in findings(robots_txt))
+        assert all(0 <= finding.line <= line_count for finding in findings_of(robots_txt))
         assert len(set(robots_txt.sitemaps)) == len(robots_txt.sitemaps)
         delay = robots_txt.crawl_delay(token)
         assert delay is None or 0 <= delay < float("inf")

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.protocol.verdict import Reason, Verdict
 
 from .reading import TOKEN, read
@@ -39,17 +38,6 @@ def test_rule_that_is_no_text() -> None:
     verdict = read(b"User-agent: *\nDisallow: /\xe9\n").verdict("/%E9", TOKEN)
     assert str(verdict.rule) == r"Disallow: /\xe9"
     assert repr(verdict.rule) == r"Rule(allow=False, path_pattern=b'/\xe9', line=2, octets=4)"
-
-
-def test_findings() -> None:
-    texts = [
-        str(finding) for finding in findings(read(b"\xff\xfeA\x00l\x00l\x00o\x00w\x00:\x00a\x00"))
-    ]
-    assert texts == [
-        "the file is in UTF-16 instead of UTF-8",
-        "line 1: a rule before the first user-agent line is ignored: a",
-        "line 1: a path pattern begins with neither '/' nor '*' and matches nothing: a",
-    ]
 
 
 @pytest.mark.parametrize("url", ["/x", "https://example.com/x", "ftp://h/"])

@@ -1,4 +1,4 @@
-"""What `check` shows beyond verdicts: groups in the order of decision, and doubts about a file."""
+"""The details that `check` shows: groups in the order of decision, and doubts about a file."""
 
 from __future__ import annotations
 

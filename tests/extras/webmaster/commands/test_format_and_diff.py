@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from scrapy_rep.extras.webmaster.effect import differences
 from scrapy_rep.extras.webmaster.rewrite import normal
 from tests.commands.calling import Done, rep
-from tests.commands.meant import errors_of, has_same_meaning
+from tests.extras.webmaster.commands.meant import errors_of, has_same_meaning
 
 FILE = OLD = b"useragent: *\nDisallow:/a\nDisallow: /a/b\n"
 NEW = "User-agent: *\nDisallow: /a\nDisallow: /a/b\n"

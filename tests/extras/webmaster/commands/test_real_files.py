@@ -16,7 +16,7 @@ from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import token_of
 from tests.commands.calling import rep
-from tests.commands.meant import errors_of, has_same_meaning
+from tests.extras.webmaster.commands.meant import errors_of, has_same_meaning
 from tests.extras.webmaster.lint.corpus import RECENT, files, sample
 from tests.shared import needs_shared
 

@@ -10,11 +10,13 @@ from types import ModuleType
 
 import pytest
 
+from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.categories import POLICY_TOKENS
 from scrapy_rep.extras.webmaster.agents import crawlers
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, DATED, crawler_of
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.protocol.document import parse
 from tests.crawling import REPOSITORY
 from tests.protocol.reading import URI
 from tests.shared import SHARED, needs_shared
@@ -71,6 +73,11 @@ class TestTable:
         assert images.whose_word("crawl_delay") == "by a list of crawlers"
         assert images.whose_word("obeys") == "by a list of crawlers"
         assert not images.is_said("obeys")
+
+    def test_only_policy_tokens_state_uses_of_content(self) -> None:
+        for crawler in CRAWLERS:
+            named = parse(f"User-agent: {crawler.token}\nDisallow: /\n".encode())
+            assert bool(file_usage(named, "/").statements) is crawler.is_policy
 
 
 class TestLint:

@@ -14,6 +14,7 @@ from scrapy_rep.extras.webmaster.lint.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import normalise
 from scrapy_rep.protocol.access.knowledge import Answer
 from tests.extras.webmaster.lint.proving import check_advice, check_format
+from tests.processes import REPOSITORY
 from tests.protocol.reading import URI
 
 _TWIN = GOOD[Code.REDIRECT]
@@ -70,3 +71,8 @@ class TestTable:
             for text in (code.meaning, code.fix):
                 assert text.strip() == text
                 assert not text.endswith(".")
+
+
+def test_each_code_has_a_page() -> None:
+    pages = (REPOSITORY / "docs" / "lint").glob("REP*.md")
+    assert {code.value for code in Code} == {page.stem for page in pages}
