@@ -213,7 +213,7 @@ def test_well_formed_file_is_not_damaged(body: bytes) -> None:
         (urlset(entry(1).replace("<url>", "<ulr>"), entry(2)), [url(2)]),
     ],
 )
-def test_structure(body: bytes, found: list[str]) -> None:
+def test_damaged_structure_keeps_its_entries(body: bytes, found: list[str]) -> None:
     assert locs(body) == found
     assert damage(body)
 
@@ -302,7 +302,7 @@ def test_file_of_errors_is_not_read_to_its_end(wrong: str) -> None:
         ("shift_jis", "Shift_JIS", b""),
     ],
 )
-def test_encodings(encoding: str, declared: str, mark: bytes) -> None:
+def test_wrong_encoding_of_a_sitemap_is_guessed(encoding: str, declared: str, mark: bytes) -> None:
     named = f"<?xml version='1.0' encoding='{declared}'?>" if declared else ""
     text = f"{named}<urlset><url><loc>http://a/日本</loc></url></urlset>"
     octets = mark + text.encode(encoding)

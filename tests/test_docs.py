@@ -118,7 +118,7 @@ def _broken(page: Path) -> Iterator[str]:
 
 
 @pytest.mark.parametrize("page", _PAGES, ids=lambda page: str(page.relative_to(ROOT)))
-def test_links_resolve(page: Path) -> None:
+def test_links_of_all_pages_resolve(page: Path) -> None:
     assert list(_broken(page)) == []
 
 

@@ -70,7 +70,7 @@ EXPECTED = {
 }
 
 
-def test_polite() -> None:
+def test_polite_spider_prints_what_it_skips() -> None:
     """The first spider: what is allowed of each site, and why the others are dropped."""
     printed = crawl("polite")
     urls = dict(re.findall(r"^(\w+) +(http://\S+:\d+) ", printed, re.MULTILINE))

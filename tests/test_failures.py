@@ -117,7 +117,7 @@ CASES: list[tuple[BaseException, Failure]] = [
 
 
 @pytest.mark.parametrize(("error", "event"), CASES, ids=lambda one: repr(one)[:60])
-def test_events(error: Any, event: Failure) -> None:
+def test_every_error_is_an_event(error: Any, event: Failure) -> None:
     assert failure_of(error) is event
 
 

@@ -1,8 +1,15 @@
-"""The harness does what it says: a fault that is never sent would let every test of it pass."""
+"""The harness does what it says: a fault that is never sent would let every test of it pass.
+
+And each test says what it promises: its name is a short sentence that no other test has.
+"""
 
 from __future__ import annotations
 
+import ast
 import socket
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -130,3 +137,16 @@ def test_error_in_a_callback_is_seen() -> None:
     assert result.exit_code == 1
     assert result.finish_reason == "finished"
     assert "LookupError: in a callback" in result.error
+
+
+def _nodes() -> Iterator[ast.AST]:
+    """Every node of the tests' sources."""
+    for path in Path(__file__).parent.rglob("*.py"):
+        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+
+
+def test_names_of_tests_are_unique_and_say_a_promise() -> None:
+    functions = (one for one in _nodes() if isinstance(one, ast.FunctionDef | ast.AsyncFunctionDef))
+    names = Counter(one.name for one in functions if one.name.startswith("test_"))
+    assert [name for name, count in names.items() if count > 1] == []
+    assert [name for name in names if len(name.removeprefix("test_").split("_")) < 3] == []

@@ -33,7 +33,7 @@ def _made_by(script: str, *arguments: object) -> str:
         pytest.param("make_report.py", "examples", "*.html", marks=pytest.mark.slow),
     ],
 )
-def test_folders(script: str, folder: str, pattern: str, tmp_path: Path) -> None:
+def test_made_pages_are_up_to_date(script: str, folder: str, pattern: str, tmp_path: Path) -> None:
     _made_by(script, tmp_path)
     made = {path.name: path.read_text(encoding="utf-8") for path in tmp_path.iterdir()}
     kept = {path.name: path.read_text(encoding="utf-8") for path in (_DOCS / folder).glob(pattern)}

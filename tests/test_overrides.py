@@ -40,7 +40,7 @@ class TestPatterns:
             *["www.example.com:80", "WWW.example.com:*", "*:80", "http://www.example.com:80"],
         ],
     )
-    def test_pattern_matches(self, pattern: str) -> None:
+    def test_pattern_matches_the_origin(self, pattern: str) -> None:
         assert Overrides.of({pattern: "ignore"}).match(_HTTP, _NOW) == Override(ignore=True)
 
     @pytest.mark.parametrize(
@@ -113,7 +113,7 @@ class TestValues:
             (_GRANT, Override(ignore=True, until=date(2030, 1, 31), why="contract 12")),
         ],
     )
-    def test_valid_values(self, value: Any, expected: Override) -> None:
+    def test_valid_values_of_an_override_are_read(self, value: Any, expected: Override) -> None:
         assert Overrides.of({"*": value}).match(_HTTP, _NOW) == expected
 
     @pytest.mark.parametrize(
@@ -127,7 +127,7 @@ class TestValues:
             *[{"policy": "ignore", "until": "2030-02-29"}, {"policy": "ignore", "until": 12}],
         ],
     )
-    def test_invalid_values(self, value: Any) -> None:
+    def test_invalid_values_of_an_override_are_errors(self, value: Any) -> None:
         with pytest.raises(ValueError, match="h\\.example"):
             Overrides.of({"h.example": value})
 

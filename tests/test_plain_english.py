@@ -56,7 +56,7 @@ class Text(NamedTuple):
     words: str
 
 
-def test_plain() -> None:
+def test_pages_are_in_plain_english() -> None:
     found = [remark for text in _texts() for remark in _remarks(text)]
     assert not found, "\n".join(["say these plainly:", *found])
 

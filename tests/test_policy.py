@@ -130,7 +130,9 @@ def test_verdicts_of_a_stale_copy_say_so(is_stale: bool, meaning: Meaning) -> No
 @pytest.mark.parametrize("meaning", list(Meaning))
 @pytest.mark.parametrize("url", ["https://example.com/private", "/private", "ftp://example.com/"])
 @pytest.mark.parametrize("is_other_parser", [False, True])
-def test_swapped_arguments_raise(meaning: Meaning, url: str, is_other_parser: bool) -> None:
+def test_swapped_arguments_of_a_policy_raise(
+    meaning: Meaning, url: str, is_other_parser: bool
+) -> None:
     found = policy(other=Other() if is_other_parser else None, meaning=meaning)
     for tokens in ("FooBot", ["FooBot", "foo"]):
         with pytest.raises(TypeError, match="is a URL: it comes first"):

@@ -204,7 +204,7 @@ class TestPrefetch:
         setup.site.waits |= dict.fromkeys(hosts, Wait(Why.UNFETCHED))
         setup.push(*(f"http://{host}/" for host in hosts))
 
-    def test_is_bounded(self) -> None:
+    def test_prefetch_asks_a_bounded_count(self) -> None:
         setup = Setup()
         self.push_many(setup)
         assert setup.queue.pop() is None

@@ -192,7 +192,7 @@ class TestOneThatFails:
         assert "a.example" in log
 
     @pytest.mark.parametrize("error", ERRORS)
-    def test_in_pop(
+    def test_queue_that_fails_in_pop_keeps_the_others(
         self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         setup = Setup(str(tmp_path), kind=broken(kind, "pop", error))
@@ -204,7 +204,9 @@ class TestOneThatFails:
         setup.push("http://b.example/later")
         assert setup.pop() == ["http://b.example/later"]
 
-    def test_in_push(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_queue_that_fails_in_push_loses_nothing(
+        self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         """The scheduler keeps refused requests in memory: none is lost."""
         full = OSError(errno.ENOSPC, "no space left on device")
         setup = Setup(str(tmp_path), kind=broken(kind, "push", full))
@@ -218,7 +220,9 @@ class TestOneThatFails:
         assert len(setup.pop()) == 6
         self.assert_told_once(setup, caplog.text, 0)
 
-    def test_in_close(self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    def test_queue_that_fails_in_close_keeps_the_others(
+        self, kind: Any, tmp_path: Path, caplog: pytest.LogCaptureFixture
+    ) -> None:
         setup = Setup(str(tmp_path), kind=broken(kind, "close", OSError(errno.EIO, "no")))
         setup.push(*pages(3))
         state = setup.queue.close()
@@ -240,7 +244,7 @@ class TestOneThatFails:
         assert "http://b.example/new" in setup.pop()
 
     @pytest.mark.parametrize("error", [PermissionError(13, "no"), ValueError("nonsense")])
-    def test_at_opening(
+    def test_queue_that_fails_at_opening_keeps_the_others(
         self, kind: Any, error: Exception, tmp_path: Path, caplog: pytest.LogCaptureFixture
     ) -> None:
         """A file that may be read later is kept; a damaged one is set aside."""
@@ -346,7 +350,7 @@ def test_other_priorities_of_the_same_origin_go_on(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("damage", range(7))
-def test_damaged_files(kind: Any, damage: int, tmp_path: Path) -> None:
+def test_damaged_queue_files_keep_the_others(kind: Any, damage: int, tmp_path: Path) -> None:
     """Cut at many places, or overwritten; all else is served, and it ends."""
     state = left(tmp_path / "0", kind, pages(4))
     for file in files_in(tmp_path / "0"):

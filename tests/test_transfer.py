@@ -149,7 +149,9 @@ class TestCompressed:
     """Although the request did not accept it."""
 
     @_every_encoding
-    def test_whole(self, name: str, encode: Callable[[bytes], bytes]) -> None:
+    def test_whole_compressed_body_is_decoded(
+        self, name: str, encode: Callable[[bytes], bytes]
+    ) -> None:
         assert body_of(encode(BODY), name) == BODY
         assert body_of(encode(BODY), name.upper()) == BODY
         assert body_of(encode(b""), name) == b""
@@ -202,7 +204,7 @@ class TestCompressed:
                 body_of(whole[:octets], name)
 
     @given(st.sampled_from(["gzip", "deflate", "br", "zstd"]), st.binary(min_size=1, max_size=100))
-    def test_any_octets(self, name: str, octets: bytes) -> None:
+    def test_any_octets_decode_or_are_refused(self, name: str, octets: bytes) -> None:
         with suppress(ResponseDataLossError, UndecodableError):
             assert len(body_of(octets, name)) <= LIMIT + 1
 

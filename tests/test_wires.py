@@ -85,7 +85,7 @@ class TestTwisted:
                 assert wires.is_awaited(request)
         assert not wires.awaited
 
-    def test_connections_of_others_are_left_alone(self) -> None:
+    def test_twisted_connections_of_others_are_left_alone(self) -> None:
         other = object()
         assert self.watched(other) is other
 
@@ -154,7 +154,7 @@ class TestAiohttp:
 
         in_a_loop(find)
 
-    def test_with_uvloop(self) -> None:
+    def test_broken_end_is_seen_with_uvloop(self) -> None:
         client, transfer = Client(), Transfer(LIMIT)
         self.watched(client, transfer)
         client.deliver(b"#")
@@ -163,7 +163,7 @@ class TestAiohttp:
         assert transfer.connection is not None
         assert transfer.connection.ending is Ending.BROKEN
 
-    def test_connections_of_others_are_left_alone(self) -> None:
+    def test_aiohttp_connections_of_others_are_left_alone(self) -> None:
         other = SimpleNamespace(set_response_params=print)
         self.watched(other, Transfer(LIMIT))
         assert vars(other) == {"set_response_params": print}

@@ -243,7 +243,7 @@ def test_export_has_bodies_and_outages(settings: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("action", ["list", "export", "show", "purge"])
-def test_unreachable_redis_ends_with_3(action: str) -> None:
+def test_cache_without_a_reachable_redis_ends_with_3(action: str) -> None:
     settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_PATH": ":memory:"}
     done = rep("cache", action, *["example.com"][: action in ("show", "purge")], settings=settings)
     assert done.status == 3

@@ -189,7 +189,7 @@ def test_byte_order_mark_is_dropped(robots: Path) -> None:
 
 
 class TestCsv:
-    def test_csv_equals_json(self, robots: Path) -> None:
+    def test_csv_of_check_says_the_same_as_its_json(self, robots: Path) -> None:
         agents = ["--agent", "foo", "--agent", "x"]
         arguments = ["check", "-", *agents, "--robots", robots]
         urls = b"/a,b\n/=1+1\n"
@@ -248,7 +248,7 @@ class TestExpected:
         done = rep("check", "--expect", "-", "--robots", robots, "--json", stdin=table)
         assert (done.status, [row["url"] for row in done.rows]) == (1, ["/a", "/a/b"])
 
-    def test_age_of_the_judging_file_is_told(self, tmp_path: Path) -> None:
+    def test_check_tells_the_age_of_the_expected_file(self, tmp_path: Path) -> None:
         """Also if no row differs, so that none is shown."""
         settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9))
         table = b"url,agent,allowed\nhttps://example.com/,bar,true\n"

@@ -124,7 +124,9 @@ class TestHealthy:
         assert done.returncode == 1
         assert b'fix: ADDONS = {"scrapy_rep.Addon": 500}' in done.stdout
 
-    def test_spider(self, project: Project, loop: list[str]) -> None:
+    def test_doctor_takes_urls_settings_and_arguments_of_a_spider(
+        self, project: Project, loop: list[str]
+    ) -> None:
         """Its start URL, settings and arguments count; its idle handler sends nothing."""
         project.spider(
             "custom_settings = {'USER_AGENT': 'OwnBot/2 (+http://own.example/)'}\n"
@@ -144,14 +146,16 @@ class TestHealthy:
         assert b"obeys the rules for OwnBot" in done.stdout
         assert b"/start is allowed for OwnBot" in done.stdout
 
-    def test_disallowed(self, project: Project, site: Site) -> None:
+    def test_disallowed_start_url_is_an_error(self, project: Project, site: Site) -> None:
         (found,) = project.errors(site.url("/private/x"))
         assert "disallowed for ShopBot: line 2, Disallow: /private" in found["text"]
         assert "REP_OVERRIDES" in found["fix"]
 
 
 class TestMiddlewares:
-    def test_rewritten_url(self, project: Project, loop: list[str]) -> None:
+    def test_middleware_that_rewrites_the_url_is_named(
+        self, project: Project, loop: list[str]
+    ) -> None:
         """It is named; that this service is down is another finding."""
         project.middleware(
             "def process_request(self, request, spider=None):\n"
@@ -165,7 +169,9 @@ class TestMiddlewares:
         assert "becomes http://127.0.0.1:9/render?url=" in found["text"]
         assert "if 'rep_fetch' is in request.meta" in found["fix"]
 
-    def test_error(self, project: Project, loop: list[str]) -> None:
+    def test_middleware_that_raises_is_named_with_its_line(
+        self, project: Project, loop: list[str]
+    ) -> None:
         project.middleware(
             "def process_request(self, request, spider=None):\n"
             "    request.headers['X'] = request.meta['account']\n"
@@ -191,7 +197,7 @@ class TestMiddlewares:
         assert "(shop/mine.py:10)" in found["text"]
         assert "return the response at once" in found["fix"]
 
-    def test_dropped(self, project: Project) -> None:
+    def test_middleware_that_drops_the_request_is_named(self, project: Project) -> None:
         project.middleware(
             "def process_request(self, request, spider):\n    raise IgnoreRequest('no product')\n"
         )
@@ -199,7 +205,9 @@ class TestMiddlewares:
         assert "Mine.process_request drops the request" in found["text"]
         assert "IgnoreRequest: no product (shop/mine.py:8)" in found["text"]
 
-    def test_wrong_value(self, project: Project, loop: list[str]) -> None:
+    def test_middleware_that_returns_a_wrong_value_is_named(
+        self, project: Project, loop: list[str]
+    ) -> None:
         project.middleware("def process_request(self, request, spider=None):\n    return True\n")
         found = project.errors(*loop)[0]
         assert "returns bool instead of None, a Response or a Request" in found["text"]
@@ -209,7 +217,7 @@ class TestMiddlewares:
         found = project.errors()[0]
         assert "returns NoneType instead of a Response or a Request" in found["text"]
 
-    def test_page_source(self, project: Project) -> None:
+    def test_page_source_of_a_browser_is_recognised(self, project: Project) -> None:
         """A browser's page answers, before robots.txt is obeyed and after."""
         code = (
             "def process_request(self, request, spider=None):\n"
@@ -225,7 +233,7 @@ class TestMiddlewares:
         text = project.errors()[0]["text"]
         assert "(order 50) comes before RepMiddleware (order 100)" in text
 
-    def test_replaced_answer(self, project: Project) -> None:
+    def test_middleware_that_replaces_the_answer_is_named(self, project: Project) -> None:
         project.middleware(
             "def process_response(self, request, response):\n"
             "    return HtmlResponse(response.url, body=b'<html><pre>' + response.body)\n"
@@ -255,13 +263,15 @@ class TestMiddlewares:
             ),
         ],
     )
-    def test_other_answers(self, project: Project, code: str, severity: str, words: str) -> None:
+    def test_answers_that_a_middleware_makes_are_told(
+        self, project: Project, code: str, severity: str, words: str
+    ) -> None:
         project.middleware(f"def {code}")
         (found,) = project.findings()
         assert found["severity"] == severity
         assert words in found["text"]
 
-    def test_repeated_request(self, project: Project) -> None:
+    def test_middleware_that_repeats_the_request_is_named(self, project: Project) -> None:
         project.middleware(
             "def process_response(self, request, response):\n"
             "    if request.meta.get('again'): return response\n"
@@ -280,7 +290,9 @@ class TestMiddlewares:
         found = project.errors()[0]
         assert "answers for a robots.txt that could not be fetched" in found["text"]
 
-    def test_endless_wait(self, project: Project, loop: list[str]) -> None:
+    def test_middleware_that_waits_forever_is_named(
+        self, project: Project, loop: list[str]
+    ) -> None:
         project.middleware(
             "async def process_request(self, request):\n"
             "    from scrapy_rep.engine.loops import sleep\n"
@@ -290,14 +302,14 @@ class TestMiddlewares:
         assert "Mine.process_request does not return in time" in found["text"]
 
     @pytest.mark.slow
-    def test_blocked_loop(self, project: Project) -> None:
+    def test_middleware_that_blocks_the_loop_is_named(self, project: Project) -> None:
         project.middleware(
             "def process_request(self, request, spider=None):\n    __import__('time').sleep(1000)\n"
         )
         found = project.errors("-s", "REP_UNREACHABLE_WAIT_SECONDS=1")
         assert "Mine.process_request does not return in time" in found[0]["text"]
 
-    def test_lost_meta(self, project: Project) -> None:
+    def test_middleware_that_clears_meta_is_named(self, project: Project) -> None:
         project.middleware("def process_request(self, request):\n    request.meta.clear()\n")
         found = project.errors()[0]
         assert "takes dont_cache, " in found["text"]
@@ -326,7 +338,7 @@ class TestName:
             ({"ROBOTSTXT_USER_AGENT": "FooBot"}, "warning", "pages are fetched with 'ShopBot/1.0"),
         ],
     )
-    def test_names(
+    def test_odd_name_of_the_crawler_is_found(
         self, project: Project, settings: dict[str, str], severity: str, words: str
     ) -> None:
         project.set(**settings)
@@ -336,7 +348,9 @@ class TestName:
 
 
 class TestProxy:
-    def test_dead_proxy(self, project: Project, loop: list[str]) -> None:
+    def test_dead_proxy_is_named_without_its_password(
+        self, project: Project, loop: list[str]
+    ) -> None:
         port = free_port()
         project.middleware(
             "def process_request(self, request, spider=None):\n"
@@ -356,7 +370,9 @@ class TestProxy:
 
 
 class TestSettings:
-    def test_subclass(self, project: Project, tmp_path: Path) -> None:
+    def test_subclass_of_the_old_middleware_gets_replacing_settings(
+        self, project: Project, tmp_path: Path
+    ) -> None:
         """Each kind that it is gets the setting that replaces it."""
         (tmp_path / "shop" / "polite.py").write_text(
             f"{_HEAD}class Polite(RobotsTxtMiddleware):\n"
@@ -379,7 +395,7 @@ class TestSettings:
         (found,) = project.errors()
         assert found["text"] == "ROBOTSTXT_OBEY is off, so no robots.txt is obeyed"
 
-    def test_both_middlewares(self, project: Project) -> None:
+    def test_both_middlewares_at_once_are_an_error(self, project: Project) -> None:
         project.set(ADDONS={}, DOWNLOADER_MIDDLEWARES={"scrapy_rep.RepMiddleware": 100})
         (found,) = project.errors()
         assert "RobotsTxtMiddleware is enabled next to RepMiddleware" in found["text"]
@@ -415,7 +431,7 @@ class TestSettings:
             ({"REP_OVERRIDES": {"127.0.0.1": "ignore"}}, "note", "REP_OVERRIDES decides, and"),
         ],
     )
-    def test_settings(
+    def test_doctor_explains_doubtful_settings(
         self, project: Project, settings: dict[str, Any], severity: str, words: str
     ) -> None:
         project.set(**settings)
@@ -423,11 +439,13 @@ class TestSettings:
         assert found["severity"] == severity
         assert words in found["text"]
 
-    def test_no_handler(self, project: Project) -> None:
+    def test_missing_download_handler_is_an_error(self, project: Project) -> None:
         project.set(DOWNLOAD_HANDLERS={"http": None, "https": None})
         assert project.errors()[0]["text"] == "there is no download handler for http"
 
-    def test_browser(self, project: Project, tmp_path: Path) -> None:
+    def test_unchecked_requests_of_a_browser_are_found(
+        self, project: Project, tmp_path: Path
+    ) -> None:
         """Its own requests are only checked by the hook."""
         base = "scrapy.core.downloader.handlers.http11"
         (tmp_path / "shop" / "handlers.py").write_text(
@@ -438,7 +456,9 @@ class TestSettings:
         (found,) = project.findings()
         assert "the requests of the browser's pages are not checked" in found["text"]
 
-    def test_hidden_middlewares(self, project: Project, tmp_path: Path) -> None:
+    def test_downloader_that_hides_its_middlewares_is_found(
+        self, project: Project, tmp_path: Path
+    ) -> None:
         (tmp_path / "shop" / "hiding.py").write_text(
             "from scrapy.core.downloader import Downloader\n"
             "class Hiding:\n"
@@ -470,12 +490,14 @@ class TestUsage:
             (["shop", "x.example"], "give https://x.example"),
         ],
     )
-    def test_wrong_usage(self, project: Project, arguments: list[str], words: str) -> None:
+    def test_wrong_usage_of_doctor_is_explained(
+        self, project: Project, arguments: list[str], words: str
+    ) -> None:
         done = project.doctor(*arguments)
         assert (done.returncode, done.stdout) == (2, b"")
         assert words in done.stderr.decode()
 
-    def test_spider_without_urls(self, project: Project) -> None:
+    def test_doctor_wants_a_url_for_a_spider_without_one(self, project: Project) -> None:
         project.spider("start_urls = []")
         assert b"or a URL: scrapy rep doctor shop https" in project.doctor("shop").stderr
 

@@ -85,7 +85,7 @@ def site() -> Iterator[Site]:
 
 
 class TestSite:
-    def test_known_answers(self, site: Site) -> None:
+    def test_every_number_of_a_plan_is_right(self, site: Site) -> None:
         """Every number of the plan of a site, and no request for a page."""
         found = facts(site.url("/start"))
         assert (found["agent"], found["group"], found["rules"]) == ("foo", "foo", 7)
@@ -107,7 +107,7 @@ class TestSite:
         paths = {one.path for one in site.requests()}
         assert paths == {"/robots.txt", "/i.xml", "/1.xml", "/2.xml", "/gone.xml"}
 
-    def test_screen(self, site: Site) -> None:
+    def test_screen_shows_the_same_facts_in_24_lines(self, site: Site) -> None:
         """The screen shows the same facts in at most 24 lines, without a trace of the progress."""
         done = plan(site.url(), REP_USES="train-ai")
         assert (done.status, done.err) == (0, "")
@@ -189,7 +189,7 @@ class TestClosed:
             (Answer(body="User-agent: *\nCrawl-delay: 600"), "Crawl-delay 600 is too long"),
         ],
     )
-    def test_status(self, answer: Answer, word: str) -> None:
+    def test_closed_site_ends_with_1_and_the_reason(self, answer: Answer, word: str) -> None:
         """Status 1 if nothing may be crawled, and the reason is on the screen."""
         with Site({"/robots.txt": answer}) as site:
             done = plan(site.url())
@@ -213,7 +213,7 @@ class TestClosed:
 
 
 class TestOtherHosts:
-    def test_redirect(self) -> None:
+    def test_redirect_to_another_host_is_told(self) -> None:
         with Site() as other, Site({"/robots.txt": redirect(other.url("/robots.txt"))}) as site:
             assert facts(site.url())["redirects_to"] == other.url("/robots.txt")
             assert f"that of another host: {other.url('/robots.txt')}" in plan(site.url()).out
@@ -259,7 +259,7 @@ class TestProject:
             check=False,
         )
 
-    def test_spider(self, project: Path, site: Site) -> None:
+    def test_plan_takes_urls_and_settings_of_a_spider(self, project: Path, site: Site) -> None:
         """Its start URLs and its settings count, and what is off is told."""
         own = "start_urls = ['{url}']; custom_settings = dict(USER_AGENT='foo/1 (+http://x/)', "
         own += "DOWNLOAD_DELAY=0.5, CLOSESPIDER_PAGECOUNT=5)"
@@ -270,7 +270,7 @@ class TestProject:
         assert "ROBOTSTXT_OBEY = True  # it is off" in done.stdout
         assert "CLOSESPIDER_PAGECOUNT = 0  # 5 ends the crawl before 11 pages" in done.stdout
 
-    def test_spider_without_urls(self, project: Path, site: Site) -> None:
+    def test_plan_wants_a_url_for_a_spider_without_one(self, project: Path, site: Site) -> None:
         done = self.spider(project, site, "custom_settings = {{}}")
         assert done.returncode == 2
         assert "give a URL, or --spider NAME with start_urls or sites" in done.stderr
@@ -286,7 +286,7 @@ class TestUsage:
             (["--spider", "none"], "no such spider"),
         ],
     )
-    def test_wrong_usage(self, arguments: list[str], words: str) -> None:
+    def test_wrong_usage_of_plan_is_explained(self, arguments: list[str], words: str) -> None:
         done = plan(*arguments)
         assert done.status == 2
         assert words in done.err
@@ -337,7 +337,7 @@ class TestEstimate:
     """The time of a plan is within 20 % of that of a crawl; a busy machine adds to the crawl."""
 
     @pytest.mark.parametrize("counts", [{0: 160}, {0: 200, 0.2: 30, 1: 12}], ids=str)
-    def test_estimate(self, counts: dict[float, int]) -> None:
+    def test_estimate_is_near_the_time_of_the_crawl(self, counts: dict[float, int]) -> None:
         """Sites by their delays: one alone, and three side by side."""
         with ExitStack() as stack:
             sites, pages = [], []
@@ -355,7 +355,7 @@ class TestEstimate:
 
 
 @pytest.mark.slow
-def test_large_site() -> None:
+def test_large_site_takes_bounded_time_and_memory() -> None:
     """200,000 URLs in 40 gzip sitemaps take under 60 s of CPU and 300 MB."""
     with Site() as site:
         names = [f"/{number}.xml.gz" for number in range(40)]

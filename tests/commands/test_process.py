@@ -83,7 +83,7 @@ class TestStart:
 
     @needs("webmaster")
     @pytest.mark.skipif(shutil.which("bash") is None, reason="bash is not installed")
-    def test_shells_complete(
+    def test_shells_complete_subcommands_options_and_files(
         self, here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
     ) -> None:
         pytest.importorskip("shtab")
@@ -140,7 +140,7 @@ class TestStart:
         assert first.lower().endswith(advice.lower())
         assert "none.txt" in second, "files are read without it"
 
-    def test_missing_filelock(self, here: Path) -> None:
+    def test_missing_filelock_is_named(self, here: Path) -> None:
         done, _ = _script(["watch http://a/"], here, missing="filelock")
         assert b"scrapy-rep needs the package filelock: " in done.stderr
         assert (done.stdout, b"Traceback" in done.stderr) == (b"2\n", False)

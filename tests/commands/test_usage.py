@@ -120,7 +120,7 @@ _WRONG_KEY = "-s REP_REDIS_URL=redis://h -s 'SCHEDULER_QUEUE_KEY=%(crawl)s'"
         (f"fleet --spider x {_WRONG_KEY}", "SCHEDULER_QUEUE_KEY = '%(crawl)s' cannot be used"),
     ],
 )
-def test_wrong_usage_is_explained(call: str, words: str) -> None:
+def test_wrong_usage_of_each_subcommand_is_explained(call: str, words: str) -> None:
     done = rep(*shlex.split(call))
     assert (done.status, done.out) == (2, "")
     assert words in done.err

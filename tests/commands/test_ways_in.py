@@ -62,7 +62,7 @@ def step(name: str, folder: Path, **inputs: str) -> subprocess.CompletedProcess[
     return run(["bash", "-c", found["run"]], folder, **given)
 
 
-def test_action_lints(project: Path) -> None:
+def test_action_lints_and_takes_arguments(project: Path) -> None:
     done = step("Lint", project)
     assert (done.returncode, "::error" in done.stdout) == (0, False), done.stderr
     (project / "robots.txt").write_text(BROKEN, encoding="utf-8")
@@ -81,7 +81,7 @@ def test_action_writes_sarif(project: Path) -> None:
     assert step("Write SARIF", project, SARIF="found.sarif", FILES="none.txt").returncode == 1
 
 
-def test_action_compares(project: Path) -> None:
+def test_action_compares_with_the_base(project: Path) -> None:
     """Comments do not count, and a new file is compared with an empty one."""
     (project / "robots.txt").write_text(f"# a comment\n{OPEN}", encoding="utf-8")
     (project / "new.txt").write_text(SHUT, encoding="utf-8")

@@ -200,7 +200,7 @@ def test_behind_a_proxy() -> None:
     assert result.stats["rep/backoff/origins"] == 1
 
 
-def test_two_crawls_of_one_process() -> None:
+def test_two_crawls_of_one_process_rest_together() -> None:
     """The answer to one crawl has both wait, and one of them sends one request first."""
     with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
         jobs = [
@@ -217,7 +217,7 @@ def test_two_crawls_of_one_process() -> None:
 
 
 @pytest.mark.parametrize("spider", ["HeadSpider", "CallbackSpider"])
-def test_other_requests(spider: str) -> None:
+def test_head_requests_and_downloads_of_callbacks_rest_too(spider: str) -> None:
     """HEAD; and what a callback downloads itself waits in the middleware."""
     with Site({**ROBOTS, "/a*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
         urls = [site.url(path) for path in ("/", "/a1", "/a2", "/a3")]

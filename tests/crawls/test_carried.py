@@ -22,7 +22,7 @@ def with_secret(proxy: Site) -> str:
 
 
 @pytest.mark.parametrize("queue", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_proxy(queue: dict[str, Any]) -> None:
+def test_robots_txt_is_fetched_through_the_proxy(queue: dict[str, Any]) -> None:
     with Site({"http://*": Answer(), "http://h.example/robots.txt": _RULES}) as proxy:
         result = crawl(
             URLS_SPIDER,

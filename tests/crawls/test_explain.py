@@ -18,7 +18,7 @@ FILE = "User-agent: *\nDisallow: /private\nCrawl-delay: 0.3\n"
 
 
 @pytest.mark.parametrize("settings", [ADDON, WITH_SCRAPYS_QUEUE], ids=["ours", "Scrapy's"])
-def test_a_crawl(settings: dict[str, Any]) -> None:
+def test_explain_tells_file_verdict_and_delay(settings: dict[str, Any]) -> None:
     with Site({"/robots.txt": Answer(body=FILE)}) as site:
         urls = [site.url("/more"), *(site.url(f"/{number}") for number in range(3))]
         result = crawl(SPIDER, settings=settings, urls=urls)
@@ -56,7 +56,7 @@ def test_a_crawl(settings: dict[str, Any]) -> None:
     assert json.loads(json.dumps(items)) == items
 
 
-def test_a_rest() -> None:
+def test_explain_tells_the_rest_of_a_site() -> None:
     limited = Answer(status=429, headers=[("Retry-After", "3")])
     with Site({"/robots.txt": Answer(), "/busy*": limited}) as site:
         urls = [site.url("/busy1"), site.url("/busy2"), site.url("/b")]
@@ -68,6 +68,6 @@ def test_a_rest() -> None:
     assert rests[0]["is_given_up"] is False
 
 
-def test_other_schemes() -> None:
+def test_explain_refuses_other_schemes() -> None:
     with pytest.raises(InvalidUri, match="http, https and ftp"):
         explain(played_crawler(ADDON), "data:,x")

@@ -259,7 +259,9 @@ def test_requests_of_an_earlier_run(tmp_path: Path) -> None:
         *("wanted by a middleware", "retried after an error without words"),
     ],
 )
-def test_no_warning(urls: list[str], arguments: dict[str, Any], settings: dict[str, Any]) -> None:
+def test_crawl_with_a_page_gets_no_warning(
+    urls: list[str], arguments: dict[str, Any], settings: dict[str, Any]
+) -> None:
     file = Answer(body="User-agent: *\nDisallow: /private\n")
     with Site({"/robots.txt": file, "/gone": _NO_FILE}) as site:
         settings = {**ADDON, **settings}

@@ -59,7 +59,7 @@ def behind(name: str, order: int = 900) -> dict[str, Any]:
 @pytest.mark.parametrize(
     ("loop", "settings"), [*zip(LOOPS, [{}, THROTTLED, SCRAPY_QUEUE], strict=True)]
 )
-def test_gaps(loop: Loop, settings: dict[str, Any]) -> None:
+def test_delay_of_each_site_is_kept_in_every_queue(loop: Loop, settings: dict[str, Any]) -> None:
     """Two ports of localhost share a slot; redirects lead to another host, and back."""
     slow_page = Answer(body="page", delay_seconds=0.4)  # longer than the shortest delay
     with (
@@ -181,7 +181,7 @@ def visit_time(from_hours: int, to_hours: int) -> Answer:
     return Answer(body=f"User-agent: *\nVisit-time: {clock[0]}-{clock[1]}\n")
 
 
-def test_visit_time(tmp_path: Path) -> None:
+def test_requests_outside_the_visit_time_wait(tmp_path: Path) -> None:
     """Requests outside of it wait, on disk if the crawl is, and do not keep it from closing."""
     with (
         Site({"/robots.txt": visit_time(2, 4)}) as shut,
@@ -392,7 +392,7 @@ def test_delay_is_used_well() -> None:
     assert (len(times) - 1) / (times[-1] - times[0]) > 0.7
 
 
-def test_two_crawls_of_one_process() -> None:
+def test_two_crawls_of_one_process_share_the_delay() -> None:
     """They share what a site is owed."""
     with Site({"/robots.txt": asks(0.4)}) as site:
         jobs = [

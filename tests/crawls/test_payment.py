@@ -18,7 +18,7 @@ PRICED = Answer(status=402, headers=[("crawler-price", "USD 0.01"), ("Link", LIN
 SETTINGS: dict[str, Any] = {"RETRY_HTTP_CODES": [402, 500], "HTTPERROR_ALLOWED_CODES": [402]}
 
 
-def test_pages(tmp_path: Path) -> None:
+def test_terms_of_priced_pages_are_told_and_recorded(tmp_path: Path) -> None:
     pages = {"/robots.txt": ROBOTS, "/a?q=1": PRICED, "/b": Answer(status=402), "/*": Answer()}
     with Site(pages) as site:
         urls = [site.url(path) for path in ("/a?q=1", "/b", "/c")]

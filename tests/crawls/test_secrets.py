@@ -111,7 +111,7 @@ def test_secrets_of_a_crawl(tmp_path: Path) -> None:
     assert places("x-api-key", found) == {"warc"}, "the name of a field that was left out"
 
 
-def test_without_queries(tmp_path: Path) -> None:
+def test_dropped_queries_are_in_no_record(tmp_path: Path) -> None:
     with site_of() as site:
         crawled(tmp_path, site, REP_AUDIT_QUERY="drop")
     found = [*texts(tmp_path)]

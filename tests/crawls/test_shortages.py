@@ -41,7 +41,7 @@ def warnings(found: dict[str, Any]) -> list[str]:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_open_files(loop: Loop) -> None:
+def test_shortage_of_open_files_loses_no_page(loop: Loop) -> None:
     """Seventy, for two hundred hosts, a hundred at a time."""
     with broad_web(0.5) as port:
         found = run(loop, port=port, hosts=_HOSTS, files=70)
@@ -89,7 +89,7 @@ def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> N
 
 @pytest.mark.slow
 @pytest.mark.parametrize("loop", LOOPS)
-def test_ports(loop: Loop) -> None:
+def test_shortage_of_ports_loses_no_page(loop: Loop) -> None:
     """Ten, for forty connections to one host at a time."""
     tool = shutil.which("unshare")
     inside = "ip link set lo up && sysctl -qw net.ipv4.ip_local_port_range='50000 50009'"

@@ -222,7 +222,7 @@ def test_the_mixin_goes_with_other_spiders() -> None:
 
 
 @pytest.mark.parametrize(("scope", "asked"), [("any", ["/a", "/b"]), ("same-host", [])])
-def test_other_hosts(scope: str, asked: list[str]) -> None:
+def test_scope_decides_on_sitemaps_of_other_hosts(scope: str, asked: list[str]) -> None:
     """Where a sitemap lies, what an index names and what a redirect leads to; ports play no part.
 
     `allowed_domains` is for pages.
@@ -281,7 +281,7 @@ def test_bounds_and_invalid_answers(tmp_path: Path) -> None:
     assert result.stats["rep/sitemap/pages"] == 1
 
 
-def test_probes() -> None:
+def test_usual_places_are_probed_where_none_is_named() -> None:
     """One place after the other, until there is one; not where the file names sitemaps."""
     with Site() as none, Site() as named, Site(default=Answer(status=503)) as broken:
         none.change(
@@ -497,7 +497,7 @@ def test_disallowed_sitemap_is_logged(loop: Loop) -> None:
 
 
 @pytest.mark.parametrize("loop", LOOPS)
-def test_damaged_sitemaps(loop: Loop) -> None:
+def test_damaged_sitemaps_give_their_good_entries(loop: Loop) -> None:
     """A wrong entry is logged and counted, and does not change the query of another."""
     with Site() as site:
         good = [site.url(f"/{number}?a=1&b=2") for number in range(4)]

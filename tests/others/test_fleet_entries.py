@@ -20,7 +20,7 @@ def again(request: Request, spider: Spider | None = None) -> Any:
     return entries.read(entries.write(request))
 
 
-def test_scrapy_playwright() -> None:
+def test_page_methods_of_playwright_are_kept() -> None:
     page = pytest.importorskip("scrapy_playwright.page")
     method = page.PageMethod("wait_for_selector", "h1", timeout=5)
     (found,) = again(Request("http://a.example/", meta={"x": [method]})).meta["x"]
@@ -31,7 +31,7 @@ def test_scrapy_playwright() -> None:
         again(Request("http://a.example/", meta={"x": code}))
 
 
-def test_scrapy_poet() -> None:
+def test_callbacks_of_poet_are_kept() -> None:
     scrapy_poet, web_poet = pytest.importorskip("scrapy_poet"), pytest.importorskip("web_poet")
 
     class PoetSpider(Spider):
@@ -43,7 +43,7 @@ def test_scrapy_poet() -> None:
     assert again(request, spider).callback == spider.parse_page
 
 
-def test_scrapy_puppeteer() -> None:
+def test_requests_of_puppeteer_are_kept() -> None:
     puppeteer = pytest.importorskip("scrapypuppeteer")
     request = puppeteer.PuppeteerRequest("http://a.example/", close_page=False)
     found = again(request)
@@ -51,7 +51,7 @@ def test_scrapy_puppeteer() -> None:
     assert (found.close_page, vars(found.action)) == (False, vars(request.action))
 
 
-def test_pydantic() -> None:
+def test_models_of_pydantic_are_kept() -> None:
     pydantic = pytest.importorskip("pydantic")
     for kind in (pydantic.BaseModel, pydantic.RootModel[int]):
         fields = {"x": (int, ...), "y": (list[str], [])} if kind is pydantic.BaseModel else {}

@@ -31,7 +31,7 @@ class TestStructuredFields:
             case.expected for case in found.values()
         ]
 
-    def test_types_differ(self, tmp_path: Path) -> None:
+    def test_token_is_not_equal_to_a_string(self, tmp_path: Path) -> None:
         vector: dict[str, object] = {
             "name": "x",
             "header_type": "item",
@@ -41,7 +41,7 @@ class TestStructuredFields:
         read = _vectors(tmp_path, vector)["some:x"]
         assert structured_fields.answered(read.given) != read.expected
 
-    def test_must_fail(self, tmp_path: Path) -> None:
+    def test_vector_that_must_fail_is_refused(self, tmp_path: Path) -> None:
         vectors: list[dict[str, object]] = [
             {"name": raw, "header_type": kind, "raw": [raw], "must_fail": True}
             for kind, raw in [("item", "1, 2"), ("item", ""), ("dictionary", "A=1"), ("list", "1,")]
@@ -57,7 +57,9 @@ class TestCaches:
         ("age", "second", "is_equal"),
         [(9, "cached", True), (9, "not_cached", False), (2, "not_cached", True)],
     )
-    def test_freshness(self, age: int, second: str, is_equal: bool) -> None:
+    def test_freshness_of_a_second_request_is_judged(
+        self, age: int, second: str, is_equal: bool
+    ) -> None:
         requests: list[dict[str, Any]] = [
             {"response_headers": [["Cache-Control", f"max-age={age}"]], "pause_after": True},
             {"expected_type": second},

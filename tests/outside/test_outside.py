@@ -38,7 +38,7 @@ def files(tmp_path: Path) -> Checkout:
 
 
 class TestJudgement:
-    def test_equal(self, files: Checkout) -> None:
+    def test_equal_answers_are_counted(self, files: Checkout) -> None:
         assert judge(_suite(True), files, ()) == (3, 3, 0, [])
 
     def test_a_difference_must_be_listed(self, files: Checkout) -> None:
@@ -71,7 +71,7 @@ class TestCheckout:
         assert (checkout.read("a/b"), checkout.paths("a")) == (b"new", ["a/b"])
         assert not checkout.is_pinned
 
-    def test_the_command(self, tmp_path: Path) -> None:
+    def test_command_prints_what_differs(self, tmp_path: Path) -> None:
         test = tmp_path / "seomoz" / "rep-cpp" / "test" / "test-robots.cpp"
         test.parent.mkdir(parents=True)
         test.write_text(
@@ -88,7 +88,7 @@ class TestCheckout:
 
 
 class TestAdapters:
-    def test_assertions(self, tmp_path: Path) -> None:
+    def test_assertions_in_another_language_are_read(self, tmp_path: Path) -> None:
         (tmp_path / "T.java").write_text("""
             // static final String text = "no";
             @CsvSource({"False, /x", "True, /y"})
@@ -132,7 +132,7 @@ class TestAdapters:
         assert one == Case("should-be-so#1", given, expected=True)
         assert other == Case("should-be-so#2", given._replace(url="http://h/x"), expected=False)
 
-    def test_python(self, tmp_path: Path) -> None:
+    def test_cases_in_python_are_read(self, tmp_path: Path) -> None:
         (tmp_path / "core.py").write_text("YES = True\n")
         (tmp_path / "t.py").write_text(r"""
 rows = (["User-agent: *\nDisallow: /x\n", "a", "/", YES],)
@@ -170,7 +170,7 @@ def test_it():
             ("http://h%/y", "https://h/robots.txt", False),
         ],
     )
-    def test_the_answer(self, url: str, file_url: str, *, answer: bool) -> None:
+    def test_case_is_judged_for_its_origin(self, url: str, file_url: str, *, answer: bool) -> None:
         assert is_allowed(Robots(_FILE, "a", url, file_url)) is answer
 
 

@@ -16,7 +16,7 @@ from tests.outside.sitemap_suites import (
 _ONE = b"<urlset><url><loc>http://a/1</loc></url></urlset>"
 
 
-def test_java(tmp_path: Path) -> None:
+def test_sitemap_cases_in_java_are_read(tmp_path: Path) -> None:
     folder = tmp_path / "src/test/java/crawlercommons/sitemaps"
     folder.mkdir(parents=True)
     (tmp_path / "one.xml").write_bytes(_ONE)
@@ -56,7 +56,7 @@ def test_java(tmp_path: Path) -> None:
     assert [addresses_or_date(case.given) for case in cases] == [case.expected for case in cases]
 
 
-def test_python(tmp_path: Path) -> None:
+def test_sitemap_cases_in_python_are_read(tmp_path: Path) -> None:
     (tmp_path / "tests").mkdir()
     (tmp_path / "tests/test_tree.py").write_text("""
 class T:

@@ -77,19 +77,19 @@ class TestTable:
     def test_no_event_is_left_out(self) -> None:
         assert set(_TABLE) == {*range(100, 1000), *Failure}
 
-    def test_results(self) -> None:
+    def test_every_event_has_its_access_result(self) -> None:
         assert {event: access_result(event) for event in _TABLE} == {
             event: row.result for event, row in _TABLE.items()
         }
 
     @pytest.mark.parametrize("preset", ["rfc9309", "google", "strict", "lenient", "scrapy"])
-    def test_preset(self, preset: str) -> None:
+    def test_every_preset_means_what_the_table_says(self, preset: str) -> None:
         policy = AccessPolicy(preset)
         assert {event: policy.meaning(event) for event in _TABLE} == {
             event: getattr(row, preset) for event, row in _TABLE.items()
         }
 
-    def test_presets(self) -> None:
+    def test_rfc9309_is_the_default_preset(self) -> None:
         assert set(PRESETS) == set(_Row._fields) - {"result"}
         assert AccessPolicy() == AccessPolicy("rfc9309")
 
@@ -132,7 +132,9 @@ class TestOverrides:
             (Failure.REDIRECT_LOOP, ("redirect-loop", "redirect", "unavailable")),
         ],
     )
-    def test_narrower_wins(self, event: Event, narrow_to_wide: tuple[str, ...]) -> None:
+    def test_narrower_class_of_events_wins(
+        self, event: Event, narrow_to_wide: tuple[str, ...]
+    ) -> None:
         for narrow_meaning, wide_meaning in (("allow", "disallow"), ("disallow", "allow")):
             for index, narrow in enumerate(narrow_to_wide):
                 overrides = dict.fromkeys(narrow_to_wide[index + 1 :], wide_meaning)
@@ -143,7 +145,7 @@ class TestOverrides:
                     assert _means(overrides, event) is Meaning(wide_meaning)
 
     @pytest.mark.parametrize("preset", sorted(PRESETS))
-    def test_any_preset(self, preset: str) -> None:
+    def test_overrides_change_any_preset(self, preset: str) -> None:
         assert _means({"5xx": "allow", "dns": "disallow"}, 500, preset) is _ALLOW
         assert _means({"5xx": "allow", "dns": "disallow"}, Failure.DNS, preset) is _DISALLOW
 
@@ -183,7 +185,7 @@ class TestOverrides:
 class TestErrors:
     """5: A wrong policy, class or meaning is refused at once, with a way to fix it."""
 
-    def test_preset(self) -> None:
+    def test_unknown_preset_is_an_error(self) -> None:
         with pytest.raises(
             ConfigurationError, match="'polite' is not a policy: choose one of rfc9309"
         ):
@@ -196,12 +198,12 @@ class TestErrors:
             "٤٠٤",
         ],
     )
-    def test_class(self, name: str) -> None:
+    def test_unknown_class_of_events_is_an_error(self, name: str) -> None:
         with pytest.raises(ConfigurationError, match="is not a class of events: use a status"):
             AccessPolicy(overrides={name: "allow"})
 
     @pytest.mark.parametrize("meaning", ["", "Allow", "deny", "RULES"])
-    def test_meaning(self, meaning: str) -> None:
+    def test_unknown_meaning_is_an_error(self, meaning: str) -> None:
         with pytest.raises(ConfigurationError, match="choose one of allow, disallow"):
             AccessPolicy(overrides={"404": meaning})
 
@@ -230,7 +232,9 @@ class TestChallenges:
 
     @pytest.mark.parametrize(("status", "field", "value"), MARKED)
     @pytest.mark.parametrize("body", [b"", b"User-agent: *\nAllow: /", b"<html>"])
-    def test_markers(self, status: int, field: str, value: str, body: bytes) -> None:
+    def test_marked_answer_is_a_challenge(
+        self, status: int, field: str, value: str, body: bytes
+    ) -> None:
         assert seen_whole(status, {field: value}, body) is Failure.CHALLENGE
 
     @pytest.mark.parametrize(

@@ -83,7 +83,9 @@ class TestOneVerdict:
     """A URL costs a bounded number of steps, whatever the number of rules and its length."""
 
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)
-    def test_bounded(self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_steps_of_a_verdict_are_bounded(
+        self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         counted = Counted(monkeypatch)
         for count in (1500, 3000, 6000, 12_000):
             robots_txt = read(_body(grammar, count))

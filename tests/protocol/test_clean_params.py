@@ -53,7 +53,9 @@ class TestCleanParam:
             ("я" * 500, f"/?{'я' * 500}=1", "/"),
         ],
     )
-    def test_canonical(self, value: str, url: str, canonical: str) -> None:
+    def test_clean_param_drops_the_parameters_it_names(
+        self, value: str, url: str, canonical: str
+    ) -> None:
         found = of(value).canonical(SITE + url)
         assert found == SITE + canonical.replace("/путь", "/%D0%BF%D1%83%D1%82%D1%8C")
 
@@ -98,5 +100,5 @@ class TestHost:
             (b"\xff\xfe", None),
         ],
     )
-    def test_host(self, value: bytes, meant: str | None) -> None:
+    def test_host_record_names_a_host(self, value: bytes, meant: str | None) -> None:
         assert host(value) == meant

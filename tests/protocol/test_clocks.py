@@ -60,7 +60,7 @@ class TestOutages:
         assert standing(Knowledge(outage=outage(-1, retry_at)), NOW, rules()).act is Act.FETCH
 
     @pytest.mark.parametrize("retry_at", [29, 3599, 1.25 * HOUR])
-    def test_plausible_times_are_believed(self, retry_at: float) -> None:
+    def test_plausible_times_of_outages_are_believed(self, retry_at: float) -> None:
         assert standing(Knowledge(outage=outage(-1, retry_at)), NOW, rules()).act is Act.USE
 
     def test_longer_waits_that_the_user_chose_are_believed(self) -> None:
@@ -107,7 +107,7 @@ class TestCopies:
             *[copy(5 * MINUTE, HOUR), copy(5 * MINUTE, DAY + 5 * MINUTE)],
         ],
     )
-    def test_plausible_times_are_believed(self, found: Copy) -> None:
+    def test_plausible_times_of_copies_are_believed(self, found: Copy) -> None:
         assert standing(Knowledge(found), NOW, rules()).act is Act.USE
 
     def test_google_lets_headers_set_longer_lifetimes(self) -> None:

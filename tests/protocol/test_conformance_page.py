@@ -77,7 +77,9 @@ def _binding() -> list[tuple[list[str], list[str]]]:
 def _node(name: str) -> str:
     """How pytest calls a class, or the rows of a clause."""
     module, _, group = name.partition("::")
-    return f"{_HERE / module}::" + (group if group.startswith("Test") else f"test_rows[{group}]")
+    if not group.startswith("Test"):
+        group = f"test_rows_of_each_clause_are_judged_so[{group}]"
+    return f"{_HERE / module}::{group}"
 
 
 @pytest.mark.slow

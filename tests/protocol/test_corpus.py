@@ -33,7 +33,7 @@ def _bodies() -> dict[str, bytes]:
 class TestVerdicts:
     """Verdict and deciding line are those of Google's matcher over the normal form of part 3."""
 
-    def test_every_verdict(self) -> None:
+    def test_every_verdict_is_as_written_down(self) -> None:
         asked = 0
         wrong: list[tuple[str, str, str]] = []
         for row in _rows("verdicts"):
@@ -66,7 +66,7 @@ def test_pages_of_html() -> None:
 class TestSitemaps:
     """Sitemap lines are Protego's, absolute, http(s) and each once; three files differ, argued."""
 
-    def test_every_file(self) -> None:
+    def test_sitemaps_of_every_file_are_found(self) -> None:
         rows = _rows("sitemaps")
         wrong = {
             row["host"]

@@ -18,7 +18,9 @@ FILE = b"User-agent: *\nAllow: /\n"
         (Ending.UNKNOWN, Extent.DOUBTFUL, Extent.PART),
     ],
 )
-def test_one_answer(ending: Ending, of_a_file: Extent, of_nothing: Extent) -> None:
+def test_ending_of_one_answer_tells_if_it_is_whole(
+    ending: Ending, of_a_file: Extent, of_nothing: Extent
+) -> None:
     assert extent(FILE, ending) is of_a_file
     assert extent(b"", ending) is of_nothing
 
@@ -37,7 +39,9 @@ def test_one_answer(ending: Ending, of_a_file: Extent, of_nothing: Extent) -> No
         (b"", Ending.FRAMED, Extent.WHOLE),
     ],
 )
-def test_two_answers(second: bytes, ending: Ending, expected: Extent) -> None:
+def test_equal_second_answer_makes_a_file_whole(
+    second: bytes, ending: Ending, expected: Extent
+) -> None:
     """Where the transport does not tell order from reset, two equal non-empty bodies are whole."""
     assert extent_beside(FILE, second, ending) is expected
 

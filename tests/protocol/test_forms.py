@@ -62,7 +62,9 @@ class TestForms:
     """Both forms of rules give the same verdicts."""
 
     @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
-    def test_same_decider(self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    def test_every_form_of_rules_has_the_same_decider(
+        self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
         monkeypatch.setattr(packed, "_CROWD", by_gram_from)
 
         @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
@@ -195,7 +197,7 @@ class TestRules:
     @pytest.mark.parametrize(
         "around", [b"", b"\n", b"\n\n", b"\nx\n", b"\nuser-agent: a\n", b"\n#\n"]
     )
-    def test_as_read_in_full(self, line: bytes, around: bytes) -> None:
+    def test_rule_line_reads_as_in_the_full_parser(self, line: bytes, around: bytes) -> None:
         head = b"user-agent: a"
         octets = b"%s\n%s%s" % (head, line, around)
         found = [(kind, value) for _, kind, _, value in records(octets) if kind in RULES]

@@ -44,7 +44,7 @@ def test_the_guards_of_the_setting() -> None:
 
 
 @pytest.mark.parametrize("address", PUBLIC)
-def test_public(address: str) -> None:
+def test_public_address_is_public(address: str) -> None:
     assert is_public_address(address)
 
 
@@ -52,7 +52,7 @@ def test_public(address: str) -> None:
     "address",
     [*PRIVATE, *LOOPBACK, *LINK_LOCAL, *CLOUDS, *NO_UNICAST, *NO_HOSTS, *MAPPED, *NO_ADDRESSES],
 )
-def test_not_public(address: str) -> None:
+def test_special_address_is_not_public(address: str) -> None:
     assert not is_public_address(address)
 
 
@@ -153,7 +153,7 @@ NETWORKS = [ip_network(network) for network, _ in ROWS] + [ip_network("224.0.0.0
 
 class TestRegistries:
     @pytest.mark.parametrize(("network", "is_reachable"), ROWS)
-    def test_row(self, network: str, is_reachable: str) -> None:
+    def test_every_row_of_the_registries_is_obeyed(self, network: str, is_reachable: str) -> None:
         if network in EMBEDDING:
             return
         found = ip_network(network)
@@ -180,5 +180,5 @@ def test_a_mapped_address_is_as_its_inner_one(address: IPv4Address) -> None:
 
 
 @given(st.text(max_size=50))
-def test_never_raises(text: str) -> None:
+def test_any_text_is_judged_as_an_address(text: str) -> None:
     assert is_public_address(text) in (True, False)

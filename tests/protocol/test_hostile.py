@@ -114,7 +114,7 @@ _LINE_OCTETS = 60_000
 
 @pytest.mark.parametrize("piece", ["|", "\t", " ", ",", ";", "a,", "a.", "-", "*", '"', "://"])
 @pytest.mark.parametrize("key", ["Sitemap: ", "Sitemap: http://", "Content-Usage: ", "Allow: /"])
-def test_long_lines_of_one_piece(key: str, piece: str) -> None:
+def test_long_lines_are_parsed_in_time(key: str, piece: str) -> None:
     """No regular expression looks at each rest of a line: that takes minutes of the processor."""
     line = f"{key}{piece * (_LINE_OCTETS // len(piece))}x\n"
     began_at = time.process_time()
@@ -140,7 +140,7 @@ class TestBodies:
         assert all(finding.line >= 0 for finding in findings_of(robots_txt))
 
     @pytest.mark.slow
-    def test_memory_kept(self, name: str) -> None:
+    def test_hostile_file_keeps_bounded_memory(self, name: str) -> None:
         """One crawler's rules and the file take at most four times its octets."""
         made = _BODIES[name]()
         gc.collect()
@@ -161,7 +161,7 @@ class TestBodies:
 class TestRightAnswers:
     """The files above mean what they say."""
 
-    def test_nested(self) -> None:
+    def test_deepest_of_nested_rules_decides(self) -> None:
         body = _nested_rules()
         deepest = body.count(b"\n") - 2
         verdict = read(body).verdict("/" + "a" * deepest * 2, TOKEN)
@@ -176,7 +176,7 @@ class TestRightAnswers:
         assert verdict.rule is not None
         assert verdict.rule.path_pattern == b"/*4d2*a*b"
 
-    def test_star_bomb(self) -> None:
+    def test_many_stars_get_the_right_verdict(self) -> None:
         """A matcher that tries all ways would not come back from this."""
         bomb = "/" + "*a" * 2000
         assert allows(f"User-agent: *\nDisallow: {bomb}b\n", "/" + "a" * 5000)
@@ -189,7 +189,7 @@ class TestRightAnswers:
         assert read(body).verdict("/a", "bot-xxx").line == 4002
         assert allows(body, "/b")
 
-    def test_long_url(self) -> None:
+    def test_long_url_gets_the_right_verdict(self) -> None:
         body = "User-agent: *\nDisallow: /*x*y$\nAllow: /%20\n"
         megabyte = "/" + "é%zz x" * 150_000
         assert not allows(body, megabyte + "y")
@@ -236,7 +236,7 @@ class TestSitemapLines:
         assert often < once + 25 * 10_000
         assert parse(b"Sitemap: 17\n" * 10_000, URI).sitemaps == ("https://example.com/17",)
 
-    def test_plain_uris(self) -> None:
+    def test_sitemap_lines_are_bounded(self) -> None:
         lines = "".join(f"Sitemap:http://a/{number}\n" for number in range(21_000))
         robots_txt = parse(lines.encode(), URI)
         assert len(robots_txt.sitemaps) == 20_000

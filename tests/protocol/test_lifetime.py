@@ -271,7 +271,7 @@ class TestRetryAfter:
             ("\x00", None),
         ],
     )
-    def test_forms(self, value: str, expected: float | None) -> None:
+    def test_retry_after_is_read_in_both_forms(self, value: str, expected: float | None) -> None:
         assert retry_after_seconds({"retry-after": value}, NOW) == expected
 
     @pytest.mark.parametrize("ahead", [-86400, -3600, 3600, 86400])
@@ -282,7 +282,7 @@ class TestRetryAfter:
         assert retry_after_seconds({**headers, "date": "soon"}, NOW) == 300
         assert retry_after_seconds({**headers, "retry-after": "120"}, NOW + ahead) == 120
 
-    def test_none(self) -> None:
+    def test_missing_retry_after_says_nothing(self) -> None:
         assert retry_after_seconds({}, NOW) is None
 
     @given(st.text(max_size=40))
@@ -319,7 +319,9 @@ class TestBackoff:
             ("soon", 2, 60),
         ],
     )
-    def test_retry_after(self, value: str, count: int, expected: float) -> None:
+    def test_retry_after_stays_within_the_limits(
+        self, value: str, count: int, expected: float
+    ) -> None:
         assert retry_seconds({"retry-after": value}, NOW, LIMITS, count=count) == expected
 
     def test_retry_after_may_be_obeyed_for_longer_than_the_backoff_or_not_at_all(self) -> None:

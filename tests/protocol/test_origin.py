@@ -36,7 +36,7 @@ class TestScope:
             ("http://a_b.example/", Origin("http", "a_b.example", 80)),
         ],
     )
-    def test_origin(self, uri: str, origin: Origin) -> None:
+    def test_origin_of_a_uri_is_normalised(self, uri: str, origin: Origin) -> None:
         assert Origin.of(uri) == origin
         assert Origin.of(str(origin)) == origin
 
@@ -51,7 +51,7 @@ class TestScope:
             ("http://127.0.0.1/", "http://localhost/"),
         ],
     )
-    def test_different_origins(self, one: str, other: str) -> None:
+    def test_scheme_host_and_port_tell_origins_apart(self, one: str, other: str) -> None:
         assert Origin.of(one) != Origin.of(other)
 
 
@@ -69,7 +69,7 @@ class TestNotJudged:
             "mailto:a@b",
         ],
     )
-    def test_other_schemes(self, uri: str) -> None:
+    def test_other_schemes_have_no_origin(self, uri: str) -> None:
         assert Origin.of(uri) is None
 
     @pytest.mark.parametrize(
@@ -149,7 +149,7 @@ class TestInvalid:
         ("ftp://h/", None),
     ],
 )
-def test_other_scheme(uri: str, other: str | None) -> None:
+def test_other_scheme_of_an_origin_is_found(uri: str, other: str | None) -> None:
     origin = Origin.of(uri)
     assert origin is not None
     found = origin.other_scheme
@@ -169,7 +169,7 @@ class TestAccessMethod:
             ("https://[::1]:444/", "https://[::1]:444/robots.txt"),
         ],
     )
-    def test_uri(self, uri: str, robots_txt: str) -> None:
+    def test_uri_of_robots_txt_is_at_the_root(self, uri: str, robots_txt: str) -> None:
         origin = Origin.of(uri)
         assert origin is not None
         assert origin.robots_txt_uri == robots_txt

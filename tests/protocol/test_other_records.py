@@ -21,13 +21,13 @@ SIXTH = "https://a/6"  # the only colon is that of the URL: what follows it is t
 class TestSitemaps:
     """4: Anywhere, for all, in order, each once; resolved if relative, left out if not http(s)."""
 
-    def test_anywhere(self) -> None:
+    def test_sitemap_lines_count_anywhere(self) -> None:
         body = (
             "Sitemap: http://a/1\nUser-agent: a\nSitemap: http://a/2\nAllow: /\nsitemap:http://a/3"
         )
         assert read(body).sitemaps == ("http://a/1", "http://a/2", "http://a/3")
 
-    def test_each_once(self) -> None:
+    def test_each_sitemap_is_listed_once(self) -> None:
         body = (
             "Sitemap: http://a/1\nSitemap: http://a/2\nSitemap: http://a/1\nSitemap: /3\nSitemap: 3"
         )
@@ -39,7 +39,7 @@ class TestSitemaps:
             ("sitemap-duplicate", 5),
         ]
 
-    def test_however_written(self) -> None:
+    def test_sitemap_lines_count_however_written(self) -> None:
         """After a byte order mark, with CR line ends, in upper case, indented, in and between."""
         lines = [
             *["Sitemap: http://a/1", "SITEMAP: http://a/2", "  \tsitemap : http://a/3 # here"],
@@ -59,7 +59,7 @@ class TestSitemaps:
             *["a/www.example.org", "//cdn.example/a.xml"],
         ],
     )
-    def test_relative(self, value: str) -> None:
+    def test_relative_sitemap_is_resolved(self, value: str) -> None:
         assert read(f"Sitemap: {value}").sitemaps == (urljoin(URI, value),)
         assert codes(f"Sitemap: {value}") == [("sitemap-relative", 1)]
 
@@ -77,7 +77,7 @@ class TestSitemaps:
         https://example.com/s.xml”|http://a:99999/b|http://a:x/b|http://a b/c|http://a\\b/
     """
 
-    def test_left_out(self) -> None:
+    def test_sitemap_that_is_no_uri_is_left_out(self) -> None:
         values = [one.strip() for line in self.LEFT_OUT.split("\n") for one in line.split("|")]
         for value in (*values, "http://a/\x01"):
             assert read(f"Sitemap: {value}").sitemaps == (), value
@@ -119,7 +119,7 @@ class TestSitemaps:
         assert parse(f"Sitemap: {value}".encode()).sitemaps == ()
 
     @pytest.mark.parametrize("around", ['""', "''", "<>", "“”"])
-    def test_quotes(self, around: str) -> None:
+    def test_quotes_around_a_sitemap_are_removed(self, around: str) -> None:
         for value, more in (
             ("http://a/s.xml", []),
             ("/s.xml", ["sitemap-relative"]),
@@ -131,7 +131,7 @@ class TestSitemaps:
         assert codes(f"Sitemap: {around[0]}http://a/s.xml") != codes("Sitemap: http://a/s.xml")
 
     @pytest.mark.parametrize("between", [" ", ",", ", ", "\t", " ,, ", "> <", '" "'])
-    def test_several(self, between: str) -> None:
+    def test_several_sitemaps_of_a_line_are_read(self, between: str) -> None:
         body = f"Sitemap: http://a/1.xml{between}https://b/2.xml{between}http://a/1.xml"
         if between[0] in '>"':
             body = body.replace("Sitemap: ", f"Sitemap: {between[-1]}") + between[0]
@@ -140,7 +140,7 @@ class TestSitemaps:
             assert ("sitemap-several", 1) in codes(whole)
 
     @pytest.mark.parametrize("value", ["http://a/?u=https://b/", "s.xml,https://b/", "http://a/,b"])
-    def test_one(self, value: str) -> None:
+    def test_uri_inside_a_sitemap_is_no_second_one(self, value: str) -> None:
         assert len(read(f"Sitemap: {value}").sitemaps) == 1
         assert ("sitemap-several", 1) not in codes(f"Sitemap: {value}")
 
@@ -199,13 +199,13 @@ class TestValues:
     }
 
     @pytest.mark.parametrize("key", READ)
-    def test_read(self, key: str) -> None:
+    def test_values_of_other_records_are_read(self, key: str) -> None:
         for value, expected in self.READ[key].items():
             file = read(f"User-agent: *\n{key}: x\n{key}: {value}\nUser-agent: *\n{key}: 0")
             assert getattr(file, key.lower().replace("-", "_"))(TOKEN) == expected, value
 
     @pytest.mark.parametrize("key", UNREAD)
-    def test_unread(self, key: str) -> None:
+    def test_unreadable_values_of_other_records_are_found(self, key: str) -> None:
         for value in self.UNREAD[key]:
             body = f"User-agent: *\n{key}: {value}"
             assert getattr(read(body), key.lower().replace("-", "_"))(TOKEN) is None

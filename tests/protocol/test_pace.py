@@ -84,7 +84,9 @@ class TestVisitTime:
             (VisitTime(0, 1440), at(3), at(3)),
         ],
     )
-    def test_opens(self, window: VisitTime | None, now: float, opens: float) -> None:
+    def test_visit_time_opens_when_it_says(
+        self, window: VisitTime | None, now: float, opens: float
+    ) -> None:
         assert opens_at(window, now) == opens
 
     def test_it_opens_within_a_day_wherever_one_stands(self) -> None:

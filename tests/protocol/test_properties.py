@@ -55,7 +55,7 @@ class TestNothingRaises:
     """2.3.1.5: Every question about any octets, token and URL has an answer."""
 
     @given(body=files, token=tokens, url=st.one_of(urls, st.text()))
-    def test_document(self, body: bytes, token: str, url: str) -> None:
+    def test_any_document_is_parsed_and_judged(self, body: bytes, token: str, url: str) -> None:
         robots_txt = parse(body, URI)
         verdict = robots_txt.verdict(url, token)
         assert robots_txt.verdict(url, token) == verdict
@@ -77,11 +77,11 @@ class TestNothingRaises:
         assert parse(body, URI) == parse(body, URI)
 
     @given(header=st.text())
-    def test_header(self, header: str) -> None:
+    def test_any_header_has_only_its_own_tokens(self, header: str) -> None:
         assert all(token in header for token in tokens_from_user_agent(header))
 
     @given(uri=st.text())
-    def test_path(self, uri: str) -> None:
+    def test_any_path_has_a_normal_form(self, uri: str) -> None:
         path = normal_path(uri)
         assert path.startswith(b"/")
         assert path.endswith(END)
@@ -99,21 +99,21 @@ class TestModel:
     @example(found=[(False, b"/*a%2F*b%3Fc$")], path="/x%2Fa%2F/?b/b?c")
     @example(found=[(False, b"/b")], path="/a/%2E./b")
     @example(found=[(False, b"/a/"), (True, b"/a/%2e")], path="/a/.")
-    def test_rules(self, found: Rules, path: str) -> None:
+    def test_model_of_rules_agrees(self, found: Rules, path: str) -> None:
         assert allows(_body(found), f"http://h{path}") is model.allows(found, path.encode())
 
     @given(
         pattern=st.text("ab*$", max_size=9),
         url=st.text("ab", max_size=12),
     )
-    def test_wildcards(self, pattern: str, url: str) -> None:
+    def test_model_of_wildcards_agrees(self, pattern: str, url: str) -> None:
         """Few letters and many stars, where greedy matching could go wrong."""
         assert matches(f"/{pattern}", f"/{url}") is model.matches(
             f"/{pattern}".encode(), f"/{url}".encode()
         )
 
     @given(found=st.lists(tame_lines, max_size=16), token=tokens)
-    def test_groups(self, found: list[str], token: str) -> None:
+    def test_model_of_groups_agrees(self, found: list[str], token: str) -> None:
         body = "\n".join(found).encode()
         group = parse(body).group(token)
         own = None if group is None else [(r.allow, r.path_pattern) for r in group.rules]
@@ -121,7 +121,7 @@ class TestModel:
 
     @given(body=files, token=tokens, path=paths)
     @example(body=b"\xff\xfeUser-agent: *\nDisallow: /a", token="a", path="/a")
-    def test_files(self, body: bytes, token: str, path: str) -> None:
+    def test_model_of_files_agrees(self, body: bytes, token: str, path: str) -> None:
         found = model.rules_for(body, token) or []
         assert allows(body, f"http://h{path}", token) is model.allows(found, path.encode())
 
@@ -234,7 +234,7 @@ class TestOrigins:
         port=st.one_of(st.none(), st.integers(0, 70_000)),
     )
     @example(scheme="http", host="a％b", port=None)
-    def test_round_trip(self, scheme: str, host: str, port: int | None) -> None:
+    def test_origin_survives_a_round_trip(self, scheme: str, host: str, port: int | None) -> None:
         uri = f"{scheme}://{host}" if port is None else f"{scheme}://{host}:{port}"
         try:
             origin = Origin.of(f"{uri}/x?y")
@@ -245,7 +245,7 @@ class TestOrigins:
         assert Origin.of(origin.robots_txt_uri) == origin
 
     @given(uri=st.text())
-    def test_any_text(self, uri: str) -> None:
+    def test_any_text_has_an_origin_or_an_error(self, uri: str) -> None:
         for text in (uri, f"http://{uri}"):
             try:
                 origin = Origin.of(text)

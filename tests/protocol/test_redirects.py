@@ -20,12 +20,12 @@ class TestStatuses:
     """300, 301, 302, 303, 307 and 308 are followed; every other status is the event."""
 
     @pytest.mark.parametrize("status", [300, 301, 302, 303, 307, 308])
-    def test_followed(self, status: int) -> None:
+    def test_redirect_statuses_are_followed(self, status: int) -> None:
         assert after(_NEXT.encode(), status=status) == _NEXT
         assert str(status) in FOLLOWED
 
     @pytest.mark.parametrize("status", [200, 201, 206, 304, 305, 306, 309, 399, 404, 503])
-    def test_not_followed(self, status: int) -> None:
+    def test_other_statuses_are_not_followed(self, status: int) -> None:
         assert after(_NEXT.encode(), status=status) == status
         assert str(status) not in FOLLOWED
 
@@ -46,7 +46,7 @@ class TestTargets:
             (b"/other.txt#part", "http://example.com/other.txt"),
         ],
     )
-    def test_resolved(self, location: bytes, target: str) -> None:
+    def test_target_of_a_redirect_is_resolved(self, location: bytes, target: str) -> None:
         assert after(location) == target
 
     @pytest.mark.parametrize(
@@ -56,7 +56,7 @@ class TestTargets:
             *[b"data:,a", b"javascript:0", b"http://a:99999/", b"mailto:a@b.example"],
         ],
     )
-    def test_nowhere(self, location: bytes | None) -> None:
+    def test_redirect_without_a_target_is_a_failure(self, location: bytes | None) -> None:
         assert after(location) is Failure.REDIRECT_TARGET
 
     @pytest.mark.parametrize("location", [b"http://a\\@b.example/", b"http://a b/", b"//a\x01/"])
@@ -73,7 +73,7 @@ class TestHops:
         assert next_hop(asked, 301, _NEXT.encode(), limit=limit) == _NEXT
 
     @pytest.mark.parametrize("limit", [5, 6, 9])
-    def test_one_more(self, limit: int) -> None:
+    def test_one_redirect_too_many_is_a_failure(self, limit: int) -> None:
         asked = [f"{_FIRST}?{number}" for number in range(limit + 1)]
         found = next_hop(asked, 301, _NEXT.encode(), limit=limit)
         assert found is Failure.REDIRECT_LIMIT
@@ -88,7 +88,7 @@ class TestLoops:
     """A URI is not fetched twice."""
 
     @pytest.mark.parametrize("location", [_FIRST.encode(), b"/robots.txt", b"#part", b"robots.txt"])
-    def test_to_itself(self, location: bytes) -> None:
+    def test_redirect_to_itself_is_a_loop(self, location: bytes) -> None:
         assert after(location) is Failure.REDIRECT_LOOP
 
     def test_in_a_circle(self) -> None:
@@ -125,7 +125,7 @@ class TestUserinfo:
     @pytest.mark.parametrize(
         "rest", ["h.example/p", "h.example:81/p?q=a@b", "[::1]:81/", "h.example"]
     )
-    def test_left_out(self, userinfo: str, rest: str) -> None:
+    def test_userinfo_of_a_redirect_is_left_out(self, userinfo: str, rest: str) -> None:
         assert after(f"http://{userinfo}{rest}".encode()) == f"http://{rest}"
 
     def test_an_at_sign_elsewhere_is_kept(self) -> None:

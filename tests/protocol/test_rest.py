@@ -130,7 +130,7 @@ def test_an_origin_is_given_up_once() -> None:
     assert resting(*answers, (429, None, 1050, 1060)) == resting(*answers)
 
 
-def test_giving_up() -> None:
+def test_resting_site_is_given_up_after_a_while() -> None:
     """After an hour, say, without any other answer; a good one begins the hour again."""
     answers = [(429, 100.0, at, at) for at in range(10, 1000, 100)]
     assert not resting(*answers).given_up_until

@@ -76,7 +76,7 @@ def clauses() -> dict[str, list[Row]]:
 
 
 @pytest.mark.parametrize("rows", clauses().values(), ids=clauses())
-def test_rows(rows: list[Row]) -> None:
+def test_rows_of_each_clause_are_judged_so(rows: list[Row]) -> None:
     assert rows
     for row in rows:
         for url in row.urls:
@@ -105,7 +105,9 @@ class TestVerdict:
             ("User-agent: *\nDisallow: /\n", "/robots.txt", Reason.IMPLICITLY_ALLOWED, ""),
         ],
     )
-    def test_without_one(self, body: str, url: str, reason: Reason, product_token: str) -> None:
+    def test_verdict_without_a_rule_has_a_reason(
+        self, body: str, url: str, reason: Reason, product_token: str
+    ) -> None:
         verdict = read(body).verdict(url, TOKEN)
         assert (verdict.allowed, verdict.reason) == (True, reason)
         assert verdict.product_token == product_token
@@ -159,14 +161,14 @@ class TestNormalForm:
         /?*$  /?*$
     """
 
-    def test_of_urls(self) -> None:
+    def test_normal_form_of_urls_is_as_listed(self) -> None:
         for line in self.URLS.split("\n")[1:-1]:
             url, path = line.split()
             assert normal_path(url) == path.encode(), url
         assert normal_path("/ \x00\x7f\x80\ud800") == b"/%20%00%7F%C2%80%ED%A0%80$"
         assert normal_path("") == b"/$"
 
-    def test_of_rules(self) -> None:
+    def test_normal_form_of_rules_is_as_listed(self) -> None:
         for line in self.PATTERNS.split("\n")[1:-1]:
             written, pattern = line.split()
             assert normal_pattern(_octets(written)) == pattern.encode(), written
@@ -179,20 +181,20 @@ class TestUnmatchable:
     @pytest.mark.parametrize(
         "pattern", ["a", "https://example.com/a", "?a", "$", "%2Fa", ".", "\\a"]
     )
-    def test_nothing(self, pattern: str) -> None:
+    def test_rule_without_a_slash_matches_nothing(self, pattern: str) -> None:
         body = f"User-agent: *\nDisallow: {pattern}\n"
         urls = ("/", "/a", "/?a", "/https://example.com/a")
         assert [url for url in urls if not allows(body, url)] == []
         assert codes(body) == [("rule-matches-nothing", 2)]
 
-    def test_no_finding(self) -> None:
+    def test_rules_that_can_match_are_no_finding(self) -> None:
         assert codes("User-agent: *\nDisallow: /\nAllow: *a\nDisallow: \n") == []
 
 
 class TestLonePercent:
     """3: A rule with a "%" that begins no escape is also compared as it is written."""
 
-    def test_among_thousands(self) -> None:
+    def test_lone_percent_counts_among_thousands(self) -> None:
         many = "".join(f"Disallow: /{number}\n" for number in range(2000))
         body = f"User-agent: *\n{many}Disallow:\t/itm/*/% \nAllow: /1*x\n"
         assert not allows(body, "/itm/x/%5Bfoo")
@@ -226,7 +228,7 @@ class TestDotSegments:
             ("/mid/content=5/../6", "/mid/6"),
         ],
     )
-    def test_removed(self, written: str, bare: str) -> None:
+    def test_dot_segments_are_removed(self, written: str, bare: str) -> None:
         assert without_dots(written) == bare
         assert uri_without_dots(f"http://h{written}") == f"http://h{bare}"
 
@@ -245,7 +247,7 @@ class TestDotSegments:
         assert uri_without_dots(written) == uri_without_dots(bare) == bare
         assert not allows(f"User-agent: *\nDisallow: {path_of(bare)}$", written)
 
-    def test_in_linear_time(self) -> None:
+    def test_dot_segments_take_linear_time(self) -> None:
         assert uri_without_dots(f"http://h{'/a/..' * 200_000}/b") == "http://h/b"
         userinfo = ";@" * 100_000
         assert uri_without_dots(f"http://{userinfo}h/./b") == f"http://{userinfo}h/b"
@@ -262,13 +264,13 @@ class TestTwofold:
                 patterns = re.findall(rb"Disallow: (.*)\n", row.robots_txt)
                 assert any(model.matches(one, url.encode()) for one in patterns) is not row.allowed
 
-    def test_among_thousands(self) -> None:
+    def test_twofold_rule_counts_among_thousands(self) -> None:
         more = "".join(f"Disallow: /z{number}\n" for number in range(2000))
         body = f"User-agent: *\n{more}Disallow: /*u=%2F\nAllow: /a?u=/\nAllow: /b?u=/x\n"
         found = [read(body).verdict(url, TOKEN).line for url in ("/c?u=/", "/a?u=/", "/b?u=/x")]
         assert found == [2002, 2002, 2004]
 
-    def test_in_linear_time(self) -> None:
+    def test_twofold_rules_take_linear_time(self) -> None:
         body = b"User-agent: *\n" + b"Disallow: /*a%2F*%2F*%2F*b\n" * 100
         assert allows(body, "/" + "a%2F" * 20_000 + "?" + "a/" * 20_000)
 
@@ -294,7 +296,7 @@ class TestPageSource:
 
     @pytest.mark.parametrize("page", PAGES)
     @pytest.mark.parametrize("before", [b"", b"\xef\xbb\xbf", b"\n "])
-    def test_is_unwrapped(self, page: bytes, before: bytes) -> None:
+    def test_page_source_of_a_browser_is_unwrapped(self, page: bytes, before: bytes) -> None:
         text = b"User-agent: *\nDisallow: /\xc3\xa9?a=&lt;b&gt;&amp;c\nDisallow: /d&nbsp;\n"
         body = before + page % text
         assert not allows(body, "/\xe9?a=<b>&c")
@@ -324,12 +326,12 @@ class TestPageSource:
         assert Coding.PAGE_SOURCE not in read(page % b"User-agent: *\nDisallow: /\n").codings
 
     @pytest.mark.parametrize("reference", ["&#" + "1" * 100_000 + ";", "&#xD800;", "&#0;", "&zz;"])
-    def test_any_reference(self, reference: str) -> None:
+    def test_any_reference_of_a_page_source_is_harmless(self, reference: str) -> None:
         body = _CHROMIUM % f"User-agent: *\nDisallow: /a\n#{reference}\n".encode()
         assert not allows(body, "/a")
 
     @pytest.mark.parametrize("piece", [b"<style>", b"<pre>", b"<b>", b"<", b"<!--"])
-    def test_in_linear_time(self, piece: bytes) -> None:
+    def test_page_source_takes_linear_time(self, piece: bytes) -> None:
         assert allows(b"<html>" + piece * (500_000 // len(piece)), "/a")
 
 
@@ -362,12 +364,12 @@ class TestCodings:
             assert not allows(body, "/private")
             assert read(body).codings == ()
 
-    def test_marks_alone(self) -> None:
+    def test_byte_order_mark_alone_allows_all(self) -> None:
         for mark in (b"\xef", b"\xef\xbb", b"\xef\xbb\xbf", b"\xff\xfe", b"\xfe\xff", b"\xff\xfea"):
             assert allows(mark, "/")
 
     @pytest.mark.parametrize("level", [1, 10])
-    def test_gzip(self, level: int) -> None:
+    def test_file_in_gzip_is_read(self, level: int) -> None:
         body = _FILE.encode()
         for _ in range(level):
             body = gzip.compress(body)
@@ -424,7 +426,7 @@ class TestLineNumbers:
             ("\n\n# x\n \na:", [5]),
         ],
     )
-    def test_numbers(self, text: str, numbers: list[int]) -> None:
+    def test_lines_are_numbered_as_in_an_editor(self, text: str, numbers: list[int]) -> None:
         assert lines(text) == numbers
 
 
@@ -474,7 +476,7 @@ class TestLongLines:
     """1: A line longer than 16,663 octets is cut there."""
 
     @pytest.mark.parametrize("longer", [0, 1, 5000])
-    def test_cut(self, longer: int) -> None:
+    def test_long_line_is_cut_at_the_limit(self, longer: int) -> None:
         whole = "Disallow: /".ljust(LINE_LIMIT_OCTETS, "a")
         assert rules(f"User-agent: *\n{whole}{'b' * longer}") == [whole]
         garbage = "x" * LINE_LIMIT_OCTETS + "Disallow: /"
@@ -484,7 +486,7 @@ class TestLongLines:
 class TestOtherRecords:
     """2.2.4: Other records MAY be read: they are kept with line, key and value, in any group."""
 
-    def test_kept(self) -> None:
+    def test_other_records_are_kept_with_their_group(self) -> None:
         body = (
             "Foo: a b # c\nUser-agent: a\nHost: h\nClean-param: p&q /x\nSitemap: /s.xml\nAllow: /"
         )
@@ -538,7 +540,7 @@ class TestFindings:
 class TestProductToken:
     """2.2.1: A product token MUST contain only letters, "_" and "-"; it SHOULD be in the header."""
 
-    def test_is_one(self) -> None:
+    def test_product_token_has_only_its_characters(self) -> None:
         for token in ("ExampleBot", "example-bot", "Example_Bot", "-", "_"):
             assert is_product_token(token)
         for token in ("", "2bot", "bot2", "a b", "a/1", "a.b", "*", "a*", "é", " a", "a\n"):

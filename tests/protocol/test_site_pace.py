@@ -73,7 +73,7 @@ class TestSitePace:
     """Crawl-delay, Request-rate and Visit-time."""
 
     @given(body=_bodies, token=st.sampled_from(["a", "b", "c"]))
-    def test_as_read_in_full(self, body: str, token: str) -> None:
+    def test_site_pace_reads_as_the_full_parser(self, body: str, token: str) -> None:
         robots_txt = read(body)
         found = robots_txt.site_pace(token)
         assert found == _read_in_full(body, token)
@@ -86,7 +86,7 @@ class TestSitemaps:
     """Sitemap lines, of any group or none."""
 
     @given(body=_bodies)
-    def test_as_read_in_full(self, body: str) -> None:
+    def test_sitemaps_read_as_in_the_full_parser(self, body: str) -> None:
         robots_txt = read(body)
         octets, *_ = clean(body.encode())
         values = [value for _, kind, _, value in records(octets) if kind is Kind.SITEMAP]

@@ -78,7 +78,7 @@ class TestStates:
             (after((0, DOWN)), 31, (State.UNREACHABLE_DUE, Act.FETCH, DISALLOW, False)),
         ],
     )
-    def test_each(
+    def test_each_state_has_its_act_and_meaning(
         self,
         known: Knowledge,
         seconds: float,
@@ -106,7 +106,7 @@ class TestStates:
 class TestLearning:
     """6: what an answer changes."""
 
-    def test_304_renews(self) -> None:
+    def test_status_304_renews_the_copy(self) -> None:
         headers = {"cache-control": "max-age=100", "etag": '"1"', "x": "old"}
         first = dataclasses.replace(FILE, headers=headers)
         newer = Answer(304, headers={"cache-control": "max-age=1000"}, confirms=True)
@@ -268,7 +268,9 @@ class TestLearning:
             (SAME, 1, False),
         ],
     )
-    def test_quick_retries(self, answer: Answer, pause: float, expected: bool) -> None:
+    def test_only_passing_failures_are_retried_at_once(
+        self, answer: Answer, pause: float, expected: bool
+    ) -> None:
         assert is_worth_a_retry(answer, START, pause) is expected
 
 

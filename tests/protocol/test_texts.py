@@ -41,6 +41,6 @@ def test_rule_that_is_no_text() -> None:
 
 
 @pytest.mark.parametrize("url", ["/x", "https://example.com/x", "ftp://h/"])
-def test_swapped_arguments_raise(url: str) -> None:
+def test_swapped_arguments_of_a_file_raise(url: str) -> None:
     with pytest.raises(TypeError, match="is a URL: it comes first"):
         read(_BODY).verdict(TOKEN, url)

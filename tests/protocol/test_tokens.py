@@ -23,7 +23,7 @@ class TestBrowsers:
     """2: A browser's header names no crawler, so ``*`` applies."""
 
     @pytest.mark.parametrize("header", ROWS["Browsers.none"])
-    def test_none(self, header: str) -> None:
+    def test_browsers_have_no_product_token(self, header: str) -> None:
         assert tokens_from_user_agent(header) == ()
 
 
@@ -31,7 +31,7 @@ class TestCrawlers:
     """2: The first ``Name/version`` outside of comments, or the product after ``compatible;``."""
 
     @pytest.mark.parametrize(("header", "token"), ROWS["Crawlers.token"])
-    def test_token(self, header: str, token: str) -> None:
+    def test_crawlers_have_one_product_token(self, header: str, token: str) -> None:
         assert tokens_from_user_agent(header) == (token,)
 
     @pytest.mark.parametrize(
@@ -54,7 +54,7 @@ class TestHead:
     """2: The first product, with a version or without, comes before those in comments."""
 
     @pytest.mark.parametrize(("header", "tokens"), ROWS["Head.tokens"])
-    def test_tokens(self, header: str, tokens: str) -> None:
+    def test_head_of_a_header_has_the_tokens(self, header: str, tokens: str) -> None:
         assert tokens_from_user_agent(header) == tuple(tokens.split())
 
 
@@ -62,7 +62,7 @@ class TestNoNames:
     """2: Never a URL's parts, a comment's other words, or what can't stand on a user-agent line."""
 
     @pytest.mark.parametrize("header", ROWS["NoNames.none"])
-    def test_none(self, header: str) -> None:
+    def test_header_without_a_name_has_no_token(self, header: str) -> None:
         assert tokens_from_user_agent(header) == ()
 
 
@@ -88,7 +88,7 @@ class TestHostileHeaders:
         ],
         ids=lambda header: header[:14].encode("ascii", "backslashreplace").decode(),
     )
-    def test_returns(self, header: str) -> None:
+    def test_hostile_headers_are_read_in_time(self, header: str) -> None:
         tokens = tokens_from_user_agent(header)
         assert not tokens or as_product_tokens(tokens)
 
@@ -107,7 +107,9 @@ class TestAsProductTokens:
             ([], ()),
         ],
     )
-    def test_tokens(self, given: str | list[str], tokens: tuple[str, ...]) -> None:
+    def test_given_tokens_are_lower_case_and_unique(
+        self, given: str | list[str], tokens: tuple[str, ...]
+    ) -> None:
         assert as_product_tokens(given) == tokens
 
     @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ class TestVerdicts:
     """Every case of every suite has the suite's answer, or ours where the list argues for it."""
 
     @pytest.mark.parametrize("suite", VERDICT_SUITES)
-    def test_suite(self, suite: str) -> None:
+    def test_verdicts_of_a_suite_agree(self, suite: str) -> None:
         asked = list(cases(suite))
         wrong = [str(case) for case in asked if _answer(case) is not expected(case)]
         assert wrong == []
@@ -64,7 +64,7 @@ class TestVerdicts:
     def test_rfc9309_has_no_exceptions(self) -> None:
         assert [key for key in EXCEPTIONS if key[0] == "rfc9309"] == []
 
-    def test_against_google(self) -> None:
+    def test_difference_from_google_has_a_clause(self) -> None:
         """Where we and Google's matcher differ, one of five clauses says so."""
         differs = {case.key for case in cases() if expected(case) is not case.google_cpp}
         unargued = [
@@ -134,7 +134,7 @@ class TestOtherRecords:
     """Crawl delays, rates, times, hosts and sitemaps as two projects read them."""
 
     @pytest.mark.parametrize("suite", _EXTRAS)
-    def test_suite(self, suite: str) -> None:
+    def test_other_records_of_a_suite_agree(self, suite: str) -> None:
         wrong = [
             row["case"]
             for row in rows(suite)
@@ -147,21 +147,21 @@ class TestOtherRecords:
 class TestGoogleSuitesOfOtherShapes:
     """Google's tests of single functions: paths, escapes, lines, reports, product tokens."""
 
-    def test_paths(self) -> None:
+    def test_normal_paths_of_google_agree(self) -> None:
         found = {row["url"]: normal_path(row["url"]) for row in rows("google-cpp-path")}
         assert found == {row["url"]: row["path"].encode() + END for row in rows("google-cpp-path")}
 
-    def test_escapes(self) -> None:
+    def test_escapes_of_google_agree(self) -> None:
         """Our normal form agrees on Google's own examples; `TestNormalForm` shows where not."""
         found = {row["pattern"]: _normal(row["pattern"]) for row in rows("google-cpp-escape")}
         assert found == {row["pattern"]: row["escaped"] for row in rows("google-cpp-escape")}
 
-    def test_product_tokens(self) -> None:
+    def test_product_tokens_of_google_agree(self) -> None:
         found = {row["agent"]: is_product_token(row["agent"]) for row in rows(_VALID_AGENT)}
         assert found == {row["agent"]: row["valid"] for row in rows(_VALID_AGENT)}
 
     @pytest.mark.parametrize("index", range(12))
-    def test_lines(self, index: int) -> None:
+    def test_line_counts_of_google_agree(self, index: int) -> None:
         row = rows("google-cpp-lines")[index]
         octets, _, _ = clean(body_of(row))
         found = list(records(octets))
@@ -175,7 +175,7 @@ class TestGoogleSuitesOfOtherShapes:
         assert sitemaps == ([row["sitemap"]] if row["sitemap"] else [])
 
     @pytest.mark.parametrize("index", range(4))
-    def test_reporting(self, index: int) -> None:
+    def test_each_line_is_what_google_reports(self, index: int) -> None:
         """Each line is the record that Google's reporter says it is, and no other line is one."""
         row = rows("google-cpp-reporting")[index]
         octets, _, _ = clean(body_of(row))

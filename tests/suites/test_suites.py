@@ -17,7 +17,7 @@ PASSED, FAILED = Outcome("passed"), Outcome("failed", "why")
 OWN = {"a.py::one": PASSED, "a.py::two[1]": PASSED, "a.py::three": FAILED, "a.py::four": PASSED}
 
 
-def test_compare() -> None:
+def test_only_failures_of_ours_are_compared() -> None:
     ours = {**OWN, "a.py::one": FAILED, "a.py::two[1]": Outcome("started")}
     result = compare(OWN, ours, [Expected("s", "a.py::two", "why")])
     assert (result.listed, result.unlisted) == (["a.py::two[1]"], ["a.py::one"])
@@ -33,7 +33,7 @@ def test_entries_that_pass_are_outdated() -> None:
     assert compare(OWN, OWN, [passes, did_not_run]).outdated == [passes]
 
 
-def test_outcomes() -> None:
+def test_last_outcome_of_a_test_counts() -> None:
     events = [("a", "started"), ("a", "passed"), ("a", "failed"), ("b", "started")]
     lines = [json.dumps([*event, ""]) for event in events]
     expected = {"a": Outcome("failed"), "b": Outcome("started")}
@@ -41,7 +41,7 @@ def test_outcomes() -> None:
     assert outcomes_of([*lines, json.dumps(["", "finished", ""])]) == (expected, True)
 
 
-def test_the_list() -> None:
+def test_list_of_expected_failures_needs_reasons() -> None:
     text = "# a comment\n\ns a.py::one[x # y]  # why\nother a.py::two  # why\n"
     assert expected_of(text, "s") == [Expected("s", "a.py::one[x # y]", "why")]
     with pytest.raises(ValueError, match="SUITE TEST"):
@@ -54,7 +54,7 @@ def test_the_list_names_suites_that_exist() -> None:
     assert sum(len(expected_of(text, suite)) for suite in SUITES) == len(lines)
 
 
-def test_switch() -> None:
+def test_switch_sets_the_settings_of_a_suite() -> None:
     code = "import tests.suites.switch; from scrapy.settings import Settings; "
     code += "print(Settings().getbool('ROBOTSTXT_OBEY'), Settings()['BOT_NAME'])"
     variables = {**os.environ, "REP_SUITES_SETTINGS": json.dumps({"ROBOTSTXT_OBEY": True})}

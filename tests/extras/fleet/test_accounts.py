@@ -79,7 +79,7 @@ def books(one: Worker) -> Books:
     return Books(one)
 
 
-def test_nothing_is_lost(books: Books) -> None:
+def test_accounts_of_a_whole_crawl_lose_nothing(books: Books) -> None:
     accounts = books.end(books.one)
     assert accounts == {"done": 9, "dropped": 2, "dead": 1, "lost": 0}
     books.assert_exact(accounts, lost=0)
@@ -197,7 +197,7 @@ def test_half_a_batch(books: Books) -> None:
     books.assert_exact(books.end(books.one), lost=1)
 
 
-def test_redis_is_emptied(books: Books, two: Worker) -> None:
+def test_accounts_are_exact_after_redis_is_emptied(books: Books, two: Worker) -> None:
     """Both workers tell what they heard; the last word counts. What they have is not lost."""
     two.talk()
     held = books.one.talk(2)
@@ -362,7 +362,7 @@ def _fetch_some(worker: Worker, want: int, choice: random.Random, share: float) 
 
 
 @pytest.mark.parametrize("seed", range(40))
-def test_at_random(fleet: Fleet, seed: int) -> None:
+def test_accounts_are_exact_whatever_happens(fleet: Fleet, seed: int) -> None:
     """Workers push, fetch, freeze and die while keys vanish: the accounts are exact."""
     choice = random.Random(seed)
     workers = [fleet.worker(f"w{number}") for number in range(3)]

@@ -38,7 +38,7 @@ pytestmark = [needs_redis, pytest.mark.timed]
 @pytest.mark.slow
 @pytest.mark.every_loop
 @pytest.mark.parametrize(("loop", "spider"), [("asyncio", TREE), ("reactorless", SLOW_TREE)])
-def test_three_workers(
+def test_three_workers_fetch_each_page_once(
     site_of: SiteOf, begin: Begin, redis_server: RedisServer, loop: Loop, spider: str
 ) -> None:
     """One robots.txt fetch per origin, each page once, and all end together."""
@@ -161,7 +161,9 @@ def test_requests_that_were_not_queued_are_paced(
 
 
 @pytest.mark.slow
-def test_hostile_entries(site_of: SiteOf, begin: Begin, redis_server: RedisServer) -> None:
+def test_hostile_entries_of_the_queue_are_not_executed(
+    site_of: SiteOf, begin: Begin, redis_server: RedisServer
+) -> None:
     """Entries that another program writes into the queue are not executed."""
     site = site_of("Disallow: /7$")
     (root,) = roots(site, 1)
@@ -191,7 +193,9 @@ def test_hostile_entries(site_of: SiteOf, begin: Begin, redis_server: RedisServe
 
 
 @pytest.mark.slow
-def test_redis_spider(site_of: SiteOf, begin: Begin, redis_server: RedisServer) -> None:
+def test_start_urls_of_a_redis_spider_are_not_lost(
+    site_of: SiteOf, begin: Begin, redis_server: RedisServer
+) -> None:
     """A RedisSpider's start URLs are moved by the batch, and none is lost."""
     site = site_of("Disallow: /7$")
     urls = [f"{root}{number}" for root in roots(site, 1) for number in range(30)]

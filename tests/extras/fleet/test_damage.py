@@ -181,7 +181,7 @@ class TestReconciled:
 
     @pytest.mark.parametrize("name", _SINGLE_AND_OWN)
     @pytest.mark.parametrize("happens", [evict, spoil])
-    def test_a_key(
+    def test_crawl_survives_the_loss_of_any_key(
         self, fleet: Fleet, one: Worker, two: Worker, name: str, happens: Callable[..., None]
     ) -> None:
         left = self.crawl(one, two)
@@ -244,7 +244,7 @@ class TestReconciled:
             *product(["lines", "f:two"], [None], [b"", b"F", b"\xc1", b"F\x91\x01"]),
         ],
     )
-    def test_a_value(
+    def test_crawl_survives_any_wrong_value(
         self, fleet: Fleet, one: Worker, two: Worker, wrong: tuple[str, Any, Any]
     ) -> None:
         """A total, a score, or a field of all records is wrong, and a worker is dead."""
@@ -330,7 +330,7 @@ class TestReconciled:
         assert ids == sorted(ids)
 
     @pytest.mark.parametrize("seed", range(12))
-    def test_at_random(self, fleet: Fleet, seed: int) -> None:
+    def test_crawl_ends_whatever_is_damaged(self, fleet: Fleet, seed: int) -> None:
         """Keys vanish or change, snapshots come back, replies are lost: the crawl ends."""
         chance, snapshot = random.Random(seed), Snapshot(fleet)
         workers = [fleet.worker(f"w{number}") for number in range(3)]

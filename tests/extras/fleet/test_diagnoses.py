@@ -76,7 +76,9 @@ def test_a_user_without_a_right(missing: str) -> None:
         ("plain", "", "it may expect TLS: use rediss:// for it"),
     ],
 )
-def test_a_certificate(tmp_path: Path, host: str, options: str, advice: str) -> None:
+def test_wrong_certificate_is_explained(
+    tmp_path: Path, host: str, options: str, advice: str
+) -> None:
     certificate, key, port = tmp_path / "ca.pem", tmp_path / "key.pem", free_port()
     words = "openssl req -x509 -newkey rsa:2048 -nodes -days 2 -subj /CN=localhost"
     names = ["-addext", "subjectAltName=DNS:localhost"]

@@ -213,7 +213,7 @@ class TestKept:
             *[Data(), Data([Data()]), Frozen(1), OfAttrs(1)],
         ],
     )
-    def test_values(self, entries: Entries, value: Any) -> None:
+    def test_values_keep_their_type(self, entries: Entries, value: Any) -> None:
         request = Request("http://a.example/", meta={"v": value}, cb_kwargs={"v": value})
         again = entries.read(entries.write(request))
         assert again.meta["v"] == value == again.cb_kwargs["v"]
@@ -241,7 +241,9 @@ class TestKept:
             *["parse_decorated", "mangled"],
         ],
     )
-    def test_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
+    def test_callbacks_are_kept_by_name(
+        self, spider: SomeSpider, entries: Entries, name: str
+    ) -> None:
         request = Request("http://a.example/", getattr(spider, name), errback=spider.failed)
         again = entries.read(entries.write(request))
         assert (again.callback, again.errback) == (getattr(spider, name), spider.failed)
@@ -323,7 +325,9 @@ class TestRefusedToQueue:
             (nested(2000, lambda one: {"x": one}), "more than 32 levels"),
         ],
     )
-    def test_values(self, entries: Entries, value: Any, words: str) -> None:
+    def test_values_that_cannot_be_kept_are_refused(
+        self, entries: Entries, value: Any, words: str
+    ) -> None:
         request = Request("http://a.example/", meta={"good": 1, "bad": value})
         with pytest.raises(EntryRefused, match=words) as caught:
             entries.write(request)
@@ -343,11 +347,13 @@ class TestRefusedToQueue:
             entries.write(Request("http://a.example/", callback))
 
     @pytest.mark.parametrize("name", ["start", "log", "from_crawler", "_set_crawler"])
-    def test_forbidden_callbacks(self, spider: SomeSpider, entries: Entries, name: str) -> None:
+    def test_methods_of_scrapy_are_no_callbacks(
+        self, spider: SomeSpider, entries: Entries, name: str
+    ) -> None:
         with pytest.raises(EntryRefused, match=r"^errback"):
             entries.write(Request("http://a.example/", errback=getattr(spider, name)))
 
-    def test_other_classes(self, entries: Entries) -> None:
+    def test_local_request_classes_are_refused(self, entries: Entries) -> None:
         class Local(Request):
             pass
 
@@ -358,7 +364,7 @@ class TestRefusedToQueue:
         with pytest.raises(EntryRefused, match="no request can be made from it"):
             entries.write(Needy("http://a.example/", 1))
 
-    def test_size(self, entries: Entries) -> None:
+    def test_entry_that_is_too_large_is_refused(self, entries: Entries) -> None:
         with pytest.raises(EntryRefused, match="more than 1048576 octets"):
             entries.write(Request("http://a.example/", body=b"x" * ENTRY_OCTETS))
 
@@ -387,7 +393,9 @@ class TestRefusedToExecute:
     """No entry makes a worker call methods that the spider does not have for responses."""
 
     @pytest.mark.parametrize("protocol", range(pickle.HIGHEST_PROTOCOL + 1))
-    def test_a_pickle(self, entries: Entries, tmp_path: Path, protocol: int) -> None:
+    def test_pickle_is_refused_and_not_run(
+        self, entries: Entries, tmp_path: Path, protocol: int
+    ) -> None:
         with pytest.raises(EntryRefused):
             entries.read(pickle.dumps(Bomb(tmp_path / "ran"), protocol))
         assert not (tmp_path / "ran").exists()
@@ -422,7 +430,7 @@ class TestRefusedToExecute:
         "url",
         ["file:///etc/passwd", "FILE:///etc/passwd", "data:,x", "javascript:1", "", "x", "//a/b"],
     )
-    def test_urls(self, entries: Entries, url: str) -> None:
+    def test_entries_with_other_schemes_are_refused(self, entries: Entries, url: str) -> None:
         with pytest.raises(EntryRefused, match="URL begins"):
             entries.read(packed(url=url))
 
@@ -433,7 +441,7 @@ class TestRefusedToExecute:
             *["builtins.eval", "tests.extras.fleet.test_entries.SomeSpider", "", "x"],
         ],
     )
-    def test_classes(self, entries: Entries, name: str) -> None:
+    def test_class_that_is_no_request_is_refused(self, entries: Entries, name: str) -> None:
         with pytest.raises(EntryRefused, match="not a request class"):
             entries.read(packed(_class=name))
 
@@ -473,7 +481,9 @@ class TestRefusedToExecute:
             {1: 2},
         ],
     )
-    def test_wrong_types(self, entries: Entries, values: dict[Any, Any]) -> None:
+    def test_fields_of_wrong_types_are_refused(
+        self, entries: Entries, values: dict[Any, Any]
+    ) -> None:
         octets = msgpack.packb({"url": "http://a.example/", **values})
         with pytest.raises(EntryRefused):
             entries.read(octets)
@@ -512,7 +522,7 @@ class TestRefusedToExecute:
             b"\x82" + packed()[1:] + b"\xa4meta" + b"\x81\x01" * 300_000 + b"\x01",
         ],
     )
-    def test_octets(self, entries: Entries, octets: bytes) -> None:
+    def test_octets_that_are_no_entry_are_refused(self, entries: Entries, octets: bytes) -> None:
         with pytest.raises(EntryRefused):
             entries.read(octets)
 
@@ -524,7 +534,7 @@ class TestRefusedToExecute:
         with pytest.raises(EntryRefused):
             entries.read(b"\x82" + packed()[1:] + b"\xa4meta" + value)
 
-    def test_fifty_megabytes(self, entries: Entries) -> None:
+    def test_entry_of_fifty_megabytes_is_not_read(self, entries: Entries) -> None:
         with pytest.raises(EntryRefused, match="more than"):
             entries.read(packed(body=b"x" * 50_000_000))
 

@@ -90,7 +90,9 @@ def test_a_worker_dies_while_a_page_leads_to_thousands(site_of: SiteOf, begin: B
 
 
 @pytest.mark.parametrize("where", ["in a middleware", "in a slot"])
-def test_workers_freeze(site_of: SiteOf, begin: Begin, where: str) -> None:
+def test_workers_that_freeze_keep_the_pace_afterwards(
+    site_of: SiteOf, begin: Begin, where: str
+) -> None:
     """After a freeze, requests on the way to their site wait for a turn again.
 
     Ports of one host share a slot: there, a request that has its turn waits for the others.

@@ -170,7 +170,9 @@ class TestBooks:
         assert (kept(one), one.reply.flying) == (["start"], 1)
 
     @pytest.mark.parametrize("is_confirmed", [True, False])
-    def test_redis_is_emptied(self, fleet: Fleet, one: Worker, is_confirmed: bool) -> None:
+    def test_kept_pages_survive_an_emptied_redis(
+        self, fleet: Fleet, one: Worker, is_confirmed: bool
+    ) -> None:
         one.talk()
         keep(one, "x")
         if is_confirmed:
@@ -187,7 +189,7 @@ class TestBooks:
         one.talk()
         assert_over(one)
 
-    def test_a_recount(self, fleet: Fleet, one: Worker) -> None:
+    def test_kept_pages_survive_a_recount(self, fleet: Fleet, one: Worker) -> None:
         page = page_of(one)
         keep(one, "x", page.id)
         one.talk()

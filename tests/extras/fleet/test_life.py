@@ -160,7 +160,7 @@ WORKERS, ROLLING_HOSTS, DELAY_SECONDS = 3, 2, 0.5
 
 @pytest.mark.timed
 @pytest.mark.parametrize("turns", [6, pytest.param(100, marks=pytest.mark.at_length)])
-def test_rolling_restarts(site_of: SiteOf, begin: Begin, turns: int) -> None:
+def test_rolling_restarts_lose_nothing(site_of: SiteOf, begin: Begin, turns: int) -> None:
     """Restarts at random times, one deployment and one restart of Redis lose nothing."""
     chance = random.Random(turns)
     slow_pages = 6 * turns + 30  # more than there is time for during the restarts

@@ -184,7 +184,7 @@ class TestKeys:
     def leave(self, crawl: Fleet) -> None:
         crawl.client.delete(crawl.key("w"))
 
-    def test_clear_asks(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+    def test_clear_asks_before_it_deletes(self, crawl: Fleet, settings: dict[str, Any]) -> None:
         call = ("clear", "--spider", "x")
         done = shown(*call, "--yes", settings=settings)
         assert done.status == 2
@@ -202,7 +202,7 @@ class TestKeys:
         assert crawl.all_keys() == set()
         assert shown(*call, "--yes", settings=settings).status == 1
 
-    def test_drop_asks(self, crawl: Fleet, settings: dict[str, Any]) -> None:
+    def test_drop_asks_before_it_deletes(self, crawl: Fleet, settings: dict[str, Any]) -> None:
         done = shown("drop", A, "--spider", "x", settings=settings)
         assert done.status == 2
         assert f"Drop {A} in x, and delete 3 queued requests?" in done.err
@@ -283,7 +283,9 @@ class TestKeys:
             (["allow", f"{A}/b"], f"'scrapy rep fleet allow {A}' is for all URLs there"),
         ],
     )
-    def test_wrong_usage(self, settings: dict[str, Any], words: list[str], problem: str) -> None:
+    def test_wrong_usage_of_fleet_orders_is_explained(
+        self, settings: dict[str, Any], words: list[str], problem: str
+    ) -> None:
         done = shown(*words, "--spider", "x", settings=settings)
         assert (done.status, done.out) == (2, "")
         assert problem in done.err

@@ -59,7 +59,7 @@ class TestProgress:
 class TestFilter:
     """A start request is queued once over the fleet, but all of its retries and redirects."""
 
-    def test_start_requests(self) -> None:
+    def test_start_requests_of_two_workers_count_as_equal(self) -> None:
         one, two = Filter(get_crawler()), Filter(get_crawler())
         seen = [each.of(start_request()) for each in (one, two) for _ in range(2)]
         assert [kind for kind, _ in seen] == [PushKind.START] * 4
@@ -97,7 +97,9 @@ class TestLines:
             ("data:,x", {}, " "),
         ],
     )
-    def test_lane(self, url: str, meta: dict[str, Any], lane: str) -> None:
+    def test_lane_of_a_request_is_its_origin(
+        self, url: str, meta: dict[str, Any], lane: str
+    ) -> None:
         assert lane_of(Request(url, meta=meta)) == lane
 
 

@@ -125,7 +125,7 @@ class TestQueue:
 class TestFilter:
     """Each link is queued once."""
 
-    def test_fingerprints(self, one: Worker, two: Worker) -> None:
+    def test_fingerprints_filter_what_was_pushed_before(self, one: Worker, two: Worker) -> None:
         one.push("a", "a", "b")
         one.push("a", "a", kind=PushKind.UNFILTERED)
         one.push("start", kind=PushKind.START)
@@ -295,7 +295,7 @@ class TestLeases:
         assert sorted(urls(drained(two, 400))) == sorted(some)
         assert "f:one" not in fleet.all_keys()
 
-    def test_dead_letters(self, fleet: Fleet) -> None:
+    def test_entry_of_three_dead_workers_is_a_dead_letter(self, fleet: Fleet) -> None:
         fleet.worker("0").take("a")
         for number in range(1, 3):
             fleet.now += LEASE_MS / 1000 + 1
@@ -426,7 +426,9 @@ class TestSuspects:
 
 
 class TestAbout:
-    def test_a_difference(self, one: Worker, two: Worker, fleet: Fleet) -> None:
+    def test_worker_hears_of_different_settings(
+        self, one: Worker, two: Worker, fleet: Fleet
+    ) -> None:
         one.talk(about="a")
         two.talk(about="a")
         assert two.reply.about == ""
@@ -440,7 +442,9 @@ class TestAbout:
 class TestEpoch:
     """A Redis that is emptied, or older than it was."""
 
-    def test_emptied(self, fleet: Fleet, one: Worker, two: Worker) -> None:
+    def test_workers_push_again_after_redis_is_emptied(
+        self, fleet: Fleet, one: Worker, two: Worker
+    ) -> None:
         first, second = one.take("a", "b", "c", count=2)
         two.talk()
         one.push("unsent")
@@ -825,7 +829,7 @@ class TestAtRandom:
     COUNT, PACED, DELAY_SECONDS = 60, "lane 1", 0.5
 
     @pytest.mark.parametrize("seed", range(12))
-    def test_nothing_is_lost(self, fleet: Fleet, seed: int) -> None:
+    def test_queue_loses_nothing_at_random(self, fleet: Fleet, seed: int) -> None:
         self.chance, self.fleet = random.Random(seed), fleet
         self.done: Counter[str] = Counter()
         self.visits: list[float] = []
@@ -1039,7 +1043,7 @@ class TestTurns:
         one.talk()
         assert (one.reply.flying, one.fleet.total("done")) == (0, 0)
 
-    def test_redis_is_emptied(self, fleet: Fleet, one: Worker) -> None:
+    def test_wish_gets_its_turn_after_redis_is_emptied(self, fleet: Fleet, one: Worker) -> None:
         """A turn that was granted is forgotten; a wish gets its turn."""
         granted = turn_of(one, wish(one))
         key = wish(one, B)

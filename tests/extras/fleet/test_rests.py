@@ -165,7 +165,7 @@ def pages(site: Site, count: int = PAGES) -> list[str]:
 class TestCrawls:
     """As the site sees them."""
 
-    def test_three_workers(self, site_of: SiteOf, begin: Begin) -> None:
+    def test_three_workers_rest_together(self, site_of: SiteOf, begin: Begin) -> None:
         """After the first burst nothing comes within 3 s, and then one probe each time."""
         site = site_of(**{"/*": [busy(429, 8.0, "3"), Answer(body="page")]})
         crew = begin(site, count=3, settings=SETTINGS, pages=PAGES)

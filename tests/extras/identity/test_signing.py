@@ -129,7 +129,7 @@ def test_agent_may_be_the_url_of_the_keys(bot: Bot) -> None:
         assert_signed(bot, site.requests())
 
 
-def test_http_2(bot: Bot) -> None:
+def test_requests_over_http_2_are_signed(bot: Bot) -> None:
     handler = "scrapy.core.downloader.handlers.http2.H2DownloadHandler"
     settings = {**ADDON, **bot.settings, "DOWNLOAD_HANDLERS": {"https": handler}}
     with Http2Sites(["a file"]) as site:

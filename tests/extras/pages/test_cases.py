@@ -42,7 +42,7 @@ def test_there_are_cases() -> None:
 @needs_shared
 class TestPageRules:
     @pytest.mark.parametrize("row", rows("page-rules"), ids=lambda row: row["case"])
-    def test_case(self, row: dict[str, Any]) -> None:
+    def test_case_of_page_rules_is_read_as_expected(self, row: dict[str, Any]) -> None:
         expected = row["expected"]
         rules = _rules(row)
         assert rules.to_dict() == expected["rules"]
@@ -58,7 +58,7 @@ class TestPageRules:
 @needs_shared
 class TestUsage:
     @pytest.mark.parametrize("row", rows("usage"), ids=lambda row: row["case"])
-    def test_case(self, row: dict[str, Any]) -> None:
+    def test_case_of_usage_is_read_as_expected(self, row: dict[str, Any]) -> None:
         expected = row["expected"]
         result = row.get("robots_result", "successful")
         body = row.get("robots", "").encode() if result == "successful" else b""

@@ -109,7 +109,7 @@ class TestObeying:
     """Only the rules in `REP_PAGE_OBEY` are obeyed."""
 
     @_loops
-    def test_nofollow(self, site: Site, loop: Loop) -> None:
+    def test_nofollow_drops_the_requests_of_a_page(self, site: Site, loop: Loop) -> None:
         result = run(site, loop, settings={"REP_PAGE_OBEY": ["nofollow"]})
         assert kept(site, result) == fetched(site) == _ALL - {"/hidden", "/hidden-too"}
         assert stats(result) == {
@@ -119,17 +119,17 @@ class TestObeying:
             "rep/page/rule/noindex": 2,
         }
 
-    def test_noindex(self, site: Site) -> None:
+    def test_noindex_drops_the_items_of_a_page(self, site: Site) -> None:
         result = run(site, settings={"REP_PAGE_OBEY": ["noindex"]})
         assert fetched(site) == _ALL
         assert kept(site, result) == _ALL - {"/noindex", "/field", "/plain"}
         assert result.stats["rep/page/dropped_items"] == 3
 
-    def test_rel(self, site: Site) -> None:
+    def test_rel_nofollow_drops_one_link(self, site: Site) -> None:
         result = run(site, settings={"REP_PAGE_OBEY": ["rel-nofollow"]})
         assert kept(site, result) == fetched(site) == _ALL - {"/by-rel"}
 
-    def test_signal(self, site: Site) -> None:
+    def test_signal_tells_each_rule_that_withholds(self, site: Site) -> None:
         result = run(site, settings={"REP_PAGE_OBEY": "nofollow,rel-nofollow,noindex"})
         told = re.findall(r"withheld: (.*) \| (.*) \| (.*)", result.log.replace(site.url(""), ""))
         assert {*told} == {
@@ -173,7 +173,7 @@ class TestObeying:
             result = run(site, settings={"REP_PAGE_OBEY": [word]})
             assert kept(site, result) == {"/", "/future"}
 
-    def test_dry_run(self, site: Site) -> None:
+    def test_dry_run_of_page_rules_drops_nothing(self, site: Site) -> None:
         settings = {
             "REP_PAGE_OBEY": ["nofollow", "noindex", "rel-nofollow"],
             "REP_USES": ["ai-input"],
@@ -194,7 +194,7 @@ class TestObeying:
         }
         assert kept(site, run(site, settings=settings)) == _ALL
 
-    def test_without_obeying_robots_txt(self, site: Site) -> None:
+    def test_page_rules_need_no_robots_txt(self, site: Site) -> None:
         settings = {"ROBOTSTXT_OBEY": False, "REP_PAGE_OBEY": ["nofollow", "noindex"]}
         run(site, settings=settings)
         assert "/robots.txt" not in site.paths()
@@ -213,14 +213,16 @@ class TestUses:
             ("tdm", set()),
         ],
     )
-    def test_declared(self, site: Site, use: str, dropped: set[str]) -> None:
+    def test_declared_use_drops_items_of_reserved_pages(
+        self, site: Site, use: str, dropped: set[str]
+    ) -> None:
         result = run(site, settings={"REP_USES": [use]})
         assert fetched(site) == _ALL
         assert kept(site, result) == _ALL - dropped
         assert result.stats.get("rep/usage/dropped_items", 0) == len(dropped)
         assert result.stats.get(f"rep/usage/{use}/n", 0) == len(dropped)
 
-    def test_unknown(self, site: Site) -> None:
+    def test_unknown_use_can_drop_items(self, site: Site) -> None:
         settings = {"REP_USES": ["train-ai"], "REP_USES_UNKNOWN": "drop"}
         result = run(site, settings=settings)
         assert kept(site, result) == {"/open/a"}
@@ -285,7 +287,9 @@ class TestItems:
             *[("dict", "AsyncSpider", loop) for loop in LOOPS],
         ],
     )
-    def test_kinds(self, site: Site, loop: Loop, kind: str, spider: str, tmp_path: Path) -> None:
+    def test_items_of_every_kind_are_dropped_and_marked(
+        self, site: Site, loop: Loop, kind: str, spider: str, tmp_path: Path
+    ) -> None:
         feed = tmp_path / "items.jl"
         result = run(
             site,
@@ -326,7 +330,7 @@ class TestAsking:
     """`page_rules` and `usage` in a callback: with the crawl's names, and its robots.txt."""
 
     @_loops
-    def test_by_hand(self, site: Site, loop: Loop) -> None:
+    def test_spider_can_ask_for_rules_and_usage(self, site: Site, loop: Loop) -> None:
         urls = [site.url(path) for path in ("/books/a", "/field", "/other")]
         result = run(site, loop, spider="tests.extras.pages.spiders:AskingSpider", urls=urls)
         assert not result.error, result.error

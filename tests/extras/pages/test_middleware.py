@@ -36,7 +36,7 @@ def middleware(**settings: Any) -> RepPageMiddleware:
     return RepPageMiddleware.from_crawler(crawler)
 
 
-def test_wrong_setting_is_an_error() -> None:
+def test_wrong_setting_of_page_rules_is_an_error() -> None:
     with pytest.raises(ConfigurationError, match="REP_PAGE_OBEY"):
         middleware(REP_PAGE_OBEY=["index"])
 

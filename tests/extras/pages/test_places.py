@@ -92,7 +92,7 @@ def _words(
 
 
 @pytest.mark.parametrize("place", PLACES.values(), ids=PLACES)
-def test_reads(place: Place) -> None:
+def test_place_of_an_element_decides_if_it_is_read(place: Place) -> None:
     response = response_of(place.page)
     metas = [(meta.in_head, meta.content) for meta in page_html.metas_of(response)]
     links = [(link.target, link.rel) for link in page_html.anchors_of(response)]
@@ -105,7 +105,7 @@ def test_reads(place: Place) -> None:
 
 
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
-def test_chromium_agrees(tmp_path: Path) -> None:
+def test_chromium_agrees_on_most_places(tmp_path: Path) -> None:
     path = tmp_path / "pages.html"
     pages = json.dumps([place.page for place in PLACES.values()]).replace("<", "\\u003c")
     path.write_text(_DRIVER.replace("PAGES", pages, 1), encoding="utf-8")
@@ -150,7 +150,7 @@ class TestNesting:
         assert caplog.text.count("Cannot read all of https://example.com/dir/page") == 1
 
     @pytest.mark.parametrize("levels", [600, 2_000])
-    def test_is_read(self, levels: int) -> None:
+    def test_deeply_nested_page_is_read(self, levels: int) -> None:
         for end in ("", "</div>" * levels):
             response = response_of("<div>" * levels + end + NOINDEX)
             assert page_rules(response).noindex

@@ -63,7 +63,7 @@ def restricts(more: dict[str, Any], less: dict[str, Any]) -> bool:
 
 class TestPageRules:
     @given(_lines)
-    def test_the_model_agrees(self, lines: list[str]) -> None:
+    def test_model_of_page_rules_agrees(self, lines: list[str]) -> None:
         assert said(lines) == model.page(lines, TOKENS)
 
     @given(_lines)
@@ -86,7 +86,7 @@ class TestPageRules:
         )
 
     @given(st.binary(max_size=80))
-    def test_any_octets(self, octets: bytes) -> None:
+    def test_any_octets_are_page_rules(self, octets: bytes) -> None:
         page_rules_of(
             {"x-robots-tag": [octets], "robots-tag": [octets]},
             [Meta("robots", octets.decode("latin-1"))],
@@ -124,7 +124,7 @@ def preferences(body: str, path: str) -> dict[str, str]:
 
 class TestUsage:
     @given(_records, _paths.filter(bool))
-    def test_the_model_agrees(self, records: list[model.Record], path: str) -> None:
+    def test_model_of_usage_agrees(self, records: list[model.Record], path: str) -> None:
         body = "User-agent: FooBot\n" + "".join(map(line, records))
         assert preferences(body, path) == model.usage(records, path)
 
@@ -145,7 +145,7 @@ class TestUsage:
         assert "y" not in usage.to_dict().values()
 
     @given(st.binary(max_size=200))
-    def test_any_octets(self, octets: bytes) -> None:
+    def test_any_octets_have_a_usage(self, octets: bytes) -> None:
         names = ["Content-Usage", "Content-Signal", "tdm-reservation", "tdm-policy", "Link"]
         clean = octets.replace(b"\n", b"").replace(b"\r", b"")
         response = response_of(octets, [(name, clean) for name in names])

@@ -23,11 +23,11 @@ def found(body: str, content_type: str = "text/html") -> list[tuple[str, str]]:
 
 
 @pytest.mark.parametrize(("element", "resources"), ROWS["elements"])
-def test_elements(element: str, resources: list[list[str]]) -> None:
+def test_resources_of_an_element_are_found(element: str, resources: list[list[str]]) -> None:
     assert [[*one] for one in found(f"<html><body>{element}</body></html>")] == resources
 
 
-def test_lines() -> None:
+def test_resource_has_the_line_of_its_element() -> None:
     page = HtmlResponse(URL, body=b"<html>\n<body>\n<img src=/a>\n<img src=/a>", encoding="utf-8")
     (one,) = resources_of(page)
     assert one.line == 3
@@ -44,7 +44,7 @@ def test_xhtml_and_others() -> None:
     assert list(resources_of(TextResponse(URL, body=b"", encoding="utf-8"))) == []
 
 
-def test_growth() -> None:
+def test_hostile_sets_of_images_take_linear_time() -> None:
     """Hostile sets take linear time: twice the octets take no four times as long."""
     for piece in ("a ", ", ", "a,", ",a ", "\u00e9, "):
         seconds = []

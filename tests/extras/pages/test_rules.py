@@ -97,7 +97,7 @@ class TestMeta:
             "<META NAME=ROBOTS CONTENT=NOINDEX />",
         ],
     )
-    def test_counts(self, element: str) -> None:
+    def test_meta_element_counts_however_written(self, element: str) -> None:
         assert of_page(page(element)) == NOINDEX
         assert of_page(page(body=f"<div><div>{element}</div></div>")) == NOINDEX
 
@@ -105,7 +105,7 @@ class TestMeta:
         rules = page_rules(response_of(page('<meta property="robots" content="noindex">')), ())
         assert problems(rules) == [Problem.NO_NAME]
 
-    def test_where(self) -> None:
+    def test_meta_rule_says_its_line(self) -> None:
         html = "<html>\n<head>\n<meta charset=utf-8>\n<meta name=robots content=noindex>\n"
         rule = page_rules(response_of(html), ()).rule("noindex")
         assert rule is not None
@@ -129,7 +129,7 @@ class TestMeta:
             ("image/png", False),
         ],
     )
-    def test_content_types(self, content_type: str, is_page: bool) -> None:
+    def test_content_type_decides_if_meta_counts(self, content_type: str, is_page: bool) -> None:
         response = response_of(page(meta("noindex")), [("Content-Type", content_type)])
         assert page_rules(response, ()).noindex == is_page
 
@@ -138,7 +138,7 @@ class TestGrammar:
     """A3: segments between commas; a name governs up to the next; unreadable text hides nothing."""
 
     @pytest.mark.parametrize(("line", "rules"), ROWS["Grammar.reads"])
-    def test_reads(self, line: str, rules: dict[str, Any]) -> None:
+    def test_line_of_page_rules_is_read(self, line: str, rules: dict[str, Any]) -> None:
         assert said(line) == rules
 
     @pytest.mark.parametrize(
@@ -151,7 +151,7 @@ class TestGrammar:
             ("unavailable_after: 07/08/2024", Problem.INVALID_DATE),
         ],
     )
-    def test_remarks(self, line: str, problem: Problem) -> None:
+    def test_odd_line_gets_a_remark(self, line: str, problem: Problem) -> None:
         (remark,) = read(line).remarks
         assert remark.problem is problem
         assert str(remark.source) == "X-Robots-Tag 1"
@@ -172,7 +172,7 @@ class TestWords:
             "disallowaitraining",
         ],
     )
-    def test_rules(self, word: str) -> None:
+    def test_each_word_is_its_rule(self, word: str) -> None:
         assert said(word) == said(word.upper()) == {word: True}
         assert getattr(read(word), word) is True
         assert getattr(read(""), word) is False
@@ -185,7 +185,7 @@ class TestWords:
             "nopagereadaloud",
         ],
     )
-    def test_without_effect(self, word: str) -> None:
+    def test_words_that_permit_have_no_effect(self, word: str) -> None:
         assert said(word) == {}
         assert said(f"noindex, {word}") == said(f"{word}, noindex") == NOINDEX
         assert read(word).remarks == ()
@@ -195,7 +195,7 @@ class TestValues:
     """A5: the most restrictive wins; invalid values are ignored; max-snippet:0 is nosnippet."""
 
     @pytest.mark.parametrize(("line", "rules"), ROWS["Values.merges"])
-    def test_merges(self, line: str, rules: dict[str, Any]) -> None:
+    def test_strictest_of_several_values_counts(self, line: str, rules: dict[str, Any]) -> None:
         assert said(line) == rules
 
     @pytest.mark.parametrize(
@@ -220,7 +220,7 @@ class TestDates:
     """A6: RFC 822, 1123, 850, asctime, ISO 8601, a day; no zone is UTC; ambiguous is ignored."""
 
     @pytest.mark.parametrize(("text", "seconds"), ROWS["Dates.reads"])
-    def test_reads(self, text: str, seconds: int) -> None:
+    def test_dates_of_many_forms_are_read(self, text: str, seconds: int) -> None:
         assert date_of(text) == seconds
 
     @pytest.mark.parametrize(
@@ -232,13 +232,13 @@ class TestDates:
             *["6 Nov 1994" + " x" * 100, "\u0661 Jan 2024"],
         ],
     )
-    def test_ignores(self, text: str) -> None:
+    def test_what_is_no_date_is_ignored(self, text: str) -> None:
         assert date_of(text) is None
 
     @pytest.mark.parametrize(
         "zone", ["EST5", "EDT4", "CST6", "CDT5", "MST7", "MDT6", "PST8", "PDT7"]
     )
-    def test_zones(self, zone: str) -> None:
+    def test_american_time_zones_are_read(self, zone: str) -> None:
         expected = 784111777 + int(zone[3]) * 3600
         assert date_of(f"Sun, 6 Nov 1994 08:49:37 {zone[:3]}") == expected
 
@@ -294,12 +294,12 @@ class TestRobotsTag:
 class TestLimits:
     """A8: at most 100 findings, of 200 characters, which no terminal obeys."""
 
-    def test_remarks(self) -> None:
+    def test_remarks_are_few_short_and_printable(self) -> None:
         rules = read(",".join(["\x1b[31m" * 50] * 120))
         assert len(rules.remarks) == 100
         assert all(len(one.text) == 200 and one.text.isprintable() for one in rules.remarks)
 
-    def test_any_octets(self) -> None:
+    def test_octets_that_are_no_text_change_no_rule(self) -> None:
         assert said(b"no\xffindex, \x00, \xff\xfe, nofollow") == {"nofollow": True}
         assert said(b"\xa0noindex\xa0") == NOINDEX, "the no-break space of Latin-1"
 
@@ -317,11 +317,11 @@ class TestLinks:
     @pytest.mark.parametrize(
         "rel", ["nofollow", "NOFOLLOW", "a nofollow", "a,nofollow", "a, nofollow"]
     )
-    def test_refused(self, rel: str) -> None:
+    def test_link_with_nofollow_is_refused(self, rel: str) -> None:
         assert self.refused(f'<a href="/a" rel="{rel}">x</a>') == {"https://example.com/a"}
 
     @pytest.mark.parametrize(("target", "url"), ROWS["Links.resolved"])
-    def test_resolved(self, target: str, url: str) -> None:
+    def test_refused_link_is_resolved_with_its_base(self, target: str, url: str) -> None:
         body = f'<a href="{target}" rel="nofollow">x</a>'
         assert self.refused(body, head='<base href="/base/">') == {url}
 
@@ -381,10 +381,10 @@ class TestLinks:
             (link,) = LinkExtractor().extract_links(response)
             assert without_fragment(link.url) == url
 
-    def test_no_url(self) -> None:
+    def test_refused_link_without_a_url_is_ignored(self) -> None:
         assert self.refused('<a href="http://[" rel="nofollow">x</a>') == set()
 
-    def test_no_page(self) -> None:
+    def test_answer_that_is_no_page_refuses_no_link(self) -> None:
         response = response_of('<a href="/a" rel="nofollow">', content_type="text/plain")
         assert refused_links(response) == set()
 

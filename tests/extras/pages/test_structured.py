@@ -57,7 +57,7 @@ class TestBareItems:
             *[('%"f%c3%bc"', DisplayString("f\u00fc")), ('%""', DisplayString(""))],
         ],
     )
-    def test_reads(self, text: str, value: Any) -> None:
+    def test_bare_items_are_read(self, text: str, value: Any) -> None:
         assert only(text) == value
         assert type(only(text)) is type(value)
 
@@ -70,7 +70,7 @@ class TestBareItems:
             *["\u00e9", "=a", "!", "\ta", "a b"],
         ],
     )
-    def test_refuses(self, text: str) -> None:
+    def test_wrong_bare_items_are_refused(self, text: str) -> None:
         assert only(text) is None
 
     def test_token_is_not_a_string(self) -> None:
@@ -80,19 +80,19 @@ class TestBareItems:
 class TestLists:
     """3.1, 4.2.1: members between commas, inner lists, parameters."""
 
-    def test_empty(self) -> None:
+    def test_empty_field_is_an_empty_list(self) -> None:
         assert member_list(b"") == member_list(b"   ") == []
 
-    def test_members(self) -> None:
+    def test_members_of_a_list_are_read(self) -> None:
         assert member_list(b" a;x;y=2 \t,\t b ") == [
             Item(Token("a"), {"x": True, "y": 2}),
             Item(Token("b")),
         ]
 
-    def test_parameters(self) -> None:
+    def test_last_of_equal_parameters_counts(self) -> None:
         assert member_list(b"a;x=1; y;x=2") == [Item(Token("a"), {"x": 2, "y": True})]
 
-    def test_inner_lists(self) -> None:
+    def test_inner_lists_of_a_list_are_read(self) -> None:
         assert member_list(b"( a  b;x );y, ()") == [
             InnerList((Item(Token("a")), Item(Token("b"), {"x": True})), {"y": True}),
             InnerList(()),
@@ -105,7 +105,7 @@ class TestLists:
             *["a;X", "a;x=", "a ;x", "a;x =1", "a\x00", "a\n"],
         ],
     )
-    def test_refuses(self, text: str) -> None:
+    def test_wrong_lists_are_refused(self, text: str) -> None:
         assert member_list(text.encode()) is None
 
 
@@ -122,19 +122,19 @@ class TestDictionaries:
             ("*a._-*=y", {"*a._-*": "y"}),
         ],
     )
-    def test_reads(self, text: str, members: dict[str, Any]) -> None:
+    def test_members_of_a_dictionary_are_read(self, text: str, members: dict[str, Any]) -> None:
         found = dictionary(text.encode())
         assert found is not None
         values = {key: one.value for key, one in found.items() if isinstance(one, Item)}
         assert values == members
 
-    def test_inner_list(self) -> None:
+    def test_inner_list_of_a_dictionary_is_read(self) -> None:
         assert dictionary(b"a=(1 2);x") == {"a": InnerList((Item(1), Item(2)), {"x": True})}
 
     @pytest.mark.parametrize(
         "text", ["A=1", "1=a", "a= 1", "a =1", "a=", "a=1,", "a=1;", "a=1 b=2", '"a"']
     )
-    def test_refuses(self, text: str) -> None:
+    def test_wrong_dictionaries_are_refused(self, text: str) -> None:
         assert dictionary(text.encode()) is None
 
 
@@ -153,7 +153,7 @@ class TestWriting:
             *[(DisplayString('f\u00fc%"\n'), '%"f%c3%bc%25%22%0a"')],
         ],
     )
-    def test_writes(self, value: Any, text: str) -> None:
+    def test_values_are_written_in_their_form(self, value: Any, text: str) -> None:
         assert written(Item(value)) == text
         assert written(InnerList((Item(value),), {"key": value})).startswith(f"({text});key")
 
@@ -167,14 +167,14 @@ class TestWriting:
             *[None, 1j, [1]],
         ],
     )
-    def test_refuses_values(self, value: Any) -> None:
+    def test_values_without_a_form_are_not_written(self, value: Any) -> None:
         for member in (Item(value), Item(1, {"a": value}), InnerList((Item(value),))):
             with pytest.raises(ValueError, match=r"written|surrogates"):
                 written(member)
 
     @pytest.mark.parametrize("key", ["", "A", "1a", "a b", "a=1", "a\n", "a\r\nx", "\u00e9", "-a"])
     @pytest.mark.parametrize("value", [True, 1])
-    def test_refuses_keys(self, key: str, value: int) -> None:
+    def test_wrong_keys_are_not_written(self, key: str, value: int) -> None:
         for member in (Item(1, {key: value}), InnerList((), {key: value})):
             with pytest.raises(ValueError, match="written"):
                 written(member)
@@ -207,5 +207,7 @@ class TestLinkField:
             ("<a>; rel=b <c>; rel=d", [("a", ("b",), "")]),
         ],
     )
-    def test_reads(self, text: str, links: list[tuple[str, tuple[str, ...], str]]) -> None:
+    def test_links_of_a_field_are_read(
+        self, text: str, links: list[tuple[str, tuple[str, ...], str]]
+    ) -> None:
         assert list(field_links(text)) == links

@@ -84,7 +84,9 @@ class TestFile:
         ("loop", "queue"),
         [*((loop, None) for loop in LOOPS), (LOOPS[0], "scrapy.pqueues.ScrapyPriorityQueue")],
     )
-    def test_is_read(self, site: Site, loop: Loop, queue: str | None) -> None:
+    def test_tdmrep_file_is_read_before_the_pages(
+        self, site: Site, loop: Loop, queue: str | None
+    ) -> None:
         settings = {} if queue is None else {"SCHEDULER_PRIORITY_QUEUE": queue}
         result = run(site, loop, settings=settings)
         assert site.paths()[:2] == ["/robots.txt", _PATH]
@@ -98,7 +100,7 @@ class TestFile:
         assert result.stats["rep/tdmrep/access/successful"] == 1
         assert result.stats["robotstxt/request_count"] == 1
 
-    def test_accepts_json(self, site: Site) -> None:
+    def test_request_for_tdmrep_accepts_json(self, site: Site) -> None:
         run(site)
         (seen,) = (one for one in site.requests() if one.path == _PATH)
         assert seen.headers["accept"].startswith("application/json")
@@ -120,7 +122,7 @@ class TestFile:
         assert files(site) == [_PATH]
         assert said(site, result) == {path: _SAID[path] for path in _PAGES if path != "/c"}
 
-    def test_without_obeying_robots_txt(self, site: Site) -> None:
+    def test_tdmrep_is_not_fetched_without_robots_txt(self, site: Site) -> None:
         result = run(site, settings={"ROBOTSTXT_OBEY": False})
         assert files(site) == []
         assert not is_complete(result)
@@ -142,7 +144,7 @@ class TestFailures:
             (redirect(_PATH), True),
         ],
     )
-    def test_say_nothing(self, site: Site, answer: Answer, complete: bool) -> None:
+    def test_failed_tdmrep_says_nothing(self, site: Site, answer: Answer, complete: bool) -> None:
         site.change({_PATH: answer})
         result = run(site)
         assert said(site, result) == _UNKNOWN
@@ -160,7 +162,7 @@ class TestFailures:
         site.change({_PATH: _FILE})
         assert len(run(site, spider=spider, settings=settings).items) == 1
 
-    def test_no_answer(self, site: Site) -> None:
+    def test_tdmrep_without_an_answer_says_nothing(self, site: Site) -> None:
         site.change({_PATH: Answer(fault="hang")})
         result = run(site, settings={"REP_FETCH_TIMEOUT_SECONDS": 2})
         assert said(site, result) == _UNKNOWN
@@ -182,7 +184,7 @@ class TestFailures:
 class TestRobotsTxt:
     """robots.txt governs the file and the targets of its redirects."""
 
-    def test_disallows_it(self, site: Site) -> None:
+    def test_robots_txt_can_disallow_tdmrep(self, site: Site) -> None:
         rules = "User-agent: FooBot\nDisallow: /.well-known/\n"
         site.change({"/robots.txt": Answer(body=rules)})
         result = run(site)
@@ -246,7 +248,7 @@ class TestRobotsTxt:
 class TestStores:
     """Crawls share the file, as they share robots.txt."""
 
-    def test_next_crawl(self, site: Site, tmp_path: Path) -> None:
+    def test_next_crawl_takes_tdmrep_from_the_store(self, site: Site, tmp_path: Path) -> None:
         settings = {"REP_STORE": "sqlite", "REP_STORE_PATH": str(tmp_path / "robots.sqlite")}
         for _ in range(2):
             assert said(site, run(site, settings=settings)) == _SAID
@@ -276,7 +278,7 @@ class TestStores:
         assert said(site, run(site, settings=settings)) == _SAID
         assert 2 <= site.paths().count(_PATH) <= 3
 
-    def test_fleet(self, site: Site, redis_server: RedisServer) -> None:
+    def test_workers_of_a_fleet_share_tdmrep(self, site: Site, redis_server: RedisServer) -> None:
         """Two crawls, of which the second is a worker of a fleet."""
         settings: dict[str, Any] = {
             "REP_STORE": "redis",

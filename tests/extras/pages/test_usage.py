@@ -61,7 +61,7 @@ class TestContentUsage:
     """C1: paths are like those of rules; the longest decides; a shorter n holds if it is silent."""
 
     @pytest.mark.parametrize(("lines", "url", "said"), ROWS["ContentUsage.reads"])
-    def test_reads(self, lines: str, url: str, said: dict[str, str]) -> None:
+    def test_content_usage_lines_are_read(self, lines: str, url: str, said: dict[str, str]) -> None:
         assert of_file(lines, url) == said
 
     @pytest.mark.parametrize(
@@ -79,7 +79,7 @@ class TestContentUsage:
         assert known(usage) == {"search": "n"}
         assert Problem.TOO_MUCH_WORK in problems(usage)
 
-    def test_before_any_group(self) -> None:
+    def test_content_usage_before_any_group_is_ignored(self) -> None:
         usage = usage_in("Content-Usage: train-ai=n|User-agent: *|Allow: /")
         assert known(usage) == {}
         assert problems(usage) == [Problem.BEFORE_GROUPS]
@@ -118,7 +118,7 @@ class TestDictionary:
             ],
         ],
     )
-    def test_reads(self, value: str, said: dict[str, str]) -> None:
+    def test_dictionary_of_content_usage_is_read(self, value: str, said: dict[str, str]) -> None:
         assert of_file(f"Content-Usage: {value}") == said
         assert known(of_answer([("Content-Usage", value)])) == said
 
@@ -139,7 +139,7 @@ class TestDictionary:
 class TestContentUsageField:
     """C3: all lines are one Dictionary, whatever robots.txt allows."""
 
-    def test_lines(self) -> None:
+    def test_lines_of_a_content_usage_field_are_joined(self) -> None:
         fields = [("Content-Usage", "train-ai=y"), ("content-usage", "search=n, train-ai=n")]
         assert known(of_answer(fields)) == {**_TRAIN, "search": "n"}
         fields = [("Content-Usage", "train-ai=n"), ("Content-Usage", "what?")]
@@ -152,21 +152,21 @@ class TestContentSignal:
     """C4: slips that forbid are understood; yes alone permits; in the response only no counts."""
 
     @pytest.mark.parametrize("no", ["no", "n", "false", "0", "disallow", "deny", "NO", "Deny"])
-    def test_no(self, no: str) -> None:
+    def test_every_no_of_a_content_signal_counts(self, no: str) -> None:
         assert of_file(f"Content-Signal: ai-train={no}") == _TRAIN
         assert of_file(f"Content-Signals: ai-train: {no}") == _TRAIN
 
     @pytest.mark.parametrize("yes", ["y", "true", "1", "allow", "maybe", ""])
-    def test_no_yes(self, yes: str) -> None:
+    def test_unclear_yes_of_a_content_signal_says_nothing(self, yes: str) -> None:
         usage = usage_in(f"Content-Signal: ai-train={yes}")
         assert known(usage) == {}
         assert problems(usage) == [Problem.UNREADABLE_SIGNAL]
 
     @pytest.mark.parametrize(("value", "said"), ROWS["ContentSignal.reads"])
-    def test_reads(self, value: str, said: dict[str, str]) -> None:
+    def test_content_signal_lines_are_read(self, value: str, said: dict[str, str]) -> None:
         assert of_file(f"Content-Signal: {value}") == said
 
-    def test_before_any_group(self) -> None:
+    def test_content_signal_before_any_group_counts_if_no(self) -> None:
         """It counts for all crawlers, but only its no."""
         usage = usage_in("Content-Signal: ai-train=no, search=yes|User-agent: FooBot|Allow: /")
         assert known(usage) == _TRAIN
@@ -181,7 +181,7 @@ class TestContentSignal:
             ("Content-Signal: use=whatever", ""),
         ],
     )
-    def test_use(self, lines: str, use: str) -> None:
+    def test_strictest_use_of_content_signals_counts(self, lines: str, use: str) -> None:
         assert usage_in(lines).use == use
 
     def test_use_of_the_field(self) -> None:
@@ -195,7 +195,7 @@ class TestContentSignal:
         robots_txt = "User-agent: *\nContent-Signal: use=immediate\n"
         assert of_answer(fields, robots_txt=robots_txt).use == "immediate"
 
-    def test_the_field(self) -> None:
+    def test_content_signal_field_cannot_permit(self) -> None:
         usage = of_answer([("Content-Signal", "ai-train=no, search=yes")])
         assert known(usage) == _TRAIN
         assert problems(usage) == [Problem.UNHEARD_PERMISSION]
@@ -206,7 +206,7 @@ class TestTdmRep:
     """C5: file, field, meta, each superseding; 1 forbids mining and training, 0 permits mining."""
 
     @pytest.mark.parametrize(("values", "said"), ROWS["TdmRep.field"])
-    def test_field(self, values: list[str], said: dict[str, str]) -> None:
+    def test_tdm_reservation_field_is_read(self, values: list[str], said: dict[str, str]) -> None:
         assert known(of_answer([("TDM-Reservation", value) for value in values])) == said
 
     @pytest.mark.parametrize(
@@ -224,7 +224,9 @@ class TestTdmRep:
             ("false", None, {}),
         ],
     )
-    def test_meta(self, head: str | None, body: str | None, said: dict[str, str]) -> None:
+    def test_tdm_reservation_meta_is_read(
+        self, head: str | None, body: str | None, said: dict[str, str]
+    ) -> None:
         elements = ["" if one is None else meta(one, "TDM-reservation") for one in (head, body)]
         assert known(of_answer(html=page(elements[0], body=elements[1]))) == said
 
@@ -266,7 +268,7 @@ class TestTdmRep:
             ("[" + "9" * 100_000 + "]", {}),
         ],
     )
-    def test_file(self, file: str, said: dict[str, str]) -> None:
+    def test_tdm_reservation_file_is_read(self, file: str, said: dict[str, str]) -> None:
         assert known(of_answer(tdmrep=file.encode())) == said
 
     def test_file_of_one_rule_for_many_locations(self) -> None:
@@ -327,7 +329,7 @@ class TestTdmRep:
         assert known(usage) == {}
         assert not usage.is_complete
 
-    def test_policy(self) -> None:
+    def test_tdm_policy_is_that_of_the_reservation(self) -> None:
         fields = [("tdm-reservation", "1"), ("tdm-policy", "/p.json")]
         assert of_answer(fields).tdm_policy == "https://example.com/p.json"
         fields = [("tdm-reservation", "0"), ("tdm-policy", "/p.json")]
@@ -365,13 +367,13 @@ class TestPageRules:
     """C6: words about models forbid training; noindex and a passed date forbid search."""
 
     @pytest.mark.parametrize("word", ["noai", "noml", "notrain", "DisallowAITraining"])
-    def test_training(self, word: str) -> None:
+    def test_page_rules_against_training_reserve_it(self, word: str) -> None:
         usage = of_answer(html=page(meta(word)))
         assert known(usage) == _TRAIN
         assert str(usage.decided_by("train-ai")[0]) == f"train-ai=n by meta 1, line 1: {word}"
 
     @pytest.mark.parametrize("line", ["noindex", "none", "unavailable_after: 1999-01-01"])
-    def test_search(self, line: str) -> None:
+    def test_page_rules_against_indexing_reserve_search(self, line: str) -> None:
         usage = of_answer([("X-Robots-Tag", line)])
         assert known(usage) == {"search": "n"}
         assert len(usage.statements) == 1
@@ -391,17 +393,19 @@ class TestTokens:
             ("User-agent: CCBot|Disallow: /|User-agent: GPTBot|Allow: /", _TRAIN),
         ],
     )
-    def test_reads(self, lines: str, said: dict[str, str]) -> None:
+    def test_rules_for_a_usage_token_reserve_its_use(
+        self, lines: str, said: dict[str, str]
+    ) -> None:
         tokens = {"train-ai": ["GPTBot", "CCBot"]}
         assert of_file(lines, usage_tokens=tokens) == said
 
-    def test_where(self) -> None:
+    def test_usage_token_says_the_line_of_its_rule(self) -> None:
         usage = usage_in("User-agent: GPTBot|Disallow: /", usage_tokens={"train-ai": ["GPTBot"]})
         (statement,) = usage.decided_by("train-ai")
         assert str(statement.source) == f"Disallow, line 2 of {ROBOTS}"
         assert statement.text == "User-agent: gptbot, Disallow: /"
 
-    def test_no_category(self) -> None:
+    def test_usage_token_without_a_category_is_an_error(self) -> None:
         with pytest.raises(ValueError, match="'ai' is not a category"):
             usage_in("Allow: /", usage_tokens={"ai": ["GPTBot"]})
 
@@ -412,7 +416,7 @@ class TestPolicyTokens:
     TOKEN = "__usage_ai-training"
 
     @pytest.mark.parametrize(("lines", "said"), ROWS["PolicyTokens.reads"])
-    def test_reads(self, lines: str, said: dict[str, str]) -> None:
+    def test_policy_tokens_are_read(self, lines: str, said: dict[str, str]) -> None:
         assert of_file(lines) == said
 
     def test_policy_token_joins_usage_tokens(self) -> None:
@@ -440,7 +444,7 @@ class TestCombining:
         assert known(answer) == {"search": "n"}
         assert len(answer.statements) == 101
 
-    def test_three_values(self) -> None:
+    def test_no_wins_over_yes_and_unknown(self) -> None:
         usage = of_answer([("Content-Usage", "search=y")], robots_txt="Content-Signal: search=no")
         assert usage.search is Preference.DISALLOWED
         assert [str(one.source) for one in usage.decided_by("search")] == [
@@ -468,7 +472,9 @@ class TestLicences:
             ("https://[", None, Problem.NO_LICENCE),
         ],
     )
-    def test_records(self, value: str, uri: str | None, problem: Problem | None) -> None:
+    def test_licence_records_are_read(
+        self, value: str, uri: str | None, problem: Problem | None
+    ) -> None:
         usage = usage_in(f"User-agent: x|Disallow: /|License: {value}|license: {value}")
         assert [one.uri for one in usage.licences] == ([uri] if uri else [])
         assert problems(usage) == ([problem] * 2 if problem else [])
@@ -487,18 +493,18 @@ class TestLicences:
 class TestWhen:
     """C10: the robots.txt with its digest; without one, the answer is incomplete."""
 
-    def test_complete(self) -> None:
+    def test_usage_of_a_known_file_is_complete(self) -> None:
         usage = usage_in("Allow: /")
         assert usage.is_complete
         assert usage.robots_txt == ROBOTS
         assert usage.digest == hashlib.sha256(b"User-agent: *\nAllow: /").hexdigest()
 
-    def test_incomplete(self) -> None:
+    def test_usage_without_a_file_is_incomplete(self) -> None:
         usage = usage_of(response_of(fields=[("Content-Usage", "train-ai=y")]), product_tokens=())
         assert not usage.is_complete
         assert known(usage) == {"train-ai": "y"}
 
-    def test_octets(self) -> None:
+    def test_usage_can_be_read_from_octets(self) -> None:
         body = b"User-agent: *\nContent-Usage: train-ai=n"
         usage = usage_of(response_of(), body, product_tokens=())
         assert known(usage) == _TRAIN

@@ -19,7 +19,7 @@ SOME = st.lists(CAPTURES | st.sampled_from([Bad("no-json"), Bad("no-body")]), ma
 
 @settings(max_examples=40)
 @given(SOME, SOME, SOME)
-def test_laws(a: list[Any], b: list[Any], c: list[Any]) -> None:
+def test_aggregates_add_in_any_order(a: list[Any], b: list[Any], c: list[Any]) -> None:
     one, two, three = Aggregate.of(a), Aggregate.of(b), Aggregate.of(c)
     assert (one + two) + three == one + (two + three)
     assert one + two == two + one
@@ -64,7 +64,7 @@ def test_invalid_aggregate_raises(text: str) -> None:
 class TestStatistics:
     """The statistics of an aggregate."""
 
-    def test_small(self) -> None:
+    def test_statistics_of_a_small_survey_are_right(self) -> None:
         said = report(Aggregate.of(captures()))["statistics"]
         assert said["files"]["files_with"] == len(SMALL)
         assert said["sha256"] == {"distinct": len(SMALL) - 1, "is_exact": True}
@@ -81,7 +81,7 @@ class TestStatistics:
         assert said["crawl_delay_star"]["p50"] == 10.0
         assert said["sitemaps_cross_host"]["files_with"] == 1
 
-    def test_nothing(self) -> None:
+    def test_statistics_of_nothing_have_no_share(self) -> None:
         said = report(Aggregate())["statistics"]
         assert said["files"]["share"] is None
         assert said["rules"]["max"] == 0
@@ -104,7 +104,7 @@ class TestStatistics:
         agents = report(Aggregate.of([Capture("a", body=body)]))["statistics"]["agents"]
         assert agents["libwww-perl"]["files_with"] == 1
 
-    def test_policy_tokens(self) -> None:
+    def test_survey_counts_policy_tokens(self) -> None:
         body = b"User-agent: __usage_ai-training\nDisallow: /\n"
         said = report(Aggregate.of([Capture("a", body=body), Capture("b", body=b"User-agent: *")]))
         token = said["statistics"]["agents"]["__usage_ai-training"]
@@ -114,7 +114,7 @@ class TestStatistics:
         )
         assert said["statistics"]["purposes"]["ai-training"]["full"]["files_with"] == 1
 
-    def test_answers(self) -> None:
+    def test_survey_counts_answers_and_failures(self) -> None:
         some = [
             Capture("a", "https", 443, "2026-01-02T00:00:00Z", 404, media_type="text/html"),
             Capture("b", "https", 444, "2026-01-01T00:00:00Z", 200, hops=2, cross_host=True),
@@ -134,7 +134,7 @@ class TestStatistics:
         assert said["bad_records"] == {"no-json": 1}
         assert said["error_bound"] == {"names": 0, "other_keys": 0}
 
-    def test_lint(self) -> None:
+    def test_survey_counts_lint_codes(self) -> None:
         found = Aggregate.of(captures(), with_lint=True)
         said = report(found)["statistics"]["lint"]
         code = next(iter(facts(SMALL["page.example"], with_lint=True).lint or ()))
@@ -144,7 +144,9 @@ class TestStatistics:
         ("count", "of", "low", "high"),
         [(0, 0, 0, 1), (0, 10, 0, 0.2775), (5, 10, 0.2366, 0.7634), (10, 10, 0.7225, 1)],
     )
-    def test_interval(self, count: int, of: int, low: float, high: float) -> None:
+    def test_interval_of_a_share_is_that_of_wilson(
+        self, count: int, of: int, low: float, high: float
+    ) -> None:
         assert interval(count, of) == pytest.approx((low, high), abs=1e-4)
 
 

@@ -128,7 +128,7 @@ class TestFiles:
             paths_in(str(path))
 
 
-def test_partitions(tmp_path: Path) -> None:
+def test_partitions_add_up_to_one_process(tmp_path: Path) -> None:
     paths = _archive(tmp_path)
     assert paths_in(str(tmp_path / _CRAWL / "robotstxt.paths.gz")) == paths
     base, halves = str(tmp_path), (paths[2:], paths[:2])
@@ -141,7 +141,7 @@ def test_partitions(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.skipif(bool(WHY_NOT), reason=WHY_NOT)
 @pytest.mark.long
-def test_the_job(tmp_path: Path) -> None:
+def test_job_runs_as_its_user_submits_it(tmp_path: Path) -> None:
     """As its user runs it: submitted as one file, with a zip of the package, over the network."""
     paths = _archive(tmp_path)
     package, script, output = (

@@ -37,7 +37,7 @@ from scrapy_rep.extras.survey.facts import facts
         (["/?"], [], "part"),
     ],
 )
-def test_class(disallow: list[str], allow: list[str], effect: str) -> None:
+def test_class_of_rules_is_their_effect(disallow: list[str], allow: list[str], effect: str) -> None:
     assert class_of(disallow, allow, ProbeBudget()) == effect
 
 

@@ -84,7 +84,7 @@ def test_capture_without_a_file_has_the_same_columns() -> None:
         (b"User-agent: " + b"a" * 41 + b"\nDisallow: /", {"names": 1, "agents": {}}),
     ],
 )
-def test_facts(body: bytes, expected: dict[str, object]) -> None:
+def test_facts_of_a_file_are_right(body: bytes, expected: dict[str, object]) -> None:
     found = facts(body)
     assert {name: getattr(found, name) for name in expected} == expected
 
@@ -119,7 +119,7 @@ def test_character_that_the_limit_cuts_is_valid() -> None:
         ("nothing", ""),
     ],
 )
-def test_host_of(uri: str, host: str) -> None:
+def test_host_of_a_uri_is_found(uri: str, host: str) -> None:
     assert host_of(uri) == host
 
 

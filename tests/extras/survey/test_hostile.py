@@ -57,7 +57,7 @@ def _exported(**facts: Any) -> dict[str, Any]:
 
 
 class TestNumbersOutOfRange:
-    def test_in_lines(self, tmp_path: Path) -> None:
+    def test_numbers_out_of_range_in_lines_are_ignored(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
         names = ("hops", "max_age", "status", "port")
         rows = [(name, number) for name in names for number in (BIG, 2**63, -1, 1e999, True)]
@@ -87,7 +87,7 @@ class TestNumbersOutOfRange:
 
 
 class TestNamesThatAreNotText:
-    def test_lone_surrogates(self, tmp_path: Path) -> None:
+    def test_lone_surrogates_reach_no_output(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow")
         fields = ("host", "failure", "scheme", "media_type", "date", "body")
         lines = [{"host": "a", "body": RULES, field: "a\ud800/b"} for field in fields]
@@ -247,7 +247,7 @@ class TestInvalidSurveys:
         assert "bad.json" in done.err
 
     @pytest.mark.parametrize("text", ['{"sums":' + "[" * 100_000, "[]", _NO_SUMS, "", "\0"])
-    def test_documents(self, text: str, tmp_path: Path) -> None:
+    def test_document_that_is_no_survey_is_refused(self, text: str, tmp_path: Path) -> None:
         (tmp_path / "bad.json").write_text(text)
         done = rep("survey", "merge", tmp_path / "bad.json")
         assert done.status == 2

@@ -105,7 +105,7 @@ class TestLines:
     def test_bad_line_has_a_reason(self, line: str, reason: str) -> None:
         assert [*json_lines.captures_in([line, "", " \n"])] == [Bad(reason)]
 
-    def test_all_fields(self) -> None:
+    def test_line_can_have_all_fields(self) -> None:
         line = {
             "host": "A.Example",
             "scheme": "HTTPS",
@@ -180,7 +180,7 @@ class TestLines:
         assert _reasons(found)["damaged"] == 1
 
     @given(st.binary(max_size=80))
-    def test_never_raises(self, line: bytes) -> None:
+    def test_any_line_is_read_without_an_error(self, line: bytes) -> None:
         assert len([*json_lines.captures_in([line])]) <= 1
 
 
@@ -281,7 +281,7 @@ class TestWarc:
         assert _reasons(_of_warc(packed, packed[:-9])) == {"damaged": 1}
         assert _reasons(_of_warc(packed, b"\x1f\x8b" + b"x" * 50)) == {"damaged": 1}
 
-    def test_folded_fields(self) -> None:
+    def test_folded_fields_of_warc_are_read(self) -> None:
         block = inputs.record(
             "resource", b"x: y", more="WARC-Target-URI:\r\n https://a/robots.txt\r\n"
         )
@@ -290,7 +290,7 @@ class TestWarc:
         assert found.host == "a"
 
     @given(st.binary(max_size=300))
-    def test_never_raises(self, octets: bytes) -> None:
+    def test_any_warc_is_read_without_an_error(self, octets: bytes) -> None:
         assert len(_of_warc(octets)) <= 3
         _of_warc(inputs.record("response", octets, _URI))
         _of_warc(b"\x1f\x8b" + octets)
@@ -308,7 +308,7 @@ class TestAnswers:
             (b"0\r\n\r\n", b""),
         ],
     )
-    def test_chunks(self, body: bytes, joined: bytes) -> None:
+    def test_chunked_body_is_joined(self, body: bytes, joined: bytes) -> None:
         assert unchunked(body) == joined
 
     @pytest.mark.parametrize("named", ["gzip", "br", "aws-chunked"])
@@ -328,7 +328,7 @@ class TestAnswers:
 
 
 class TestStore:
-    def test_entries(self, tmp_path: Path) -> None:
+    def test_entries_of_a_store_are_surveyed(self, tmp_path: Path) -> None:
         hops = ("http://b.example/robots.txt", "https://c.example/robots.txt")
         path = inputs.store_of(
             [
@@ -359,7 +359,7 @@ class TestStore:
         finally:
             store.close()
 
-    def test_other_databases(self, tmp_path: Path) -> None:
+    def test_other_databases_are_no_store(self, tmp_path: Path) -> None:
         import sqlite3
 
         path = tmp_path / "x.sqlite"

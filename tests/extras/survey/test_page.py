@@ -49,7 +49,7 @@ class Elements(HTMLParser):
         self.found.append((tag, dict(attrs)))
 
 
-def test_page_runs_and_loads_nothing() -> None:
+def test_page_of_a_survey_runs_and_loads_nothing() -> None:
     text = _page()
     elements = Elements()
     elements.feed(text)
@@ -73,7 +73,7 @@ def test_page_shows_the_survey() -> None:
         assert words in text
 
 
-def test_changes() -> None:
+def test_page_shows_changes_since_another_survey() -> None:
     before = Survey(Aggregate.of([Capture(f"h{n}", body=b"x: y") for n in range(400)]))
     text = _page(before)
     assert "Changes" in text
@@ -98,7 +98,7 @@ _MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) i
 @pytest.mark.at_length
 @pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
 @pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
-def test_in_chromium(tmp_path: Path) -> None:
+def test_page_of_a_survey_reads_well_in_chromium(tmp_path: Path) -> None:
     """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
     path = tmp_path / "page.html"
     path.write_text(_page(), encoding="utf-8")

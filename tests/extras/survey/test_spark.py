@@ -29,7 +29,7 @@ ENVIRONMENT = {
 """Variables of Spark, in short runs."""
 
 
-def test_the_functions(tmp_path: Path) -> None:
+def test_functions_for_spark_add_up(tmp_path: Path) -> None:
     lines = inputs.lines(SMALL.items(), tmp_path).read_text().splitlines()
     parts = [next(survey_partition(lines[start::3])) for start in range(3)]
     whole = Aggregate.of(c for t in tasks_of(tmp_path / "files.jsonl") for c in t.captures())

@@ -196,7 +196,7 @@ def test_of_other_records(work: str, record: str) -> None:
 
 
 @_many
-def test_of_urls(seed: int) -> None:
+def test_time_of_urls_grows_linearly(seed: int) -> None:
     """Twice the characters of a URL that is made of the rules' own parts, judged at once."""
     body = _robots_txt(seed)(HALF_OCTETS)
     robots_txt = parse(body)
@@ -210,7 +210,7 @@ def test_of_urls(seed: int) -> None:
 
 
 @_many
-def test_of_sitemaps(seed: int) -> None:
+def test_time_of_sitemaps_grows_linearly(seed: int) -> None:
     _check(lambda body: list(Sitemap(body)), _sitemap(seed))
 
 

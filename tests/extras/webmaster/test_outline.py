@@ -20,7 +20,7 @@ class TestPatterns:
     """The pattern of a line is that of the rule that the core reads there."""
 
     @given(strategies.files)
-    def test_of_rules(self, body: bytes) -> None:
+    def test_outline_has_the_pattern_of_each_rule(self, body: bytes) -> None:
         found = outline(body)
         for line in found.lines:
             assert line.pattern == (pattern_of(line.value) if line.kind in RULES else "")

@@ -323,7 +323,7 @@ def test_several_runs_add_up(tmp_path: Path) -> None:
 
 
 class TestStates:
-    def test_whole(self, tmp_path: Path) -> None:
+    def test_whole_trail_is_reported_as_whole(self, tmp_path: Path) -> None:
         found = _small(tmp_path)
         assert found.state == "whole"
         (run,) = found.runs
@@ -332,7 +332,7 @@ class TestStates:
         assert len(run.manifest_sha256) == 64
         assert json.loads(json.dumps(found.as_dict()))["totals"]["judged"] == 5
 
-    def test_a_gap(self, tmp_path: Path) -> None:
+    def test_gap_in_a_trail_is_reported(self, tmp_path: Path) -> None:
         made = Made(tmp_path)
         made.decide(f"{A}/1", made.policy(A))
         made.writer.lose(2, "disallowed", BEGAN + 1)

@@ -103,7 +103,7 @@ class TestUserAgents:
         assert crawl.seen[CHROME] == len(of_kind(crawl.run, "agent")) > 2
         assert crawl.reported["agents"] == crawl.seen
 
-    def test_crawl_that_does_not_obey(self, tmp_path: Path) -> None:
+    def test_user_agents_of_a_crawl_that_does_not_obey(self, tmp_path: Path) -> None:
         crawl = Rotated([CHROME], tmp_path, ROBOTSTXT_OBEY=False)
         assert crawl.reported["agents"] == crawl.seen == {CHROME: 4}
 
@@ -217,7 +217,7 @@ class TestExemptions:
             (1, 0, 0),
         ]
 
-    def test_crawl_that_does_not_obey(self, tmp_path: Path) -> None:
+    def test_crawl_that_does_not_obey_is_an_exemption(self, tmp_path: Path) -> None:
         with Site({"/robots.txt": Answer(body=FILE)}) as site:
             settings = {"ROBOTSTXT_OBEY": False}
             _, run = audited([site.url("/all/1")], tmp_path, settings=settings)

@@ -458,7 +458,7 @@ class TestCost:
 
 class TestMissingRedis:
     @pytest.mark.slow
-    def test_unreachable_redis_ends_with_3(self) -> None:
+    def test_fleet_without_a_reachable_redis_ends_with_3(self) -> None:
         url = f"redis://:secret@127.0.0.1:{free_port()}/0"
         done = rep_process("rep", "fleet", "--spider", "x", "-s", f"REP_REDIS_URL={url}")
         assert (done.status, done.out) == (3, "")

@@ -488,7 +488,7 @@ def of_json(value: object) -> Answer:
         (("verify", "--keys", "pyproject.toml"), "pyproject.toml: not a JWK Set"),
     ],
 )
-def test_wrong_usage_is_explained(arguments: tuple[str, ...], words: str) -> None:
+def test_wrong_usage_of_identity_is_explained(arguments: tuple[str, ...], words: str) -> None:
     done = rep("identity", *arguments, stdin=b"GET https://a.example/")
     assert done.status == 2
     assert words in done.err

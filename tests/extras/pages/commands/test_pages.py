@@ -189,7 +189,7 @@ class TestWithoutPages:
         assert (done.status, "search: allowed" in done.out) == (1, True)
         assert (missing.status, missing.out) == (3, "")
 
-    def test_age_of_the_judging_file_is_told(self, tmp_path: Path) -> None:
+    def test_usage_tells_the_age_of_the_file(self, tmp_path: Path) -> None:
         settings = stored(tmp_path, file_entry(usual_key(ORIGIN), at=4e9, body=_ROBOTS.encode()))
         call = ["check", "--usage", "/open", "--robots", "https://example.com", "--agent", "x"]
         done = rep(*call, settings=settings, at=4e9 + 600)

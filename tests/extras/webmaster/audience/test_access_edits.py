@@ -51,7 +51,7 @@ def rewritten(body: bytes, wanted: dict[Crawler, bool]) -> bytes | None:
         ("UA GPTBot|Crawl-delay: 5|D /", "UA GPTBot|Crawl-delay: 5|D /||UA CCBot|D /"),
     ],
 )
-def test_shut_out(old: str, new: str) -> None:
+def test_crawlers_are_shut_out_by_few_lines(old: str, new: str) -> None:
     assert rewritten(_file(old), wanted_of(GPTBot=False, CCBot=False)) == _file(new)
 
 
@@ -72,7 +72,7 @@ def test_shut_out(old: str, new: str) -> None:
         ),
     ],
 )
-def test_let_in(old: str, new: str) -> None:
+def test_crawlers_are_let_in_by_few_lines(old: str, new: str) -> None:
     assert rewritten(_file(old), wanted_of(GPTBot=False, bingbot=True)) == _file(new)
 
 
@@ -116,7 +116,7 @@ _LINES = st.sampled_from(
 
 
 @given(st.lists(_LINES, max_size=14), st.booleans())
-def test_any_file(lines: list[str], bing: bool) -> None:
+def test_edit_of_any_file_changes_only_what_is_wanted(lines: list[str], bing: bool) -> None:
     """If it is written, it is as wanted, a second run changes nothing, and others see no change."""
     wanted = wanted_of(GPTBot=False, CCBot=False, bingbot=bing)
     body = _file("|".join(lines))
@@ -130,7 +130,7 @@ def test_any_file(lines: list[str], bing: bool) -> None:
 @needs_shared
 @pytest.mark.slow
 @pytest.mark.parametrize("every", [150, pytest.param(12, marks=pytest.mark.at_length)])
-def test_real_files(every: int) -> None:
+def test_edit_of_real_files_changes_only_what_is_wanted(every: int) -> None:
     """Twice changes nothing, and no crawler that is not listed sees a change."""
     wanted = dict.fromkeys(_TRAINING, False)
     names = {name_in_file(one) for one in _TRAINING}

@@ -152,7 +152,7 @@ class TestAccidents:
     @needs_shared
     @pytest.mark.slow
     @pytest.mark.parametrize("is_whole", [False, pytest.param(True, marks=pytest.mark.at_length)])
-    def test_real_files(self, is_whole: bool) -> None:
+    def test_every_accident_in_real_files_is_a_ban(self, is_whole: bool) -> None:
         """Every accident is a ban, of a crawler in use."""
         count = 0
         for _, body in [*files(), *files(RECENT)] if is_whole else sample():

@@ -109,7 +109,7 @@ def test_use_of_a_path_and_of_a_group(robots: Path) -> None:
     assert "Content-Signal, line 2" in found["CCBot"]["use_by"]
 
 
-def test_csv_equals_json(robots: Path) -> None:
+def test_csv_of_agents_says_the_same_as_its_json(robots: Path) -> None:
     told = rep("agents", robots, "--json").rows
     done = rep("agents", robots, "--csv")
     table = list(csv.DictReader(io.StringIO(done.out)))
@@ -231,7 +231,7 @@ class TestWriting:
         done = rep("agents", robots, "--disallow", "Googlebot")
         assert "note: Google-InspectionTool takes the group of Googlebot" in done.err
 
-    def test_unproved_file_is_not_written(self, robots: Path) -> None:
+    def test_edit_that_is_not_proved_is_not_written(self, robots: Path) -> None:
         robots.write_bytes(b"User-agent: AI\nDisallow: /a\n")
         done = rep("agents", robots, "--disallow", "AI2Bot", "--write")
         assert (done.status, done.out) == (4, "")

@@ -24,7 +24,7 @@ class TestFormat:
         assert rep("format", robots) == Done(0, NEW, "")
         assert rep("format", "-", stdin=OLD) == Done(0, NEW, "")
 
-    def test_compact_drops_rules_without_effect(self, robots: Path) -> None:
+    def test_format_can_drop_rules_without_effect(self, robots: Path) -> None:
         compact = rep("format", robots, "--mode", "compact")
         assert compact == Done(0, "User-agent: *\nDisallow: /a\n", "")
 

@@ -214,7 +214,7 @@ class TestFix:
         done = rep("lint", "-", "--diff", "--select", "REP2,REP4", stdin=self.NEW)
         assert (done.status, done.out) == (0, "")
 
-    def test_unproved_file_is_not_written(
+    def test_fix_that_is_not_proved_is_not_written(
         self, robots: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         wrong = b"User-agent: *\nDisallow: /\n"

@@ -282,7 +282,9 @@ class TestSettings:
             ("pyproject.toml", "[tool.scrapy-rep.lint]\nx = 1", "'x' is not a setting"),
         ],
     )
-    def test_wrong_setting_is_an_error(self, here: Path, name: str, text: str, words: str) -> None:
+    def test_wrong_setting_of_lint_is_an_error(
+        self, here: Path, name: str, text: str, words: str
+    ) -> None:
         (here / name).write_text(text)
         done = rep("lint", "-", stdin=BODY)
         assert (done.status, done.out) == (2, "")

@@ -64,7 +64,7 @@ def _check(body: bytes, uri: str, rewrite: str, path: Path) -> None:
     assert _verdicts(body, urls, agents) == _verdicts(new, urls, agents)
 
 
-def test_sample(tmp_path: Path) -> None:
+def test_commands_keep_a_sample_of_real_files(tmp_path: Path) -> None:
     names = [*_REWRITES]
     for number, (uri, body) in enumerate(sample()):
         _check(body, uri, names[number % len(names)], tmp_path / "robots.txt")
@@ -73,6 +73,6 @@ def test_sample(tmp_path: Path) -> None:
 @pytest.mark.at_length
 @pytest.mark.parametrize("rewrite", _REWRITES)
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_all_files(rewrite: str, part: int, tmp_path: Path) -> None:
+def test_commands_keep_all_real_files(rewrite: str, part: int, tmp_path: Path) -> None:
     for uri, body in [*files(), *files(RECENT)][part::_PARTS]:
         _check(body, uri, rewrite, tmp_path / "robots.txt")

@@ -93,7 +93,9 @@ class TestNeedless:
 
 class TestMatchingRules:
     @given(_rules, strategies.paths)
-    def test_first_matching_rule_decides(self, rules: list[tuple[bool, str]], path: str) -> None:
+    def test_first_rule_of_the_matcher_decides(
+        self, rules: list[tuple[bool, str]], path: str
+    ) -> None:
         robots_txt = read(_file(rules))
         verdict, group = robots_txt.verdict(HOST + path, ()), robots_txt.group(())
         assert group is not None

@@ -133,7 +133,7 @@ STAR = "User-agent: *\n"
         ("Disallow: /*%23b", "Disallow: /*%23c"),
     ],
 )
-def test_found(old: str, new: str) -> None:
+def test_difference_that_was_missed_is_found(old: str, new: str) -> None:
     assert next(differences(read(STAR + old), read(STAR + new)), None) is not None
 
 

@@ -47,7 +47,9 @@ def _star(*rules: str) -> bytes:
 
 
 @pytest.mark.parametrize(("rules", "path", "google", "prefixes"), ROWS["examples"])
-def test_examples(rules: list[str], path: str, google: bool, prefixes: bool) -> None:
+def test_other_readers_judge_as_documented(
+    rules: list[str], path: str, google: bool, prefixes: bool
+) -> None:
     assert _allows(GOOGLE, _star(*rules), HOST + path) is google
     assert _allows(PREFIXES, _star(*rules), HOST + path) is prefixes
 

@@ -58,7 +58,7 @@ class TestTable:
         names = [crawler.name for crawler in CRAWLERS]
         assert len(names) == len(set(names)) == 425 + len(POLICY_TOKENS)
 
-    def test_values(self) -> None:
+    def test_table_of_crawlers_has_known_values(self) -> None:
         for crawler in CRAWLERS:
             assert crawler.obeys in ("yes", "no", "partly", "own-group-only", "unknown")
             assert {crawler.crawl_delay, crawler.wildcards} <= {"yes", "no", "unknown"}
@@ -82,7 +82,7 @@ class TestTable:
 
 class TestLint:
     @pytest.mark.parametrize("name", ["Amazonbot", "GoogleOther-Image"])
-    def test_crawl_delay(self, name: str) -> None:
+    def test_ignored_crawl_delay_is_found(self, name: str) -> None:
         body = f"User-agent: {name}\nDisallow: /x\nCrawl-delay: 5\n"
         (detail,) = _details(body, Code.CRAWL_DELAY_IGNORED)
         assert detail.startswith(f"{name.lower()}, ")

@@ -39,14 +39,14 @@ def _check(uri: str, body: bytes, modes: tuple[Mode, ...]) -> None:
         check_format(body, uri, mode)
 
 
-def test_sample() -> None:
+def test_lint_promise_holds_for_a_sample() -> None:
     for number, (uri, body) in enumerate(sample()):
         _check(uri, body, (_MODES[number % 3],))
 
 
 @pytest.mark.at_length
 @pytest.mark.parametrize("part", range(_PARTS))
-def test_all_files(part: int) -> None:
+def test_lint_promise_holds_for_all_files(part: int) -> None:
     for uri, body in [*files(), *files(RECENT)][part::_PARTS]:
         _check(uri, body, _MODES)
 

@@ -123,7 +123,9 @@ class TestUnread:
 
     @pytest.mark.parametrize("coding", ["utf-32", "utf-32-be", "utf-16-le"])
     @pytest.mark.parametrize("call", [["format", "--write"], ["lint", "--fix", "--unsafe-fixes"]])
-    def test_codings(self, coding: str, call: list[str], tmp_path: Path) -> None:
+    def test_file_in_another_coding_is_not_written(
+        self, coding: str, call: list[str], tmp_path: Path
+    ) -> None:
         path = tmp_path / "robots.txt"
         body = "User-agent: *\nDisallow: /\n".encode(coding)
         path.write_bytes(body)

@@ -66,7 +66,7 @@ class TestTable:
         hundreds = {(code.section, code.value[3]) for code in Code}
         assert len(hundreds) == 9
 
-    def test_sentences(self) -> None:
+    def test_meanings_and_fixes_have_no_full_stop(self) -> None:
         for code in Code:
             for text in (code.meaning, code.fix):
                 assert text.strip() == text

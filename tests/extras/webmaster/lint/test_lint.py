@@ -90,7 +90,9 @@ _THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
         ),
     ],
 )
-def test_places(body: str, code: Code, places: list[tuple[int, int, bytes]]) -> None:
+def test_finding_has_line_and_column(
+    body: str, code: Code, places: list[tuple[int, int, bytes]]
+) -> None:
     found = [one for one in lint(body.encode(), URI) if one.code is code]
     assert [(one.line, one.column, one.octets) for one in found] == places
 
@@ -176,7 +178,7 @@ class TestUsage:
         assert [one.code for one in found] == codes
         assert [one.line for one in found] == [6] * len(codes)
 
-    def test_policy_tokens(self) -> None:
+    def test_policy_tokens_are_no_unknown_crawlers(self) -> None:
         """They are known; and a ban of * does not miss them, as it misses some crawlers."""
         body = b"User-agent: __Usage_AI-Training\nDisallow: /x\nUser-agent: *\nDisallow: /\n"
         found = lint(body, uri=URI)
@@ -205,7 +207,7 @@ class TestAnything:
     """Octets never raise; what a crawl finds lint finds too."""
 
     @given(strategies.files)
-    def test_any_octets(self, body: bytes) -> None:
+    def test_any_octets_can_be_linted(self, body: bytes) -> None:
         line_count = body.count(b"\n") + body.count(b"\r") + 1
         for finding in lint(body, URI):
             assert 0 <= finding.line <= line_count
@@ -296,7 +298,7 @@ def test_hostile_files_take_bounded_time(name: str, octets: int) -> None:
 @pytest.mark.parametrize(
     "key", ["Disallow: /", "- Disallow: /\u200b", "Sitemap: ", "Sitemap: http://", "<!-- "]
 )
-def test_long_lines_of_one_piece(key: str, piece: str) -> None:
+def test_long_lines_are_linted_in_time(key: str, piece: str) -> None:
     """Blanks behind a damaged key took 5 s of the processor a line."""
     line = f"{key}{piece * (15_000 // len(piece))}x<\n"
     began_at = time.process_time()

@@ -60,7 +60,7 @@ class TestNames:
             ),
         ],
     )
-    def test_finding(self, name: str, code: Code, detail: str) -> None:
+    def test_wrong_name_of_a_crawler_is_found(self, name: str, code: Code, detail: str) -> None:
         (one,) = _of_name(name)
         assert (one.code, one.detail) == (code, detail)
 
@@ -83,7 +83,9 @@ class TestNames:
             ),
         ],
     )
-    def test_advice(self, name: str, mend: str, is_unsafe: int) -> None:
+    def test_advice_names_the_crawler_that_is_meant(
+        self, name: str, mend: str, is_unsafe: int
+    ) -> None:
         (one,) = _of_name(name)
         assert (one.mend, one.is_unsafe) == (mend, bool(is_unsafe))
 
@@ -487,7 +489,7 @@ def test_advice_for_signals(said: str, meant: str) -> None:
         *[("https://h/", True), ("https://h/sitemap", True), ("https://h/sitemap.html", True)],
     ],
 )
-def test_sitemap_ending(uri: str, is_odd: bool) -> None:
+def test_odd_ending_of_a_sitemap_is_found(uri: str, is_odd: bool) -> None:
     body = f"User-agent: *\nDisallow: /x\nSitemap: {uri}\n"
     assert bool(_found(body, Code.SITEMAP_ENDING)) is is_odd
 

@@ -36,7 +36,7 @@ _written = st.lists(_lines, max_size=14).map(lambda lines: "\n".join(lines).enco
 
 
 @pytest.mark.parametrize("text", [row[0] for row in FILES])
-def test_damaged_files(text: str) -> None:
+def test_fixes_of_damaged_files_keep_the_promise(text: str) -> None:
     check_fixes(text.encode(), URI)
 
 
@@ -50,7 +50,7 @@ def test_format_keeps_names_of_several_words(name: str) -> None:
 
 
 @given(st.one_of(_written, strategies.files))
-def test_any_file(body: bytes) -> None:
+def test_fixes_of_any_file_keep_the_promise(body: bytes) -> None:
     check_fixes(body, URI)
     check_advice(body, URI)
 

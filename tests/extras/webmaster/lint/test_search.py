@@ -353,7 +353,9 @@ class TestSilence:
             (f"# No robots\n{STAR}Disallow: /\n# A policy\n", Code.DISALLOW_ALL, True),
         ],
     )
-    def test_table(self, body: str, code: Code, *, is_found: bool) -> None:
+    def test_rules_without_harm_are_not_reported(
+        self, body: str, code: Code, *, is_found: bool
+    ) -> None:
         assert bool(_found(body, code)) is is_found
 
 

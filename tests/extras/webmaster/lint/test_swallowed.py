@@ -50,7 +50,7 @@ class TestSwallowed:
             ("User-agent:\n\nUser-agent: b\nDisallow: /\n", []),
         ],
     )
-    def test_found(self, body: str, found: list[tuple[int, int]]) -> None:
+    def test_swallowed_group_is_found(self, body: str, found: list[tuple[int, int]]) -> None:
         assert _found(body) == found
 
     def test_swallowed_crawler_obeys_these_rules(self) -> None:

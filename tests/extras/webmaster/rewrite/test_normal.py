@@ -55,7 +55,7 @@ class TestMeaning:
     """The same verdicts; and nothing changes when it is done again."""
 
     @given(st.one_of(strategies.files, _structured), _modes)
-    def test_any_file(self, body: bytes, mode: Mode) -> None:
+    def test_format_of_any_file_keeps_its_meaning(self, body: bytes, mode: Mode) -> None:
         check_format(body, URI, mode)
 
     @pytest.mark.parametrize("mode", Mode)
@@ -128,7 +128,7 @@ class TestForm:
             ),
         ],
     )
-    def test_all_modes(self, mode: Mode, body: str, expected: str) -> None:
+    def test_all_modes_write_the_same_form(self, mode: Mode, body: str, expected: str) -> None:
         if mode is Mode.NORMAL and "Crawl-delay" in body:  # which keeps the order of the rules
             expected = _star("Disallow: /bcd", "Allow: /bcde", "Crawl-delay: 5")
         assert _as(mode, body) == expected
