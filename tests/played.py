@@ -37,3 +37,9 @@ def played_crawler(
     usual = {"spider": crawler.spider, "running": True, "downloader": None, "_slot": slot}
     crawler.engine = SimpleNamespace(**{**usual, **engine})  # type: ignore[assignment]
     return crawler
+
+
+def begin_to_close(crawler: Crawler) -> None:
+    """Let the engine of a played crawler be one that ends its crawl."""
+    closing = {**vars(crawler.engine), "_slot": SimpleNamespace(closing=object())}
+    crawler.engine = SimpleNamespace(**closing)  # type: ignore[assignment]

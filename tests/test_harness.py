@@ -1,11 +1,13 @@
 """The harness does what it says: a fault that is never sent would let every test of it pass.
 
-And each test says what it promises: its name is a short sentence that no other test has.
+And each test says what it promises: its name is a short sentence that no other test has. None of
+them sets what is private in the package.
 """
 
 from __future__ import annotations
 
 import ast
+import re
 import socket
 from collections import Counter
 from collections.abc import Iterator
@@ -150,3 +152,21 @@ def test_names_of_tests_are_unique_and_say_a_promise() -> None:
     names = Counter(one.name for one in functions if one.name.startswith("test_"))
     assert [name for name, count in names.items() if count > 1] == []
     assert [name for name in names if len(name.removeprefix("test_").split("_")) < 3] == []
+
+
+def _set_from_outside(node: ast.AST) -> str:
+    """The name that a node sets in another object, with its dots; empty if it sets none."""
+    if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store):
+        name = ast.unparse(node)
+        return "" if re.fullmatch(r"(self|cls)\.\w+", name) else name
+    if isinstance(node, ast.Call) and ast.unparse(node.func).split(".")[-1] == "setattr":
+        texts = [str(one.value) for one in node.args[:2] if isinstance(one, ast.Constant)]
+        return f".{texts[0]}" if texts else ""
+    return ""
+
+
+def test_no_test_sets_a_private_name() -> None:
+    """A setting, a fake that is passed in, or a server does it too, and outlives a change."""
+    names = {_set_from_outside(node) for node in _nodes()}
+    assert {"crawl.keeper.commit", ".monotonic"} <= names, "they are found"
+    assert [name for name in names if re.search(r"\._(?!_)", name)] == []

@@ -308,12 +308,14 @@ def test_links_without_a_known_refusal_are_queued(policy: Policy | None, request
     ("event", "error"), [(503, RobotsTxtUnreachable), (200, RobotsTxtDisallowed)]
 )
 def test_refused_redirect_of_a_browser_drops_its_request(
-    event: Event, error: type[Exception]
+    event: Event, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    crawl = Crawl(None)
     verdict = policy_of(event=event, meaning=Meaning.DISALLOW).verdict(_PAGE)
     refusals = {_PAGE: verdict}
-    crawl.middleware._pages = SimpleNamespace(refusal_of=lambda request: refusals.get(request.url))
+    monkeypatch.setattr(
+        browser_pages.CrawlPages, "refusal_of", lambda _, request: refusals.get(request.url)
+    )
+    crawl = Crawl(None, PLAYWRIGHT_ABORT_REQUEST="scrapy_rep.playwright_abort_request")
     with pytest.raises(error) as caught:
         crawl.middleware.process_exception(Request(_PAGE), OSError())
     assert type(caught.value) is error

@@ -15,6 +15,7 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import CancelledError
 
 from scrapy_rep import crawl as crawls
+from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.fetch.context import FetchContext
 from scrapy_rep.fetch.file_fetch import NotNeededError
 from scrapy_rep.identity import Identity
@@ -26,7 +27,7 @@ from scrapy_rep.protocol.access.lifetime import LEAST_SECONDS
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, learn
 from scrapy_rep.settings import RepSettings
-from tests.played import in_a_loop, played_crawler
+from tests.played import begin_to_close, in_a_loop, played_crawler
 
 ORIGIN = Origin("https", "example.com", 443)
 OTHER = Origin("https", "example.org", 443)
@@ -80,13 +81,14 @@ class Crawl:
         crawl = crawls.Crawl.of(crawler)
         crawl.part(Identity).open()
         self.policies = crawl.part(Policies)
+        self.decisions: Any = crawl.part(Decisions)
         self.fetches = Directed()
         self.heard: list[Origin] = []
         self.policies.listen(self.heard.append)
 
     def close(self) -> None:
         """The crawl is to end."""
-        self.crawler.engine._slot.closing = object()  # type: ignore[union-attr]
+        begin_to_close(self.crawler)
 
     def counted(self, name: str) -> int:
         found: int = self.crawler.stats.get_value(f"rep/{name}", 0)
@@ -231,7 +233,7 @@ class TestFailing:
         sent = Step(ORIGIN.robots_txt_uri, 200)
 
         async def work(crawl: Crawl) -> None:
-            crawl.policies._decisions.trail = SimpleNamespace(  # type: ignore[assignment]
+            crawl.decisions.trail = SimpleNamespace(
                 learnt=lambda _: None,
                 read=lambda *_: None,
                 sent_in_vain=lambda origin, steps: told.append((origin, steps)),
@@ -307,7 +309,7 @@ def test_requests_go_on_after_a_failure_of_the_trail() -> None:
             raise RuntimeError("unthought-of")
 
     async def work(crawl: Crawl) -> None:
-        crawl.policies._decisions.trail = Trail()  # type: ignore[assignment]
+        crawl.decisions.trail = Trail()
         waiting = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
         for one in waiting:
             assert is_read(await one)

@@ -273,7 +273,8 @@ def test_requests_wait_for_a_full_disk(
     kind: Any, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """But not for ever."""
-    monkeypatch.setattr("scrapy_rep.queue.priority_queue._STUCK_SECONDS", 0.005)
+    clock = [time.monotonic()]
+    monkeypatch.setattr(time, "monotonic", lambda: clock[0])
     full = broken(kind, "pop", OSError(errno.ENOSPC, "no space left on device"))
     setup = Setup(str(tmp_path), kind=full)
     setup.push(*pages(2))
@@ -281,14 +282,14 @@ def test_requests_wait_for_a_full_disk(
     assert len(setup.queue) == 2
     works = full.pop
     full.pop = kind.pop
-    time.sleep(0.01)
+    clock[0] += 5.1
     assert len(setup.pop()) == 2
     assert stats(setup) == {"damaged": 1, "lost": 0}
     full.pop = works
     setup.push(*pages(2))
     for _ in range(15):
         setup.pop()
-        time.sleep(0.01)
+        clock[0] += 5.1
     assert len(setup.queue) == 0
     assert stats(setup) == {"damaged": 1, "lost": 2}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import AsyncIterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider
 
-from scrapy_rep.cache import sqlite
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.fetch import context, keeper
 
@@ -63,8 +64,8 @@ class LockingSpider(Spider):
 
     @classmethod
     def from_crawler(cls, crawler: Any, *args: Any, **kwargs: Any) -> LockingSpider:
-        sqlite._LOCK_SECONDS = 0.3
-        keeper._TRY_AGAIN_SECONDS = (0.4, 2.0)
+        quick = SimpleNamespace(monotonic=lambda: 10 * time.monotonic())
+        keeper.time = quick  # type: ignore[assignment,attr-defined]  # it tries again after half a second
         spider: LockingSpider = super().from_crawler(crawler, *args, **kwargs)
         return spider
 
@@ -75,7 +76,7 @@ class LockingSpider(Spider):
         while not self.is_answered:
             await sleep(0.05)
         yield Request(self.urls[1], callback=self.parse)
-        await sleep(1.0)  # long enough for a try that fails
+        await sleep(6.0)  # long enough for a try that fails
         other.execute("commit")
         other.close()
         for url in self.urls[2:]:

@@ -24,7 +24,7 @@ from scrapy_rep.cache.base import Lease, StoreError
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.fetch import chosen_store, keeper
+from scrapy_rep.fetch import chosen_store
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.settings import RepSettings
@@ -48,7 +48,6 @@ class OddStore(MemoryStore):
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> OddStore:
-        keeper._ANSWER_SECONDS = 0.5
         store = cls()
         for method, manner in crawler.settings.getdict("TEST_METHODS").items():
             setattr(store, method, {"raises": _raises, "fails": _fails, "hangs": _hangs}[manner])

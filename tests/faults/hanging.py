@@ -14,7 +14,6 @@ from scrapy.utils.reactor import is_reactor_installed
 from twisted.internet.defer import CancelledError, Deferred
 from typing_extensions import Self
 
-from scrapy_rep.decisions import notices
 from scrapy_rep.signals import request_disallowed
 
 # A wait without a reference would be collected, and end.
@@ -78,7 +77,6 @@ class Listener:
 
     @classmethod
     def from_crawler(cls, crawler: Crawler) -> Self:
-        notices._HANDLERS_SECONDS = 1.0
         listener = cls()
         crawler.signals.connect(listener.listen, signal=signals.robots_parsed)
         crawler.signals.connect(listener.listen, signal=request_disallowed)

@@ -100,9 +100,6 @@ class UnwatchedSpider(BrowserSpider):
         super().__init__(**arguments)
         from playwright.async_api import BrowserContext, Error
 
-        from scrapy_rep.extras.pages.browsers import browser_pages
-
-        browser_pages._WATCH_SECONDS = 2.0
         opened = BrowserContext.new_cdp_session
         count = 0
 

@@ -36,10 +36,9 @@ class Context:
 
 
 class Page:
-    is_gone = False
-
-    def __init__(self, context: Context) -> None:
+    def __init__(self, context: Context, *, is_gone: bool) -> None:
         self.context = context
+        self.is_gone = is_gone
 
     def is_closed(self) -> bool:
         return self.is_gone
@@ -57,9 +56,11 @@ class Asked:
 
     service_worker: Any = None
 
-    def __init__(self, url: str = URL, context: Context | None = None) -> None:
+    def __init__(
+        self, url: str = URL, context: Context | None = None, *, is_gone: bool = False
+    ) -> None:
         self.url = url
-        self._page = Page(context or Context())
+        self._page = Page(context or Context(), is_gone=is_gone)
 
     @property
     def frame(self) -> Frame:
@@ -248,8 +249,7 @@ def test_page_without_a_session_fetches_nothing(is_gone: bool) -> Deferred[None]
         context, route = Crashing(), Route()
         judge = browser_judge(get_crawler(), allowed)
         browser_pages._JUDGES[context] = judge
-        request = Asked(URL, context)
-        request._page.is_gone = is_gone
+        request = Asked(URL, context, is_gone=is_gone)
         assert await playwright_abort_request(request) is True
         await browser_pages._route(judge, route, request)
         assert route.answers == ["blockedbyclient"]

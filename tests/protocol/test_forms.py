@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.protocol import packed
 from scrapy_rep.protocol.lines import (
     LINE_LIMIT_OCTETS,
     RULES,
@@ -61,21 +60,24 @@ def _decides_slowly(disallow: list[str], allow: dict[str, int], path: str) -> De
 class TestForms:
     """Both forms of rules give the same verdicts."""
 
-    @pytest.mark.parametrize("by_gram_from", [1, 20, 10_000])
+    @given(
+        others=st.sampled_from([0, 17]),
+        disallow=_patterns,
+        allow=_patterns,
+        asked=st.lists(_paths, min_size=1),
+    )
     def test_every_form_of_rules_has_the_same_decider(
-        self, by_gram_from: int, monkeypatch: pytest.MonkeyPatch
+        self, others: int, disallow: list[str], allow: list[str], asked: list[str]
     ) -> None:
-        monkeypatch.setattr(packed, "_CROWD", by_gram_from)
-
-        @given(disallow=_patterns, allow=_patterns, asked=st.lists(_paths, min_size=1))
-        def same(disallow: list[str], allow: list[str], asked: list[str]) -> None:
-            places = places_of_allow(allow)
-            forms = [form(disallow, places, has_wild=True) for form in (FewRules, PackedRules)]
-            for path in asked:
-                slowly = _decides_slowly(disallow, places, path)
-                assert [_decides(form, path) for form in forms] == [slowly, slowly]
-
-        same()
+        """Also if each wildcard rule stands in a crowd of others with its head."""
+        places = places_of_allow(allow)
+        heads = {p.partition("*")[0] for p in (*disallow, *places) if "*" in p}
+        crowd = [f"{head}*~{number}" for head in sorted(heads) for number in range(others)]
+        all_rules = [*disallow, *crowd]
+        forms = [form(all_rules, places, has_wild=True) for form in (FewRules, PackedRules)]
+        for path in asked:
+            slowly = _decides_slowly(disallow, places, path)
+            assert [_decides(form, path) for form in forms] == [slowly, slowly]
 
     def test_first_line_of_equals_that_allow(self) -> None:
         """Also where a folder's index is one of them."""

@@ -9,6 +9,7 @@ from collections.abc import AsyncIterator, Iterator
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -196,10 +197,15 @@ class Impatient:
     """Makes the alarm for a crawl that stands still come after a second, not after minutes."""
 
     @classmethod
-    def from_crawler(cls, _crawler: Crawler) -> Impatient:
+    def from_crawler(cls, crawler: Crawler) -> Impatient:
         from scrapy_rep.extras.fleet import scheduler
 
-        scheduler._STALL_SECONDS = 1.0
+        def hurry() -> None:
+            began = time.monotonic()
+            quick = SimpleNamespace(monotonic=lambda: began + 600 * (time.monotonic() - began))
+            scheduler.time = quick  # type: ignore[assignment,attr-defined]
+
+        crawler.signals.connect(hurry, signal=signals.spider_opened, weak=False)
         return cls()
 
 

@@ -14,7 +14,6 @@ from itertools import count
 import pytest
 
 from scrapy_rep.extras.webmaster.effect import differences as comparing
-from scrapy_rep.extras.webmaster.effect import probes
 from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
 from scrapy_rep.extras.webmaster.findings import findings
 from scrapy_rep.extras.webmaster.lint import effect_checks
@@ -155,7 +154,6 @@ def small_budgets(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(normal, "BUDGET_STEPS", STEPS)
     monkeypatch.setattr(comparing, "MOST_STEPS", 10 * STEPS)  # which are smaller
     monkeypatch.setattr(comparing, "STEPS_FOR_ALL", STEPS)
-    monkeypatch.setattr(probes, "_CROSSINGS", 20)
 
 
 def _check(work: Callable[[bytes], object], make: Make, half_octets: int = HALF_OCTETS) -> None:

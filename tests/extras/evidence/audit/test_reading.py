@@ -11,7 +11,6 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.extras.evidence import manifests
 from scrapy_rep.extras.evidence.manifests import manifest_in
 from scrapy_rep.extras.evidence.reports.report_making import report_of, trails_at
 from scrapy_rep.extras.evidence.reports.report_values import INCOMPLETE
@@ -201,10 +200,9 @@ def test_segments_are_in_the_order_of_their_numbers(tmp_path: Path) -> None:
     assert [one.number for one in Run(tmp_path).segments] == [1, 2, 3]
 
 
-def test_long_manifest_counts_as_missing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(manifests, "_MANIFEST_OCTETS", 1 << 10)
+def test_long_manifest_counts_as_missing(tmp_path: Path) -> None:
     path = tmp_path / "manifest.json"
-    octets = b"{}".ljust(1 << 10)
+    octets = b"{}".ljust(1 << 24)
     path.write_bytes(octets)
     assert manifest_in(tmp_path, lambda one: one == {}) == ({}, sha256(octets).hexdigest())
     path.write_bytes(octets + b"\n")

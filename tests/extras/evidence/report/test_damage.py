@@ -5,16 +5,18 @@ from __future__ import annotations
 import json
 import tracemalloc
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 import pytest
 
 from scrapy_rep.extras.evidence.html_page import write
 from scrapy_rep.extras.evidence.replay import Replayer
-from scrapy_rep.extras.evidence.reports import tallies
+from scrapy_rep.extras.evidence.reports import counting
 from scrapy_rep.extras.evidence.reports.report_making import report_of
 from scrapy_rep.extras.evidence.reports.report_page import page
 from scrapy_rep.extras.evidence.reports.report_values import CHANGED, WHOLE, CrawlReport
+from scrapy_rep.extras.evidence.reports.tallies import Tally
 from scrapy_rep.extras.evidence.reports.verdict_words import BAD, GOOD, NOTE, verdict
 from scrapy_rep.extras.evidence.trail_reading import Run
 from tests.extras.evidence.report.making import BEGAN, Made
@@ -180,7 +182,7 @@ def test_origins_without_a_file_need_bounded_memory(tmp_path: Path) -> None:
 def test_report_keeps_the_most_important_origins(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
+    monkeypatch.setattr(counting, "Tally", partial(Tally, limit=20))
     made = Made(tmp_path)
     for number in range(100):
         origin = f"https://h{number}.example"
@@ -204,7 +206,7 @@ def test_report_keeps_the_most_important_origins(
 def test_dropped_origins_prove_no_kept_delay(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
+    monkeypatch.setattr(counting, "Tally", partial(Tally, limit=20))
     made = Made(tmp_path)
     for number in range(50):
         origin = f"https://h{number}.example"

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 import shutil
+from functools import partial
 from pathlib import Path
 
 import pytest
 
-from scrapy_rep.extras.evidence.reports import tallies
+from scrapy_rep.extras.evidence.reports import counting, tallies
 from scrapy_rep.extras.evidence.reports.report_making import report_of, trails_at
 from scrapy_rep.extras.evidence.reports.report_values import (
     CrawlReport,
@@ -224,7 +225,7 @@ def test_violation_is_not_dropped_to_bound_memory(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Among more origins than a report can hold, one got a request too soon."""
-    monkeypatch.setattr(tallies.Tally.__init__, "__defaults__", (20,))
+    monkeypatch.setattr(counting, "Tally", partial(Tally, limit=20))
     made = Made(tmp_path)
     for number in range(40):
         origin = f"https://h{number}.example"

@@ -23,7 +23,7 @@ class Breaks:
     """An extension that has every part of the archive raise, as an error in it would."""
 
     def __init__(self) -> None:
-        for name in ("_purpose", "_stored", "_outcome"):
+        for name in ("Purpose", "Stored", "FileOutcome"):
             setattr(archive, name, self._raise)
 
     @staticmethod

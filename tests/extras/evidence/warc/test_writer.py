@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 
 from scrapy_rep.extras.evidence import spool
-from scrapy_rep.extras.evidence import warc_writer as writers
 from scrapy_rep.extras.evidence.manifests import CheckOutcome
 from scrapy_rep.extras.evidence.warc_check import archive_at, check
 from scrapy_rep.extras.evidence.warc_writer import ArchiveWriter
@@ -126,10 +125,9 @@ def test_hanging_disk_does_not_stop_the_crawl(
         return write(descriptor, octets)
 
     monkeypatch.setattr(os, "write", hang)
-    monkeypatch.setattr(writers, "_QUEUED_OCTETS", 1 << 22)
     told: list[str] = []
     writer = begun(tmp_path / "run", told)
-    body = bytes(1 << 16)
+    body = bytes(1 << 20)
     began_at = time.monotonic()
     for number in range(100):
         writer.put(exchange(number, body))

@@ -17,13 +17,13 @@ import pytest
 
 from scrapy_rep.extras.survey.aggregate import Aggregate
 from scrapy_rep.extras.survey.captures import ANSWER_FACTS, BODY_FACTS
-from scrapy_rep.extras.survey.inputs import tasks
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
 from tests.extras.survey import inputs
 from tests.extras.survey.files import SMALL
 
 _MANY = 100_000  # files
+_PART = 500  # files that one task reads
 _WORK_SECONDS = 2.0  # what a process takes to begin is less
 
 
@@ -173,10 +173,10 @@ class TestDamage:
 
 class TestInterrupts:
     def test_interrupt_does_not_split_a_part(
-        self, folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         pq = pytest.importorskip("pyarrow.parquet")
-        monkeypatch.setattr(tasks, "_AT_ONCE", 3)
+        folder = inputs.folder(((f"h{n}", b"User-agent: *") for n in range(600)), tmp_path)
         update = Aggregate.update
 
         def interrupted(self: Aggregate, other: Aggregate) -> None:
@@ -187,8 +187,8 @@ class TestInterrupts:
         rows = tmp_path / "facts.parquet"
         done = rep(*["survey", folder, "--jobs", 1, "--json", "--facts", rows])
         assert done.status == 130
-        assert json.loads(done.out)["statistics"]["captures"]["sum"] == 3
-        assert pq.read_table(rows).num_rows == 3
+        assert json.loads(done.out)["statistics"]["captures"]["sum"] == _PART
+        assert pq.read_table(rows).num_rows == _PART
 
     @pytest.mark.slow
     def test_killed_process_ends_the_survey(self, tmp_path: Path) -> None:

@@ -304,7 +304,7 @@ class TestSettings:
         self, here: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         """As on Python 3.10, without tomli."""
-        monkeypatch.setattr(lint_choice, "_TOML_MODULES", ())
+        monkeypatch.setattr(lint_choice, "find_spec", lambda _: None)
         (here / "pyproject.toml").write_text("[project]\nname = 'x'\n")
         assert _codes() == {"REP401", "REP205"}
         (here / "pyproject.toml").write_text(PYPROJECT)
