@@ -1,4 +1,4 @@
-"""The promises of SECURITY.md name tests that exist, and what is pinned stays pinned."""
+"""The promises of SECURITY.md and README.md have tests, and what is pinned stays pinned."""
 
 from __future__ import annotations
 
@@ -21,11 +21,23 @@ def _promises() -> list[tuple[str, list[str]]]:
     return [(row[0].split("**")[1], re.findall(r"`(tests/[^`]+)`", row[-1])) for row in rows]
 
 
-def test_there_are_promises() -> None:
+def _promises_of_the_readme() -> list[tuple[str, list[str]]]:
+    rows = (ROOT / "tests" / "readme_promises.txt").read_text(encoding="utf-8").splitlines()[1:]
+    return [
+        (promise, tests.split()) for promise, _, tests in (row.rpartition(" | ") for row in rows)
+    ]
+
+
+def test_readme_says_its_promises_word_by_word() -> None:
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    assert [promise for promise, _ in _promises_of_the_readme() if promise not in readme] == []
+
+
+def test_promises_of_security_are_found() -> None:
     assert {"Bounded cost.", "Guarded URLs."} <= {name for name, _ in _promises()}
 
 
-@pytest.mark.parametrize(("promise", "tests"), _promises())
+@pytest.mark.parametrize(("promise", "tests"), _promises() + _promises_of_the_readme())
 def test_promise_names_tests_that_exist(promise: str, tests: list[str]) -> None:
     assert tests, promise
     for test in tests:
