@@ -12,15 +12,16 @@ import subprocess
 from collections.abc import Iterator
 from itertools import chain, groupby, islice
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 from hypothesis import HealthCheck, settings
 
 from scrapy_rep.extras import EXTRAS
-from tests.redis_server import redis_server, session_redis
 from tests.shared import SHARED
 
-__all__ = ["redis_server", "session_redis"]
+if TYPE_CHECKING:
+    from tests.redis_server import RedisServer
 
 # Extras have some of the public names.
 collect_ignore = [] if all(extra.is_installed for extra in EXTRAS) else ["test_public_api.py"]
@@ -122,3 +123,20 @@ def robots(tmp_path: Path, request: pytest.FixtureRequest) -> Path:
     path = tmp_path / "robots.txt"
     path.write_bytes(request.module.FILE)
     return path
+
+
+@pytest.fixture(scope="session")
+def session_redis() -> Iterator[RedisServer]:
+    """The session's server; use `redis_server` instead."""
+    from tests.redis_server import RedisServer  # most tests need no package of Redis
+
+    with RedisServer() as server:
+        yield server
+
+
+@pytest.fixture
+def redis_server(session_redis: RedisServer) -> RedisServer:
+    """The session's server, empty, and without scripts."""
+    session_redis.flush()
+    session_redis.forget_scripts()
+    return session_redis

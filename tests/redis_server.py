@@ -273,18 +273,3 @@ def redis_store(
     return RedisStore(
         Link(url, reply_seconds), local, limit_octets, 30 * 86_400.0, loop=loop, clock=clock
     )
-
-
-@pytest.fixture(scope="session")
-def session_redis() -> Iterator[RedisServer]:
-    """The session's server; use `redis_server` instead."""
-    with RedisServer() as server:
-        yield server
-
-
-@pytest.fixture
-def redis_server(session_redis: RedisServer) -> RedisServer:
-    """The session's server, empty, and without scripts."""
-    session_redis.flush()
-    session_redis.forget_scripts()
-    return session_redis

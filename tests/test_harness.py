@@ -7,23 +7,27 @@ them sets what is private in the package.
 from __future__ import annotations
 
 import ast
+import os
 import re
 import socket
+import subprocess
+import sys
 from collections import Counter
-from collections.abc import Iterator
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import pytest
 from scrapy.http import Response
 
-from tests.crawling import Loop, crawl
+from tests.crawling import REPOSITORY, Loop, crawl
 from tests.servers.answers import Fault
 from tests.servers.handle import Answer, Site, free_port, redirect
 from tests.spiders import UrlsSpider
 
 URLS_SPIDER = "tests.spiders:UrlsSpider"
 BODY = b"0123456789" * 10
+_HERE = Path(__file__).parent
 
 
 def ask(site: Site, path: str = "/") -> tuple[bytes, str]:
@@ -141,10 +145,12 @@ def test_error_in_a_callback_is_seen() -> None:
     assert "LookupError: in a callback" in result.error
 
 
-def _nodes() -> Iterator[ast.AST]:
-    """Every node of the tests' sources."""
-    for path in Path(__file__).parent.rglob("*.py"):
-        yield from ast.walk(ast.parse(path.read_text(encoding="utf-8")))
+@cache
+def _nodes() -> list[ast.AST]:
+    """The functions, calls and attributes in the tests' sources."""
+    trees = (ast.parse(path.read_text(encoding="utf-8")) for path in _HERE.rglob("*.py"))
+    kinds = ast.FunctionDef, ast.AsyncFunctionDef, ast.Call, ast.Attribute
+    return [node for tree in trees for node in ast.walk(tree) if isinstance(node, kinds)]
 
 
 def test_names_of_tests_are_unique_and_say_a_promise() -> None:
@@ -170,3 +176,17 @@ def test_no_test_sets_a_private_name() -> None:
     names = {_set_from_outside(node) for node in _nodes()}
     assert {"crawl.keeper.commit", ".monotonic"} <= names, "they are found"
     assert [name for name in names if re.search(r"\._(?!_)", name)] == []
+
+
+def test_parser_is_tested_without_redis() -> None:
+    """Neither its package nor its server is there, and none of the modules that need them."""
+    code = (
+        "import sys, pytest; sys.modules['redis'] = None; "
+        "sys.exit(pytest.main(['-q', '-k', 'test_product_token', 'tests/protocol']))"
+    )
+    environment = {**os.environ, "PATH": ""}
+    command = [sys.executable, "-c", code]
+    done = subprocess.run(
+        command, cwd=REPOSITORY, env=environment, capture_output=True, check=False
+    )
+    assert done.returncode == 0, done.stdout.decode()

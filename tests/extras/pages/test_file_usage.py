@@ -23,7 +23,7 @@ class TestUsage:
     def policy(self, event: int | None, meaning: Meaning, body: bytes = _FOO, **of: Any) -> Policy:
         return policy(body, event=event, meaning=meaning, tokens=("foo",), fetched_at=5.0, **of)
 
-    def test_rules(self) -> None:
+    def test_usage_of_a_file_has_its_rules(self) -> None:
         body = self._FOO + b"Allow: /\nUser-agent: bar\nContent-Usage: search=n\nAllow: /"
         usage = file_usage(self.policy(200, Meaning.RULES, body), "https://example.com/a")
         assert usage.search is Preference.ALLOWED
@@ -43,14 +43,16 @@ class TestUsage:
             (None, Meaning.ALLOW, False),
         ],
     )
-    def test_without_rules(self, event: int | None, meaning: Meaning, is_complete: bool) -> None:
+    def test_usage_without_a_file_says_nothing(
+        self, event: int | None, meaning: Meaning, is_complete: bool
+    ) -> None:
         """The body of an error, or of a file that an override replaces, says nothing."""
         usage = file_usage(self.policy(event, meaning), "/a")
         assert usage.statements == ()
         assert usage.is_complete is is_complete
         assert usage.digest == ""
 
-    def test_stale_copy(self) -> None:
+    def test_usage_of_a_stale_copy_is_stale(self) -> None:
         usage = file_usage(self.policy(503, Meaning.RULES, is_stale=True), "/a")
         assert usage.search is Preference.ALLOWED
         assert usage.is_stale
