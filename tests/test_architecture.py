@@ -144,7 +144,6 @@ _TO_CUT: frozenset[str] = frozenset(
 commands/running.py imports extras/evidence/spool.py
 crawl.py imports extras/evidence/spool.py
 decisions/decisions.py imports extras/evidence/trail.py
-extras/evidence/reports/counting.py imports extras/survey/measures.py
 fetch/context.py imports extras/evidence/archive.py
 fetch/fetch_state.py imports extras/evidence/warc_exchanges.py
 fetch/requesters.py imports extras/identity/signer.py

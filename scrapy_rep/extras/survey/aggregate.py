@@ -24,13 +24,14 @@ from dataclasses import dataclass, field, fields
 from hashlib import sha256
 from typing import Any
 
+from scrapy_rep.extras.evidence.distribution import Distribution
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, Crawler, crawler_of, known_names
 from scrapy_rep.protocol.access.events import Failure
 
 from .captures import Bad, Capture, row_of, sitemaps_cross_host
 from .effect import CLASSES, FULL
 from .facts import Facts, facts
-from .measures import Distinct, Distribution, OpenCounts
+from .measures import Distinct, OpenCounts
 
 FORMAT = "scrapy-rep survey"
 VERSION = 1

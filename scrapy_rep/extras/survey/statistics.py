@@ -7,12 +7,12 @@ from collections.abc import Sequence
 from itertools import islice
 from typing import Any
 
+from scrapy_rep.extras.evidence.distribution import Distribution
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, OWN_GROUP_ONLY, known_names
 
 from .aggregate import FLAGS, MILLI, NUMBERS, Aggregate, kinds_of
 from .definitions import CAPTURES, DEFINITIONS, FILES, KNOWN, LINTED
 from .effect import CLASSES, NONE
-from .measures import Distribution
 
 _Z = 1.959963984540054  # 95 %
 _PERCENTS = {"min": 0, "p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p99": 99, "max": 100}

@@ -10,7 +10,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.extras.survey.measures import Distinct, Distribution, OpenCounts
+from scrapy_rep.extras.evidence.distribution import Distribution
+from scrapy_rep.extras.survey.measures import Distinct, OpenCounts
 
 _MOST_NAMES = 200_000  # that are kept
 

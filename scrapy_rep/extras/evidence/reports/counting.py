@@ -34,9 +34,9 @@ from scrapy_rep.decisions.url_ends import (
     UrlEnds,
 )
 from scrapy_rep.extras.evidence import trail_records as records
+from scrapy_rep.extras.evidence.distribution import Distribution
 from scrapy_rep.extras.evidence.replay import tokens_of
 from scrapy_rep.extras.evidence.trail_records import unpacked_keys
-from scrapy_rep.extras.survey.measures import Distribution
 from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, SitePace
 from scrapy_rep.protocol.secrecy import masked
 from scrapy_rep.protocol.verdict import Reason, Verdict
