@@ -12,7 +12,7 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from cryptography.hazmat.primitives.serialization import Encoding, NoEncryption, PrivateFormat
 
 from scrapy_rep.extras.identity.card import key_set
-from scrapy_rep.extras.identity.signatures import DIRECTORY_PATH
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from tests.servers.answers import Answer, Scripted
 
 

@@ -24,7 +24,7 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
-from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, Origin
+from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, DIRECTORY_PATH, Origin
 from scrapy_rep.protocol.access.redirects import FOLLOWED
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.tokens import as_product_tokens
@@ -206,10 +206,6 @@ def sign_agent(value: Any) -> str:
     given = text(value)
     if not given:
         return ""
-    from scrapy_rep.extras.identity.signatures import (
-        DIRECTORY_PATH,  # only crawls that sign load it
-    )
-
     place = given.removesuffix(DIRECTORY_PATH)
     with suppress(InvalidUri):
         origin = str(Origin.of(place))

@@ -140,9 +140,7 @@ def _named(module: Path) -> str:
 
 # Imports of extras that are still to go
 _TO_CUT: frozenset[str] = frozenset(
-    """checks.py imports extras/identity/signatures.py
-commands/running.py imports extras/evidence/spool.py
-crawl.py imports extras/evidence/spool.py
+    """crawl.py imports extras/evidence/spool.py
 decisions/decisions.py imports extras/evidence/trail.py
 fetch/context.py imports extras/evidence/archive.py
 fetch/fetch_state.py imports extras/evidence/warc_exchanges.py

@@ -40,6 +40,7 @@ from filelock import FileLock
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .base import (
@@ -62,7 +63,6 @@ logger = logging.getLogger(__name__)
 Value = TypeVar("Value")
 _Row = tuple[float, bytes, str, str]  # an entry's `changed_at`, record and key, and a token
 
-_OWNER_ONLY = 0o600  # the octets and URIs of a site may be private; SQLite's log gets this mode too
 _LOCK_SECONDS = 5.0  # how long a write waits for other processes, in the thread
 _QUICK_LOCK_SECONDS = 0.005  # how long a call blocks the event loop while others lock the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
@@ -455,7 +455,8 @@ class SqliteStore:
             return self._connected()
 
     def _connected(self) -> _Opened:
-        os.close(os.open(self._path, os.O_RDONLY | os.O_CREAT, _OWNER_ONLY))
+        # SQLite's log gets this mode too.
+        os.close(os.open(self._path, os.O_RDONLY | os.O_CREAT, OWNER_ONLY))
         with ExitStack() as undo:
             patient = _connection(self._path, _LOCK_SECONDS, undo)
             # Looked for first: `create table if not exists` needs the lock.
@@ -507,7 +508,7 @@ class SqliteStore:
 
     def _lock(self) -> FileLock:
         """Keeps other processes from opening the file while one renames it and its companions."""
-        return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS, mode=_OWNER_ONLY)
+        return FileLock(self._beside(".lock"), timeout=_OPEN_SECONDS, mode=OWNER_ONLY)
 
 
 def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Connection:

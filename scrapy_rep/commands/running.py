@@ -18,7 +18,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TextIO
 
-from scrapy_rep.extras.evidence.spool import OWNER_ONLY
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
 
 from .terminal import OutputError, Terminal, csv_cell, csv_line, safe
 

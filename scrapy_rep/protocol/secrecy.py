@@ -4,6 +4,9 @@ from __future__ import annotations
 
 import re
 
+OWNER_ONLY = 0o600
+"""The mode of files with URLs, octets of sites or records: these may be private."""
+
 # Authorization, Proxy-Authorization, Cookie, Set-Cookie, and names of products such as X-Api-Key,
 # X-Auth-Token, X-Amz-Security-Token, Ocp-Apim-Subscription-Key, X-Jwt-Assertion, ...
 # Keys of caches are not secret.

@@ -12,7 +12,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from .spool import OWNER_ONLY, replacing
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
+
+from .spool import replacing
 
 if TYPE_CHECKING:
     from jinja2 import Environment

@@ -21,12 +21,11 @@ from hashlib import sha256
 from pathlib import Path
 from typing import Any
 
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
+
 MANIFEST = "manifest.json"
 LATEST = "latest"
 """The link to the last run, next to the folders of runs."""
-
-OWNER_ONLY = 0o600
-"""The mode of all files of a run: URLs may be personal data."""
 
 RETRY_SECONDS = 5.0
 LOOK_SECONDS = 1.0  # between checks that the file still exists

@@ -33,7 +33,6 @@ from scrapy_rep.decisions.occasions import OFF, REQUEST
 from scrapy_rep.decisions.url_ends import END_BITS, END_WORDS, HAS_QUERY, LISTED
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.extras.evidence import trail_records as records
-from scrapy_rep.extras.evidence.spool import OWNER_ONLY
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction, rounded
 from scrapy_rep.extras.evidence.trail_writer import TrailWriter
 from scrapy_rep.fetch.requesters import signer_of
@@ -42,7 +41,7 @@ from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
-from scrapy_rep.protocol.secrecy import bare
+from scrapy_rep.protocol.secrecy import OWNER_ONLY, bare
 from scrapy_rep.protocol.verdict import Verdict
 from scrapy_rep.settings import SETTINGS
 from scrapy_rep.stats import Journal

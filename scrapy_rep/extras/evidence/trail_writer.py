@@ -24,6 +24,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
+
 from . import spool
 from . import trail_records as records
 from .spool import NO_LIMIT, OctetLimit, Spool, SpoolFile, replacing
@@ -247,7 +249,7 @@ def packed(path: Path) -> Path:
     target = path.with_name(path.name + ".gz")
     try:
         with replacing(target) as part:
-            part.touch(spool.OWNER_ONLY)
+            part.touch(OWNER_ONLY)
             with path.open("rb") as plain, gzip.open(part, "wb", 6) as packing:
                 shutil.copyfileobj(plain, packing)
             with part.open("rb") as written:

@@ -10,7 +10,9 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from .signatures import DIRECTORY_PATH, thumbprint
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
+
+from .signatures import thumbprint
 
 _MOST_KEYS = 100
 _OBJECT = "web_bot_auth"

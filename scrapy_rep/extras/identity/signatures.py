@@ -18,7 +18,7 @@ from hashlib import sha256
 from json import dumps
 from math import inf
 
-from scrapy_rep.protocol.access.origin import origin_of
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH, origin_of
 from scrapy_rep.protocol.fields.structured import (
     BareItem,
     InnerList,
@@ -34,9 +34,6 @@ TAG = "web-bot-auth"
 
 DIRECTORY_TAG = "http-message-signatures-directory"
 """The `tag` of the signatures of a directory."""
-
-DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
-"""Where an origin publishes its keys."""
 
 DIRECTORY_TYPE = "application/http-message-signatures-directory+json"
 """The media type of a directory."""

@@ -15,6 +15,9 @@ DEFAULT_PORTS = {"http": 80, "https": 443, "ftp": 21}
 ROBOTS_TXT_PATH = "/robots.txt"
 """The path of every origin's rules (RFC 9309, 2.3)."""
 
+DIRECTORY_PATH = "/.well-known/http-message-signatures-directory"
+"""Where an origin publishes the keys of its crawlers (Web Bot Auth)."""
+
 _ODD = re.compile(r"[\x00-\x1f\x7f]|^ +| +$")
 # No host contains these (RFC 3986, 3.2.2; URL standard). Google's matcher ends it at ";".
 _NO_HOST = frozenset("\\ %/?#@<>^|;")

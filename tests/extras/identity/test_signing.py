@@ -16,7 +16,7 @@ import pytest
 from cryptography.exceptions import InvalidSignature
 
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.extras.identity.signatures import DIRECTORY_PATH
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from scrapy_rep.protocol.units import counted
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER

@@ -36,13 +36,14 @@ from scrapy_rep.extras.evidence.replay import (
     tokens_of,
     with_grounds,
 )
-from scrapy_rep.extras.evidence.spool import MANIFEST, OWNER_ONLY, SpoolFile
+from scrapy_rep.extras.evidence.spool import MANIFEST, SpoolFile
 from scrapy_rep.extras.evidence.trail_check import check
 from scrapy_rep.extras.evidence.trail_reading import Run, TrailError, TrailLine, run_at, runs_in
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction
 from scrapy_rep.extras.evidence.trail_writer import packed
 from scrapy_rep.extras.evidence.warc_check import ArchiveRun, archive_at
 from scrapy_rep.protocol.lines import clean
+from scrapy_rep.protocol.secrecy import OWNER_ONLY
 from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
 

@@ -16,7 +16,6 @@ from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 from scrapy_rep.extras.identity.card import Profile, card_problems, key_set, key_set_problems
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.extras.identity.signatures import (
-    DIRECTORY_PATH,
     DIRECTORY_TYPE,
     Message,
     SigningKey,
@@ -24,6 +23,7 @@ from scrapy_rep.extras.identity.signatures import (
     signed_fields,
     thumbprint,
 )
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from tests.commands.calling import Done, rep, rep_process
 from tests.extras.identity.test_signatures import vectors
 from tests.processes import REPOSITORY

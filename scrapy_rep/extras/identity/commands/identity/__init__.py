@@ -12,7 +12,8 @@ from scrapy_rep.commands.named_agents import project_identity
 from scrapy_rep.commands.running import FOUND, OK, Call, CommandError, unreadable
 from scrapy_rep.extras.identity.card import Profile, key_set
 from scrapy_rep.extras.identity.keys import KeyPair
-from scrapy_rep.extras.identity.signatures import DIRECTORY_PATH, DIRECTORY_TYPE, directory_fields
+from scrapy_rep.extras.identity.signatures import DIRECTORY_TYPE, directory_fields
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .identity_check import check

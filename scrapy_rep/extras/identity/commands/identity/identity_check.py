@@ -13,13 +13,13 @@ from scrapy_rep.extras.identity.card import Profile, card_problems, key_set_prob
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.extras.identity.signatures import (
     DIRECTORIES,
-    DIRECTORY_PATH,
     DIRECTORY_TYPE,
     Message,
     is_digest_of,
     signatures_in,
 )
 from scrapy_rep.protocol.access.events import AccessResult, name_of
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 
