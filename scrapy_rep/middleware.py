@@ -33,7 +33,7 @@ from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_by_hand, is_closing, is_queued_for
 from scrapy_rep.engine.transfer import MARK, Transfer, is_own
 from scrapy_rep.extras import nothing, part
-from scrapy_rep.fetch.requesters import signer_of
+from scrapy_rep.fetch.requesters import signing_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing, keeps_pace_over_fleet, shares_pace, waits_in_queue
@@ -126,7 +126,7 @@ class RepMiddleware:
         self._reservations: Any = None
         if settings.tdmrep:
             self._reservations = crawl.part(part("REP_TDMREP"))
-        self._signer = signer_of(crawl)
+        self._signing = signing_of(crawl)
         self._pages = _pages_of(crawler, self)
         crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
@@ -202,8 +202,8 @@ class RepMiddleware:
         Raises:
             RobotsTxtDisallowed: the policy of its origin does not allow it.
         """
-        if self._signer is not None:
-            self._signer.install(self.pacing.known_seconds)
+        if self._signing.keyid:
+            self._signing.install(self.pacing.known_seconds)
         self.drops.refuse(request)
         if not _SAYS_MORE.isdisjoint(request.meta):
             self._refuse_if(await self._guard.why_refused(request), request)

@@ -144,9 +144,7 @@ _TO_CUT: frozenset[str] = frozenset(
 decisions/decisions.py imports extras/evidence/trail.py
 fetch/context.py imports extras/evidence/archive.py
 fetch/fetch_state.py imports extras/evidence/warc_exchanges.py
-fetch/requesters.py imports extras/identity/signer.py
-fetch/sender.py imports extras/evidence/archive.py""".strip().split("\n")
-)
+    """)
 
 
 class TestLayers:

@@ -106,6 +106,7 @@ EXTRAS = (
         "identity",
         settings=("REP_SIGN_",),
         subcommands={"identity": "prove who your crawler is: keys, published files, checks"},
+        parts={"REP_SIGN_KEY": "signer.Signer"},
     ),
     Extra(
         "survey",

@@ -14,6 +14,7 @@ from scrapy.http import Headers
 from scrapy.settings.default_settings import DEFAULT_REQUEST_HEADERS
 
 from scrapy_rep.cache.entry import Key
+from scrapy_rep.extras import part
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import Answer, Knowledge
@@ -22,8 +23,9 @@ from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH
 from .faults import PROXY
 
 if TYPE_CHECKING:
+    from scrapy import Request
+
     from scrapy_rep.crawl import Crawl
-    from scrapy_rep.extras.identity.signer import Signer
     from scrapy_rep.protocol.access.origin import Origin
 
 CREDENTIALS = ("ftp_user", "ftp_password")
@@ -38,14 +40,30 @@ _DIGEST_OCTETS = 6
 _BLANKS = (None, "")
 _SIGNATURE_FIELDS = frozenset({"signature", "signature-input", "signature-agent"})
 
+DelaySeconds = Callable[["Origin", "Request"], float]
 
-def signer_of(crawl: Crawl) -> Signer | None:
-    """The signer of a crawl; None without `REP_SIGN_KEY`."""
-    if not crawl.settings.sign_key:
-        return None
-    from scrapy_rep.extras.identity.signer import Signer  # few crawls sign
 
-    return crawl.part(Signer)
+class Signing:
+    """Signs the requests of a crawl as they leave; this class signs none, for most crawls.
+
+    Attributes:
+        keyid: the name of the key; empty if nothing is signed.
+        agent: the origin that publishes the key.
+    """
+
+    keyid = agent = ""
+
+    def __init__(self, crawl: Crawl) -> None:
+        """Take the settings."""
+
+    def install(self, delay_seconds: DelaySeconds) -> None:
+        """Sign all requests from now on; `delay_seconds` tells the delay of an origin."""
+
+
+def signing_of(crawl: Crawl) -> Signing:
+    """The object that signs the requests of a crawl, if it has a key."""
+    kind: type[Signing] = part("REP_SIGN_KEY") if crawl.settings.sign_key else Signing
+    return crawl.part(kind)
 
 
 class Requester:
@@ -58,8 +76,7 @@ class Requester:
         self._sent: str | None = None
         self._is_proxied: bool | None = None  # None: no fetch so far
         self._is_verified = crawl.crawler.settings.getbool("DOWNLOAD_VERIFY_CERTIFICATES")
-        signer = signer_of(crawl)
-        self._keyid = "" if signer is None else signer.keyid
+        self._keyid = signing_of(crawl).keyid
 
     def key(
         self,

@@ -39,7 +39,7 @@ from scrapy_rep.extras.evidence.warc_exchanges import (
 )
 from scrapy_rep.extras.evidence.warc_records import SOFTWARE, new_id
 from scrapy_rep.extras.evidence.warc_writer import ArchiveWriter
-from scrapy_rep.fetch.requesters import signer_of
+from scrapy_rep.fetch.requesters import signing_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
 from scrapy_rep.protocol.access.knowledge import Answer, Copy, Knowledge, Outage, Step
@@ -80,7 +80,7 @@ class Archive:
         self._crawler = crawl.crawler
         self._settings = settings
         self._identity = crawl.part(Identity)
-        self._signer = signer_of(crawl)
+        self._signing = signing_of(crawl)
         self._journal = Journal(crawl.crawler, __name__)
         self._clock = crawl.clock
         self._limit = partial(crawl.octet_limit, "warc_full")
@@ -114,8 +114,8 @@ class Archive:
         header = self._identity.fetch_header or self._identity.header
         policy = f"obey ({self._settings.options.access.preset})"
         signed = {}
-        if self._signer is not None:
-            signed = {"signature-agent": self._signer.agent, "keyid": self._signer.keyid}
+        if self._signing.keyid:
+            signed = {"signature-agent": self._signing.agent, "keyid": self._signing.keyid}
         return {
             **signed,
             "software": f"{SOFTWARE}/{version('scrapy-rep')} (Scrapy {scrapy.__version__})",

@@ -35,7 +35,7 @@ from scrapy_rep.engine.loops import result_of
 from scrapy_rep.extras.evidence import trail_records as records
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction, rounded
 from scrapy_rep.extras.evidence.trail_writer import TrailWriter
-from scrapy_rep.fetch.requesters import signer_of
+from scrapy_rep.fetch.requesters import Signing, signing_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Step
@@ -85,7 +85,7 @@ class Trail:
         self._settings = settings = crawl.settings
         self._identity = crawl.part(Identity)
         self._is_judged = crawl.crawler.settings.getbool("ROBOTSTXT_OBEY")
-        self._signer = signer_of(crawl) if self._is_judged else None
+        self._signing = signing_of(crawl) if self._is_judged else Signing(crawl)
         self._user_agent = ""
         # By request that passed: the number of its last record.
         self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
@@ -484,8 +484,8 @@ class Trail:
             "tokens": self._identity.tokens,
             "user_agent": self._user_agent,
             "has_agents": True,
-            "keyid": None if self._signer is None else self._signer.keyid,
-            "signature_agent": None if self._signer is None else self._signer.agent,
+            "keyid": self._signing.keyid or None,
+            "signature_agent": self._signing.agent or None,
             "settings": _settings(self._crawler, self._settings, self._identity),
             "previous": self._previous,
         }

@@ -28,6 +28,7 @@ from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import Transfer
 from scrapy_rep.extras.identity.signatures import Message, SignatureWish, signed_fields, wish_of
+from scrapy_rep.fetch.requesters import Signing
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
@@ -39,16 +40,14 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.crawl import Crawl
-    from scrapy_rep.protocol.access.origin import Origin
-
-DelaySeconds = Callable[["Origin", "Request"], float]
+    from scrapy_rep.fetch.requesters import DelaySeconds
 
 _TOO_MANY = 429
 _REFUSALS = (403, _TOO_MANY)
 _LOOK_SECONDS = 0.2  # how soon a request that waits notices that the crawl is closing
 
 
-class Signer:
+class Signer(Signing):
     """Signs the requests of one crawl.
 
     Attributes:
