@@ -142,10 +142,7 @@ def _named(module: Path) -> str:
 _TO_CUT: frozenset[str] = frozenset(
     """crawl.py imports extras/evidence/spool.py
 decisions/decisions.py imports extras/evidence/trail.py
-fetch/context.py imports extras/evidence/archive.py
-fetch/fetch_state.py imports extras/evidence/warc_exchanges.py
-    """)
-
+    """
 
 class TestLayers:
     """Data flows one way, and each layer knows only the layers below it."""

@@ -82,6 +82,7 @@ EXTRAS = (
             "audit": "read audit trails of crawls",
             "report": "report what crawls did, from their audit trails",
         },
+        parts={"REP_WARC_DIR": "archive.Archive"},
     ),
     Extra(
         "pages",

@@ -1,4 +1,4 @@
-"""The objects that the fetches of a crawl share: store, archive, sender and fetch limit."""
+"""The objects that the fetches of a crawl share: store, recorder, sender and fetch limit."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from scrapy_rep.cache.entry import Key
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import Places, Ticks
+from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.access.states import PolicyOptions, Standing, standing
@@ -16,6 +17,7 @@ from scrapy_rep.stats import Journal
 
 from .keeper import LEASE_SECONDS, Keeper
 from .origin_files import ROBOTS_TXT
+from .recording import Recorder
 from .requesters import Requester
 from .sender import Sender
 from .shortage import Shortage
@@ -23,7 +25,6 @@ from .site_guard import SiteGuard
 
 if TYPE_CHECKING:
     from scrapy_rep.crawl import Crawl
-    from scrapy_rep.extras.evidence.archive import Archive
 
     from .fetch_state import FetchState
 
@@ -45,7 +46,7 @@ class FetchContext:
         guard: judges where redirects may lead.
         sender: sends requests.
         shortage: tells how long to wait while this machine is short of open files.
-        archive: archives requests and answers; None without `REP_WARC_DIR`.
+        recorder: records requests and answers.
         places: the semaphore of `REP_CONCURRENT_FETCHES`.
         looks: the regular checks of the fetches that are under way.
         heartbeat: renews each lease in time.
@@ -58,25 +59,22 @@ class FetchContext:
     """
 
     def __init__(self, crawl: Crawl) -> None:
-        """Open the store and the archive of a crawl.
+        """Open the store of a crawl.
 
         Raises:
-            ConfigurationError: the store cannot be made, or warcio is not installed.
+            ConfigurationError: the store cannot be made, or an extra lacks a package.
         """
         self.crawler = crawl.crawler
         self.settings = crawl.settings
         self.journal = Journal(crawl.crawler, __name__)
-        self.archive: Archive | None = None
-        if crawl.settings.warc_dir:
-            from scrapy_rep.extras.evidence.archive import Archive  # few crawls need it
-
-            self.archive = Archive(crawl)
+        recorder: type[Recorder] = part("REP_WARC_DIR") if crawl.settings.warc_dir else Recorder
+        self.recorder = crawl.part(recorder)
         self.requester = Requester(crawl)
         self.keeper = Keeper(crawl)
         self.looks = Ticks(_LOOK_SECONDS)
         self.guard = crawl.part(SiteGuard)
         self.shortage = crawl.part(Shortage)
-        self.sender = Sender(crawl, self.archive, self.looks, self.shortage)
+        self.sender = Sender(crawl, self.recorder, self.looks, self.shortage)
         self.places = Places(crawl.settings.concurrent_fetches)
         self.heartbeat = Ticks(LEASE_SECONDS / 3)
         self.under_way: dict[tuple[Origin, str], FetchState] = {}
@@ -92,8 +90,7 @@ class FetchContext:
         """Close the store; operations that are still under way go on without it."""
         self.heartbeat.stop()
         await self.keeper.close()
-        if self.archive is not None:
-            await self.archive.close()
+        await self.recorder.close()
 
     def is_queued(self, origin: Origin) -> bool:
         """Whether the fetch of an origin's robots.txt waits to be sent, usually in a slot."""
@@ -102,8 +99,7 @@ class FetchContext:
 
     def overridden(self, origin: Origin, body: bytes | None) -> None:
         """Note that the user sets the robots.txt of an origin, so that nothing is fetched."""
-        if self.archive is not None:
-            self.archive.overridden(origin, ROBOTS_TXT.path, body)
+        self.recorder.overridden(origin, ROBOTS_TXT.path, body)
 
     def saw_answer(self, origin: Origin, status: int) -> None:
         """Note the answer of a page: a status below 500 shows that its origin is up."""

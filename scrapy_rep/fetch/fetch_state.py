@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.extras.evidence.warc_exchanges import Archived
-
 _PROXY_AUTHORIZATION = "Proxy-Authorization"
 _PORT = ":443"
 _WRITTEN_PORT = re.compile(rf"https://[^/?#@]*{_PORT}(?![^/?#])")
@@ -165,7 +163,7 @@ class FetchState:
         resource: the kind of file, such as robots.txt.
         carried: the meta and headers that its requests copy from a page request.
         is_awaited: tells whether a request in the downloader waits for its result.
-        uses_store: whether the store is used and its requests are archived.
+        uses_store: whether the store is used and its requests are recorded.
         part: the part that it is in; None before its start and after its end.
         place: its place of `REP_CONCURRENT_FETCHES`, if it has one.
         busy: measures the time in all parts except our own queues.
@@ -176,8 +174,8 @@ class FetchState:
         is_for_signed: whether the site wanted a signature first, in its last attempt.
         steps: its requests so far, including failed attempts.
         way: the redirects of its last attempt.
-        held: its last request, until it is archived.
-        is_over: whether its last request was archived.
+        held: its last request, until it is recorded; used by the recorder.
+        is_over: whether its last request was recorded.
     """
 
     crawler: Crawler
@@ -196,7 +194,7 @@ class FetchState:
     is_for_signed: bool = False
     steps: list[Step] = field(default_factory=list)
     way: Way | None = None
-    held: Archived | None = None
+    held: Any = None
     is_over: bool = False
 
     @property

@@ -130,7 +130,7 @@ class FileFetch(FetchState):
         self._faults = 0  # tries that failed on our side
         self._journal = context.journal
         self._count = self._journal.count
-        self._archive = context.archive if uses_store else None
+        self._recorder = context.recorder
         self._options = options
         self._is_refresh = is_refresh
         self._permits = permits
@@ -160,16 +160,13 @@ class FileFetch(FetchState):
                 raise self._ended_by from None
             return self._learn_that_it_is_late(str(self._ended_by))
         else:
-            if self._archive is not None:
-                path = self.resource.path
-                self._archive.knows(self.origin, path, known, is_fetched=bool(self.steps))
+            self._recorder.knows(self, known)
             return known
         finally:
             context.looks.drop(self._look)
             del context.under_way[self.origin, self.resource.path]
             self.enter(None)
-            if self._archive is not None:
-                self._archive.end(self)
+            self._recorder.end(self)
 
     def _look(self) -> None:
         """End the fetch if it is late or not needed any more."""
@@ -250,8 +247,7 @@ class FileFetch(FetchState):
             if not is_kept:
                 return self._learnt(known, answer)
             known = await self._keep(known, answer, held)
-            if self._archive is not None:
-                self._archive.end(self, answer, known)
+            self._recorder.end(self, answer, known)
             return known
         finally:
             context.heartbeat.drop(keep_alive)
@@ -478,8 +474,7 @@ class FileFetch(FetchState):
             found = self._fresh_copy(uri) if uri not in hops else None
             if found is not None:
                 self.steps.extend(_copied(found))
-                if self._archive is not None:
-                    self._archive.repeats(self, found)
+                self._recorder.repeats(self, found)
                 answer = self._answer(found.event, found.hops, repeats=found)
                 break
         self._tell_if_slow(answer, self.busy.seconds - began)

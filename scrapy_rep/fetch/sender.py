@@ -52,9 +52,9 @@ if TYPE_CHECKING:
 
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.engine.clock import Clock
-    from scrapy_rep.extras.evidence.archive import Archive
     from scrapy_rep.protocol.access.origin import Origin
 
+    from .recording import Recorder
     from .shortage import Shortage
 
 _GRACE_SECONDS = 1.0  # so that handlers with a time limit raise first, with a better message
@@ -72,10 +72,8 @@ _PRIORITY = 1000  # as Scrapy's own; nothing schedules these requests, but middl
 class Sender:
     """Sends the requests of one crawl's fetches, each a fresh one, and returns their answers."""
 
-    def __init__(
-        self, crawl: Crawl, archive: Archive | None, looks: Ticks, shortage: Shortage
-    ) -> None:
-        self._archive = archive
+    def __init__(self, crawl: Crawl, recorder: Recorder, looks: Ticks, shortage: Shortage) -> None:
+        self._recorder = recorder
         self._crawl = crawl
         self._crawler = crawler = crawl.crawler
         self._journal = Journal(crawler, __name__)
@@ -210,11 +208,10 @@ class Sender:
     def _note(
         self, fetch: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> None:
-        """Add a finished request to the steps of its fetch, and archive it."""
-        if self._archive is not None and fetch.uses_store:
-            step = replace(step, record=self._archive.saw(fetch, step, transfer, response))
+        """Add a finished request to the steps of its fetch, and record it."""
+        record = self._recorder.saw(fetch, step, transfer, response)
         transfer.sent = transfer.body = None
-        fetch.steps.append(step)
+        fetch.steps.append(replace(step, record=record) if record else step)
 
     def tell_of_fault(self, fetch: FetchState, fault: Fault) -> None:
         """Log a failure on our side, once for each culprit, and whether a retry helped."""

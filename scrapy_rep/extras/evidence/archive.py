@@ -39,6 +39,7 @@ from scrapy_rep.extras.evidence.warc_exchanges import (
 )
 from scrapy_rep.extras.evidence.warc_records import SOFTWARE, new_id
 from scrapy_rep.extras.evidence.warc_writer import ArchiveWriter
+from scrapy_rep.fetch.recording import Recorder
 from scrapy_rep.fetch.requesters import signing_of
 from scrapy_rep.identity import Identity
 from scrapy_rep.protocol.access.events import NOT_MODIFIED, AccessResult, access_result, name_of
@@ -62,7 +63,7 @@ _KNOWN_COST = 200
 _CONDITIONS = (b"If-None-Match", b"If-Modified-Since")
 
 
-class Archive:
+class Archive(Recorder):
     """The archive of one crawl."""
 
     def __init__(self, crawl: Crawl) -> None:
@@ -180,8 +181,9 @@ class Archive:
         self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> str:
         came = transfer.response
-        if course.way is None or (step.sent_at is None and response is None):
-            return ""  # nothing was sent
+        was_sent = step.sent_at is not None or response is not None
+        if course.way is None or not course.uses_store or not was_sent:
+            return ""
         purpose = _purpose(course)
         if came is None and response is not None:
             return self._hold(course, _by_middleware(purpose, step, response, transfer.body))
@@ -232,17 +234,17 @@ class Archive:
             self.end(course)
         return archived.id
 
-    def knows(self, origin: Origin, path: str, known: Knowledge, *, is_fetched: bool) -> None:
+    def knows(self, course: FetchState, known: Knowledge) -> None:
         """Archive the stored answer for a file, unless this run fetched or archived it."""
         with self._counting_failures():
             told = known.copy or known.outage
-            if told is None:
+            if told is None or not course.uses_store:
                 return
-            at = _at(told)
+            origin, path, at = course.origin, course.resource.path, _at(told)
             if self._known.get((origin, path)) == at:
                 return
             self._known.put((origin, path), at, _KNOWN_COST)
-            if not is_fetched:
+            if not course.steps:
                 stored = _stored(origin, path, told, told.hops)
                 self._put(stored, FileOutcome(stored.event, at, told.hops))
 
