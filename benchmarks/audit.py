@@ -104,7 +104,7 @@ class Crawl:
 
     def end(self) -> Run:
         """Close the trail and return it."""
-        trail: Any = self.middleware._decisions.trail  # noqa: SLF001
+        trail: Any = self.middleware._decisions.listener  # noqa: SLF001
         trail._writer.close("finished").result()  # noqa: SLF001
         return Run(trail._folder)  # noqa: SLF001
 

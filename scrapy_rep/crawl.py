@@ -10,14 +10,10 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from scrapy_rep.engine.clock import Clock
-from scrapy_rep.engine.loops import from_threads
-from scrapy_rep.engine.state import stop
 from scrapy_rep.settings import RepSettings
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
-
-    from scrapy_rep.extras.evidence.spool import OctetLimit
 
 Part = TypeVar("Part")
 
@@ -54,21 +50,6 @@ class Crawl:
             ConfigurationError: a setting is wrong.
         """
         return RepSettings.of(self.crawler.settings)
-
-    def octet_limit(self, reason: str) -> OctetLimit:
-        """The size limit of a folder of records, at which the crawl may end with this reason."""
-        from scrapy_rep.extras.evidence.spool import (  # most crawls write no records
-            NO_LIMIT,
-            OctetLimit,
-        )
-
-        settings = self.settings
-        if not settings.audit_max_octets:
-            return NO_LIMIT
-        if settings.audit_full == "continue":
-            return OctetLimit(settings.audit_max_octets)
-        end = from_threads(stop)
-        return OctetLimit(settings.audit_max_octets, lambda: end(self.crawler, reason))
 
     def part(self, kind: Callable[[Crawl], Part]) -> Part:
         """The one object of a class in this crawl, which is made on first use."""

@@ -143,8 +143,7 @@ class RepMiddleware:
 
     def _spider_opened(self) -> None:
         self._identity.open()
-        if self._decisions.trail is not None:
-            self._decisions.trail.open()
+        self._decisions.listener.open()
         if self.settings.fetch_middlewares == "builtin":
             leave_out(self.crawler, is_own)
         self._looks_last = call_last(self.crawler, self._last_look)
@@ -400,8 +399,8 @@ class RepMiddleware:
                 self.pacing.give_up(request, origin)
                 raise
             backoff.note_sent(request)
-            if self._decisions.trail is not None and backoff.is_unsure(origin):
-                self._decisions.trail.probed(origin)
+            if backoff.is_unsure(origin):
+                self._decisions.listener.probed(origin)
             return None
         if self._may_return(request):
             return self._put_back(request)

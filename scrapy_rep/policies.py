@@ -320,9 +320,8 @@ class Policies(OriginFiles[Policy]):
         finally:
             # This also runs when the work is cancelled at the end of the loop, so that no request
             # is left waiting.
-            trail = self._decisions.trail
-            if trail is not None and policy is None and fetch is not None and fetch.steps:
-                trail.sent_in_vain(origin, fetch.steps)
+            if policy is None and fetch is not None and fetch.steps:
+                self._decisions.listener.sent_in_vain(origin, fetch.steps)
             policy = policy or self._still_usable(origin)
             if policy is not None or not is_put_off:
                 self._hand_out(policy or self._refused(origin))

@@ -138,12 +138,6 @@ def _named(module: Path) -> str:
     return module.relative_to(_PACKAGE).as_posix()
 
 
-# Imports of extras that are still to go
-_TO_CUT: frozenset[str] = frozenset(
-    """crawl.py imports extras/evidence/spool.py
-decisions/decisions.py imports extras/evidence/trail.py
-    """
-
 class TestLayers:
     """Data flows one way, and each layer knows only the layers below it."""
 
@@ -186,8 +180,7 @@ class TestLayers:
             for module, target in _arrows()
             if (to := _extra(target)) and to not in _EXTRAS.get(_extra(module), ())
         }
-        assert offenders - _TO_CUT == set()
-        assert _TO_CUT - offenders == set()
+        assert offenders == set()
 
     def test_each_extra_is_listed(self) -> None:
         found = {_extra(module) for module in _MODULES} - {""}
@@ -198,8 +191,7 @@ class TestLayers:
         """Not within a room either, nor by lazy imports or those for types."""
         below: dict[Path, set[Path]] = {}
         for module, target in _arrows():
-            if not _extra(target) or _extra(module):  # the others are to be cut
-                below.setdefault(module, set()).add(target)
+            below.setdefault(module, set()).add(target)
         left = set(_MODULES)
         while ends := {module for module in left if not below.get(module, set()) & left}:
             left -= ends

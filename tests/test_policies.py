@@ -233,7 +233,7 @@ class TestFailing:
         sent = Step(ORIGIN.robots_txt_uri, 200)
 
         async def work(crawl: Crawl) -> None:
-            crawl.decisions.trail = SimpleNamespace(
+            crawl.decisions.listener = SimpleNamespace(
                 learnt=lambda _: None,
                 read=lambda *_: None,
                 sent_in_vain=lambda origin, steps: told.append((origin, steps)),
@@ -309,7 +309,7 @@ def test_requests_go_on_after_a_failure_of_the_trail() -> None:
             raise RuntimeError("unthought-of")
 
     async def work(crawl: Crawl) -> None:
-        crawl.decisions.trail = Trail()
+        crawl.decisions.listener = Trail()
         waiting = [asyncio.ensure_future(crawl.policies.get(ORIGIN)) for _ in range(2)]
         for one in waiting:
             assert is_read(await one)

@@ -18,6 +18,7 @@ from scrapy import Request
 
 from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
+from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.rest import Rest
@@ -38,6 +39,7 @@ from scrapy_rep.signals import (
 from scrapy_rep.stats import Journal
 
 from .crawl_log import CrawlLog
+from .listening import Listener
 from .notices import Notices
 from .occasions import (
     ABORTED,
@@ -60,7 +62,6 @@ if TYPE_CHECKING:
     from scrapy.http import Response
 
     from scrapy_rep.crawl import Crawl
-    from scrapy_rep.extras.evidence.trail import Trail
     from scrapy_rep.policy import Policy
 
 _DRY_RUN_LINES = 20
@@ -89,7 +90,7 @@ class Decisions:
     """Records the decisions of one crawl, and drops the requests that are not allowed.
 
     Attributes:
-        trail: the audit trail; None without one.
+        listener: hears of all decisions, such as the audit trail.
         is_dry_run: whether nothing is dropped.
         log: writes the lines of the crawl in the log.
         notices: sends the signals.
@@ -99,7 +100,8 @@ class Decisions:
     """
 
     def __init__(self, crawl: Crawl) -> None:
-        self.trail = _trail_of(crawl)
+        listener: type[Listener] = part("REP_AUDIT_DIR") if crawl.settings.audit_dir else Listener
+        self.listener = crawl.part(listener)
         self.is_dry_run = crawl.settings.dry_run
         self.log = CrawlLog(crawl)
         self.notices = Notices(crawl.crawler)
@@ -121,10 +123,10 @@ class Decisions:
         self._user_count += 1
 
     async def leave(self, reason: str) -> None:
-        """Unregister a component; the last one closes the audit trail."""
+        """Unregister a component; the last one closes the listener."""
         self._user_count -= 1
-        if self._user_count == 0 and self.trail is not None:
-            await self.trail.close(reason)
+        if self._user_count == 0:
+            await self.listener.close(reason)
 
     def came_back(self, request: Request) -> None:
         """Note that a request comes from the queue, into which it was put back."""
@@ -133,19 +135,17 @@ class Decisions:
 
     def waited(self, request: Request, seconds: float) -> None:
         """Note how long a request waited before it was judged."""
-        if self.trail is not None:
+        if self.listener.hears:
             self._waits[request] = self._waits.get(request, 0.0) + seconds
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
         self.log.rested(origin, status, rest)
-        if self.trail is not None:
-            self.trail.rested(origin, status, rest)
+        self.listener.rested(origin, status, rest)
 
     def priced(self, response: Response, terms: Any) -> None:
         """Record that a page answered 402 (Payment Required), with a `PaymentRequired`."""
-        if self.trail is not None:
-            self.trail.priced(response.url, terms)
+        self.listener.priced(response.url, terms)
         self._journal.count(stats.PAYMENT_REQUIRED)
         self._journal.debug("Payment required: %s (%s)", response, terms.price or "no price")
         self.notices.send(payment_required, response=response, terms=terms)
@@ -154,8 +154,8 @@ class Decisions:
 
     def exempt(self, request: Request) -> None:
         """Record a request that carries `dont_obey_robotstxt`."""
-        if self.trail is not None:
-            self.trail.exempted(request.url, DONT_OBEY, self._occasion(request), request)
+        if self.listener.hears:
+            self.listener.exempted(request.url, DONT_OBEY, self._occasion(request), request)
             request.meta[JUDGED_IN] = self._run
         self.judged_by[request] = None
         self._journal.count(stats.EXEMPT)
@@ -207,7 +207,7 @@ class Decisions:
             RobotsTxtDisallowed: always.
         """
         first = _verdicts.get(request) if self.judged_by.get(request) else None
-        self.judged_by[request] = None  # the trail must not name a policy
+        self.judged_by[request] = None  # listeners must not hear of a policy
         by = self._occasion(request) if first is None else AGAIN
         self._decided(request.url, request, verdict, by, DROPPED)
         if first is not None and first.allowed:
@@ -222,8 +222,7 @@ class Decisions:
 
         `service` is the service that answers with challenges, if that is the reason.
         """
-        if self.trail is not None:
-            self.trail.dropped_later(request.url, None, service)
+        self.listener.dropped_later(request.url, None, service)
         error = Challenged(origin, service) if service else RateLimited(origin)
         self.log.limited(request, error)
         return error
@@ -241,8 +240,7 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        if self.trail is not None:
-            self.trail.dropped_later(request.url, verdict)
+        self.listener.dropped_later(request.url, verdict)
         self._drop(request, verdict)
 
     # Requests of pages in browsers
@@ -285,13 +283,11 @@ class Decisions:
 
     def file_read(self, body: bytes, sha256: str) -> None:
         """Record the octets of a file that was read."""
-        if self.trail is not None:
-            self.trail.read(body, sha256)
+        self.listener.read(body, sha256)
 
     def learnt(self, policy: Policy) -> None:
         """Record that a policy came into memory, possibly again."""
-        if self.trail is not None:
-            self.trail.learnt(policy)
+        self.listener.learnt(policy)
         self.log.learnt(policy)
 
     def outage(self, policy: Policy, outage: Outage) -> None:
@@ -307,8 +303,7 @@ class Decisions:
         is_request = isinstance(what, Request)
         name = f"{what if is_request else 'an item'} of {response}"
         url = what.url if isinstance(what, Request) else ""
-        if self.trail is not None:
-            self.trail.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
+        self.listener.withheld(response.url, url, because, is_dry_run=self.is_dry_run)
         if self.is_dry_run:
             would = stats.WOULD_WITHHOLD_REQUESTS if is_request else stats.WOULD_WITHHOLD_ITEMS
             self._would_drop(would, name, because)
@@ -319,14 +314,14 @@ class Decisions:
         return True
 
     def _tell(self, url: str, request: Request | None, verdict: Verdict | None, by: str) -> None:
-        if self.trail is None:
+        if not self.listener.hears:
             return
         if request is not None and (verdict is None or verdict.allowed):
             request.meta[JUDGED_IN] = self._run
         if verdict is None:
-            self.trail.exempted(url, SCHEME, by, request)
+            self.listener.exempted(url, SCHEME, by, request)
         elif verdict.reason is Reason.IMPLICITLY_ALLOWED:
-            self.trail.exempted(url, ITSELF, by, request)
+            self.listener.exempted(url, ITSELF, by, request)
         else:
             dropped = ABORTED if by == BROWSER else DROPPED
             refused = WOULD_DROP if self.is_dry_run else dropped
@@ -336,14 +331,12 @@ class Decisions:
     def _decided(
         self, url: str, request: Request | None, verdict: Verdict, by: str, outcome: str
     ) -> None:
-        if self.trail is None:
-            return
         if request is None:
-            self.trail.decided(url, verdict, by, outcome)
+            self.listener.decided(url, verdict, by, outcome)
             return
         policy, tokens = self.judged_by.get(request) or (None, None)
         waited = self._waits.pop(request, 0.0) if self._waits else 0.0
-        self.trail.decided(request.url, verdict, by, outcome, policy, tokens, waited, request)
+        self.listener.decided(request.url, verdict, by, outcome, policy, tokens, waited, request)
 
     def _occasion(self, request: Request) -> str:
         if request in self._came_back:
@@ -380,14 +373,6 @@ class Decisions:
         if verdict.reason is Reason.UNREACHABLE:
             raise RobotsTxtUnreachable(verdict)
         raise RobotsTxtDisallowed(verdict)
-
-
-def _trail_of(crawl: Crawl) -> Trail | None:
-    if not crawl.settings.audit_dir:
-        return None
-    from scrapy_rep.extras.evidence.trail import Trail  # few crawls need it
-
-    return Trail(crawl)
 
 
 class _DropWords(NamedTuple):

@@ -82,7 +82,7 @@ EXTRAS = (
             "audit": "read audit trails of crawls",
             "report": "report what crawls did, from their audit trails",
         },
-        parts={"REP_WARC_DIR": "archive.Archive"},
+        parts={"REP_AUDIT_DIR": "trail.Trail", "REP_WARC_DIR": "archive.Archive"},
     ),
     Extra(
         "pages",

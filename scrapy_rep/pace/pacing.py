@@ -295,9 +295,9 @@ class Pacing:
         with suppress(InvalidUri):
             origin = origin_of(request.url)
             visit = None if origin is None else self.visits.visited(origin.host, request)
-            trail = self._decisions.trail
-            if trail is not None and visit is not None and visit.seconds:
-                trail.visited(origin, visit.began_at, time.monotonic(), visit.seconds)
+            if visit is not None and visit.seconds:
+                visited = self._decisions.listener.visited
+                visited(origin, visit.began_at, time.monotonic(), visit.seconds)
 
     def _tell(self, policy: Policy, found: Pace) -> None:
         """Log once which delay an origin wants."""

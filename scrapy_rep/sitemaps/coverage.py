@@ -86,9 +86,9 @@ class Coverage:
         connect(self._was_answered, response_received)
         decisions = crawl.part(Decisions)
         self._verdicts = decisions.verdicts
-        self._trail = decisions.trail
-        # The digests to be written to the trail. Those of earlier runs are written once more, so
-        # that each trail tells all by itself.
+        self._listener = decisions.listener
+        # The digests of which to tell. Those of earlier runs are told once more, so that each trail
+        # tells all by itself.
         self._news: dict[int, None] = {}
         self._has_written = False
         self._written_at = time.monotonic()
@@ -142,7 +142,7 @@ class Coverage:
             if len(sample) >= _SAMPLE:
                 sample.popitem()  # the first ones stay, and the last one
             sample[key] = url
-        if self._trail is not None:
+        if self._listener.hears:
             self._news[key] = None
             is_due = time.monotonic() - self._written_at > _WRITE_SECONDS
             if is_due or len(self._news) >= _BATCH:
@@ -160,17 +160,15 @@ class Coverage:
         digest = blake2b(fingerprinter.fingerprint(request), digest_size=_KEY_OCTETS)
         return int.from_bytes(digest.digest(), "big")
 
-    # The trail
+    # The listener
 
     def _write(self) -> None:
-        """Write the news to the trail."""
+        """Tell the news."""
         self._put(self._news if self._has_written else self._ends.held)
         self._news.clear()
         self._has_written, self._written_at = True, time.monotonic()
 
     def _put(self, keys: Iterable[int], urls: dict[int, str] | None = None) -> None:
-        if self._trail is None:
-            return
         groups: dict[int, list[int]] = defaultdict(list)
         for key in keys:
             groups[self._ends.held[key]].append(key)
@@ -178,18 +176,18 @@ class Coverage:
             for at in range(0, len(members), _BATCH):
                 some = members[at : at + _BATCH]
                 shown = [urls[key] for key in some] if urls else []
-                self._trail.covered(state, some, self._secret, shown)
+                self._listener.covered(state, some, self._secret, shown)
 
     # The end
 
     def _finish(self) -> Iterator[str]:
-        """Write the rest to the trail and the counts as stats, and yield the lines of the log."""
-        if self._trail is not None:
+        """Tell the rest, write the counts as stats, and yield the lines of the log."""
+        if self._listener.hears:
             self._write()
             for sample in self._samples.values():
                 self._put([*sample][:_WRITTEN_URLS], sample)
             if self._beyond_count:
-                self._trail.not_followed(self._beyond_count)
+                self._listener.not_followed(self._beyond_count)
         counts = self._ends.counts()
         if not counts["listed"] and not self._beyond_count:
             return

@@ -26,6 +26,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.transfer import Transfer, headers_of
+from scrapy_rep.extras.evidence.size_limit import limit_of
 from scrapy_rep.extras.evidence.warc_exchanges import (
     Archived,
     Exchange,
@@ -84,7 +85,7 @@ class Archive(Recorder):
         self._signing = signing_of(crawl)
         self._journal = Journal(crawl.crawler, __name__)
         self._clock = crawl.clock
-        self._limit = partial(crawl.octet_limit, "warc_full")
+        self._limit = partial(limit_of, crawl, "warc_full")
         self._opened: ArchiveWriter | None = None
         self._is_closed = self._has_failed = False
         # Absolute: the working directory may change while the crawl runs.

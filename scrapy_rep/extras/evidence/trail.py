@@ -29,10 +29,12 @@ from scrapy.utils.asyncio import run_in_thread
 
 from scrapy_rep import stats
 from scrapy_rep.checks import mapping
+from scrapy_rep.decisions.listening import Listener
 from scrapy_rep.decisions.occasions import OFF, REQUEST
 from scrapy_rep.decisions.url_ends import END_BITS, END_WORDS, HAS_QUERY, LISTED
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.extras.evidence import trail_records as records
+from scrapy_rep.extras.evidence.size_limit import limit_of
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction, rounded
 from scrapy_rep.extras.evidence.trail_writer import TrailWriter
 from scrapy_rep.fetch.requesters import Signing, signing_of
@@ -76,8 +78,10 @@ class _Kept:
     segment: int = 0
 
 
-class Trail:
+class Trail(Listener):
     """Records the decisions of one crawl in a trail."""
+
+    hears = True
 
     def __init__(self, crawl: Crawl) -> None:
         """Take the settings; the trail begins when the spider opens."""
@@ -91,7 +95,7 @@ class Trail:
         self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
         self._journal = Journal(crawl.crawler)
         self._clock = crawl.clock
-        self._limit = partial(crawl.octet_limit, "audit_full")
+        self._limit = partial(limit_of, crawl, "audit_full")
         self._opened: TrailWriter | None = None
         self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
         self._n = 0

@@ -56,8 +56,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
 
     def _spider_opened(self) -> None:
         self._crawl.open()
-        if self._decisions.trail is not None:
-            self._decisions.trail.open()
+        self._decisions.listener.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
             self._journal.warning(
                 "REP_TDMREP is on, but ROBOTSTXT_OBEY is off: no tdmrep.json is fetched, because "

@@ -49,7 +49,7 @@ class Judged:
         with pytest.MonkeyPatch.context() as patch:
             patch.setattr("scrapy_rep.extras.evidence.trail.SEGMENT_OCTETS", segment_octets)
             self.middleware._spider_opened()
-        trail: Any = self.middleware._decisions.trail
+        trail: Any = self.middleware._decisions.listener
         self.trail = trail
 
     @property
