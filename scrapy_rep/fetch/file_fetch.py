@@ -119,7 +119,7 @@ class FileFetch(FetchState):
             resource: the kind of file, such as robots.txt.
             permits: tells whether a redirect may be followed to a URL; None if robots.txt does not
                 govern the file.
-            uses_store: whether it uses other origins' copies, and archives its requests.
+            uses_store: whether it uses other origins' copies, and its requests are recorded.
             interrupt: cancels the task that awaits the result.
         """
         carried = Carried.of(request, context.settings.fetch_meta_keys)
