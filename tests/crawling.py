@@ -15,6 +15,7 @@ from typing import Any, Literal
 
 import pytest
 
+from tests.extras import skip_refused
 from tests.processes import REPOSITORY, start_crawl, without_proxies
 
 __all__ = ["LOOPS", "ONE_LOOP_IN_CI", "REPOSITORY", "Crawl", "Loop", "crawl", "without_proxies"]
@@ -74,6 +75,7 @@ def crawl(
         environment: additional variables; those that name proxies are not inherited.
         arguments: the spider's; have to fit into JSON.
     """
+    skip_refused(settings or {})
     with tempfile.TemporaryDirectory(prefix="crawl-") as name:
         folder = Path(name)
         job = {"spider": spider, "loop": loop, "settings": settings or {}, "arguments": arguments}

@@ -29,6 +29,7 @@ from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable
 from tests.crawls.settings import ADDON
+from tests.extras import skip_refused
 from tests.played import in_a_loop, played_crawler
 from tests.processes import REPOSITORY
 from tests.servers.handle import Answer, Site
@@ -389,6 +390,7 @@ process.start()
 
 
 def test_crawl_needs_no_module_that_only_posix_has(tmp_path: Path) -> None:
+    skip_refused(["REP_AUDIT_DIR"])
     with Site({"/robots.txt": Answer(body="User-agent: *\nDisallow: /b\n")}) as site:
         words = [sys.executable, "-c", _WITHOUT_POSIX, site.url("/"), str(tmp_path)]
         done = subprocess.run(words, cwd=REPOSITORY, capture_output=True, text=True, check=True)

@@ -112,6 +112,7 @@ def _status(arguments: list[str], settings: Settings) -> int:
 
 def rep_process(*arguments: object, stdin: bytes = b"") -> Done:
     """A call in a process of its own, outside of a project."""
+    skip_refused(arguments[1:])
     call = Scrapy(*arguments, stdin=stdin, environment=without_proxies())
     done = call.end()
     return Done(done.returncode, done.stdout.decode(), done.stderr.decode())

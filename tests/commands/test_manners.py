@@ -23,8 +23,6 @@ from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import LOOPS, Stream, rep, stored
 from tests.commands.terminals import on_terminal, plain_environment
 from tests.extras import skip_refused
-from tests.extras.evidence.audit.making import Judged
-from tests.extras.evidence.report.test_first_lines import forged
 from tests.processes import REPOSITORY, Scrapy
 from tests.servers.handle import Answer, Site
 
@@ -272,10 +270,15 @@ class TestTerminal:
         file.write_bytes(text + HOSTILE_FILE + SURROGATE)
         page = b"<title>" + HOSTILE + b"</title><meta name=robots content='" + HOSTILE + b"'>"
         sitemap = b"<urlset><url><loc>https://h/" + HOSTILE + b"</loc></url></urlset>"
-        crawl = Judged(tmp_path / "runs")
-        crawl.know("h.example", HOSTILE_FILE.replace(b"/a", b"/*"))
-        crawl.judge(["https://h.example/a"])
-        run = crawl.end().path
+        run = tmp_path / "runs"
+        if call.startswith("audit"):
+            pytest.importorskip("scrapy_rep.extras.evidence")
+            from tests.extras.evidence.audit.making import Judged
+
+            crawl = Judged(run)
+            crawl.know("h.example", HOSTILE_FILE.replace(b"/a", b"/*"))
+            crawl.judge(["https://h.example/a"])
+            run = crawl.end().path
         with Site(
             {
                 "/robots.txt": Answer(body=file.read_bytes(), headers=[("License", "x\u061cy")]),
@@ -301,6 +304,10 @@ class TestTerminal:
         assert screen.text
 
     def test_table_of_a_forged_trail_is_escaped(self, tmp_path: Path) -> None:
+        pytest.importorskip("scrapy_rep.extras.evidence")
+        from tests.extras.evidence.audit.making import Judged
+        from tests.extras.evidence.report.test_first_lines import forged
+
         crawl = Judged(tmp_path)
         crawl.know("h.example")
         crawl.judge(["https://h.example/private"])

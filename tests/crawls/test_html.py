@@ -8,12 +8,10 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.extras.evidence.trail_reading import run_at
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
-from tests.extras.evidence.audit.crawled import of_kind
 from tests.servers.handle import Answer, Site, redirect
 
 _WALL = Answer(body="<!DOCTYPE html>\n<title>Are you a robot?</title>\n")
@@ -90,6 +88,9 @@ def test_log_says_that_the_file_is_html(tmp_path: Path) -> None:
         result = crawl(spider, settings=settings, urls=[site.url("/a")])
     (told,) = (text for text in result.items[0]["findings"] if "HTML page" in text)
     assert told.startswith("the answer is an HTML page")
+    from scrapy_rep.extras.evidence.trail_reading import run_at
+    from tests.extras.evidence.audit.crawled import of_kind
+
     (run,) = (run_at(path) for path in tmp_path.iterdir() if not path.is_symlink())
     (policy,) = of_kind(run, "policy")
     assert (policy["event"], policy["access_result"]) == ("html", "successful")

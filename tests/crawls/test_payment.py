@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON
-from tests.extras.evidence.audit.crawled import audited, of_kind
 from tests.servers.handle import Answer, Site
 
 SPIDER = "tests.crawls.payment_spider:PaymentSpider"
@@ -19,6 +20,9 @@ SETTINGS: dict[str, Any] = {"RETRY_HTTP_CODES": [402, 500], "HTTPERROR_ALLOWED_C
 
 
 def test_terms_of_priced_pages_are_told_and_recorded(tmp_path: Path) -> None:
+    pytest.importorskip("scrapy_rep.extras.evidence")
+    from tests.extras.evidence.audit.crawled import audited, of_kind
+
     pages = {"/robots.txt": ROBOTS, "/a?q=1": PRICED, "/b": Answer(status=402), "/*": Answer()}
     with Site(pages) as site:
         urls = [site.url(path) for path in ("/a?q=1", "/b", "/c")]

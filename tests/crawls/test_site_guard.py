@@ -12,8 +12,6 @@ from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_sitemaps import SITES, index, robots, urlset, xml
-from tests.extras.evidence.audit.crawled import audited, of_kind
-from tests.extras.evidence.audit.test_crawls import assert_sound
 from tests.servers.handle import Answer, Site, redirect
 
 _REBIND = {"tests.faults.middlewares.Rebind": 900}
@@ -155,6 +153,10 @@ def test_commands_are_guarded(hostile: Site, inside: Site) -> None:
 
 
 def test_trail_has_the_refused_requests(hostile: Site, inside: Site, tmp_path: Path) -> None:
+    pytest.importorskip("scrapy_rep.extras.evidence")
+    from tests.extras.evidence.audit.crawled import audited, of_kind
+    from tests.extras.evidence.audit.test_crawls import assert_sound
+
     settings = {"REP_REDIRECT_GUARD": "public"}
     sites = hostile.url("", "localhost")
     result, trail = audited([], tmp_path, spider=SITES, settings=settings, sites=sites)

@@ -8,12 +8,9 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep.extras.evidence.reports.report_making import report_of
-from scrapy_rep.extras.evidence.trail_check import check
 from tests.crawling import Crawl, crawl
 from tests.crawls.settings import ADDON, BY_HAND, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.crawls.test_pace import assert_paced
-from tests.extras.evidence.audit.crawled import audited, of_kind
 from tests.servers.handle import Answer, Site
 
 RULES = """\
@@ -124,6 +121,11 @@ def test_the_log_names_the_user_agent_that_is_sent(
 
 
 def test_trail_names_the_last_token(tmp_path: Path) -> None:
+    pytest.importorskip("scrapy_rep.extras.evidence")
+    from scrapy_rep.extras.evidence.reports.report_making import report_of
+    from scrapy_rep.extras.evidence.trail_check import check
+    from tests.extras.evidence.audit.crawled import audited, of_kind
+
     with Site({"/robots.txt": Answer(body=RULES)}) as site:
         urls = [site.url(f"/{number}") for number in range(6)]
         settings = rotated(ADDON, AGENTS)

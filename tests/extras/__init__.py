@@ -22,6 +22,8 @@ def needs(name: str) -> pytest.MarkDecorator:
 
 
 def skip_refused(call: Iterable[object]) -> None:
-    """Skip the test if its call of the command has words of an extra that is not installed."""
-    if words := _REFUSED.intersection(map(str, call)):
+    """Skip the test if words of a call, or settings, are of an extra that is not installed."""
+    settings = tuple(name for extra in _ABSENT for name in extra.settings)
+    words = [word for word in map(str, call) if word in _REFUSED or word.startswith(settings)]
+    if words:
         pytest.skip(f"an extra has {', '.join(words)}")

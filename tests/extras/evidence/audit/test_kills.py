@@ -33,7 +33,7 @@ def crawling(folder: Path, loop: Loop, urls: list[str]) -> Iterator[Forked]:
     settings = {
         **ADDON,
         "REP_AUDIT_DIR": str(folder / "audit"),
-        "ADDONS": {**ADDON["ADDONS"], "tests.segments.SmallSegments": 600},
+        "ADDONS": {**ADDON["ADDONS"], "tests.extras.evidence.segments.SmallSegments": 600},
         "SEGMENT_OCTETS": 1 << 14,  # so that some kills meet the packing of a file
         "LOG_LEVEL": "INFO",
         "CONCURRENT_REQUESTS_PER_DOMAIN": 8,

@@ -61,7 +61,7 @@ def test_killed_archive_has_whole_records(kills: int, tmp_path: Path) -> None:
         settings = {
             **ADDON,
             "REP_WARC_DIR": str(folder / "warc"),
-            "ADDONS": {**ADDON["ADDONS"], "tests.segments.SmallSegments": 600},
+            "ADDONS": {**ADDON["ADDONS"], "tests.extras.evidence.segments.SmallSegments": 600},
             "SEGMENT_OCTETS": 9000,
             "REP_CONCURRENT_FETCHES": 4,  # or all might be asked before the first one is answered
         }
