@@ -39,7 +39,7 @@ def _table(head: str) -> list[list[str]]:
 
 
 # Each extra, and the extras that it may import
-_EXTRAS = {
+EXTRAS_NEEDED = {
     name.strip(" `/"): {name.strip(" `/"), *re.findall(r"`([a-z]+)/`", others)}
     for name, _, others in _table("extra")
 }
@@ -178,14 +178,14 @@ class TestLayers:
         offenders = {
             f"{_named(module)} imports {_named(target)}"
             for module, target in _arrows()
-            if (to := _extra(target)) and to not in _EXTRAS.get(_extra(module), ())
+            if (to := _extra(target)) and to not in EXTRAS_NEEDED.get(_extra(module), ())
         }
         assert offenders == set()
 
     def test_each_extra_is_listed(self) -> None:
         found = {_extra(module) for module in _MODULES} - {""}
         assert found == {extra.name for extra in EXTRAS if extra.is_installed}
-        assert {extra.name for extra in EXTRAS} == set(_EXTRAS)
+        assert {extra.name for extra in EXTRAS} == set(EXTRAS_NEEDED)
 
     def test_imports_have_no_circles(self) -> None:
         """Not within a room either, nor by lazy imports or those for types."""

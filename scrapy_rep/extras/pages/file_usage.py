@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 from scrapy_rep.extras.pages.usage.categories import NO_TOKENS
 from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 from scrapy_rep.extras.pages.usage.robots import FileUsage
-from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.tokens import ProductTokens, as_product_tokens, refuse_url
+
+if TYPE_CHECKING:  # files are read without Scrapy
+    from scrapy_rep.policy import Policy
 
 
 def file_usage(

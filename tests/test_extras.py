@@ -1,0 +1,89 @@
+"""Each extra can be deleted: the crawl and all other extras go on without it."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.extras import EXTRAS
+from tests.processes import REPOSITORY
+from tests.test_architecture import EXTRAS_NEEDED
+
+_ALL = frozenset(extra.name for extra in EXTRAS)
+_BY_NAME = {extra.name: extra for extra in EXTRAS}
+
+
+def _gone_with(name: str) -> frozenset[str]:
+    """An extra, and those that import it."""
+    return frozenset(one for one, needed in EXTRAS_NEEDED.items() if name in needed)
+
+
+_DELETED = [pytest.param(_gone_with(name), id=name) for name in sorted(_ALL)]
+_DELETED.append(pytest.param(_ALL, id="all"))
+
+_SETTINGS = {
+    "fleet": "REP_PACE_SCOPE=process",
+    "evidence": "REP_AUDIT_DIR=audit",
+    "pages": "REP_PAGE_OBEY=noindex",
+    "identity": "REP_SIGN_KEY=key.pem",
+}
+
+
+class Copy:
+    """A copy of the repository without some extras."""
+
+    def __init__(self, folder: Path, deleted: frozenset[str]) -> None:
+        self.folder = folder
+        self.deleted = [_BY_NAME[name] for name in sorted(deleted)]
+        for name in ("scrapy_rep", "tests", "docs", "example_project", ".ci"):
+            ignored = shutil.ignore_patterns("__pycache__", ".scrapy")
+            shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored)
+        for file in REPOSITORY.glob("*.*"):
+            if file.is_file():
+                shutil.copy(file, folder)
+        for extra in self.deleted:
+            for home in ("scrapy_rep", "tests"):
+                shutil.rmtree(folder / home / "extras" / extra.name)
+
+    def run(self, *command: str, folder: str = ".") -> subprocess.CompletedProcess[str]:
+        """Run a module of Python."""
+        return subprocess.run(
+            [sys.executable, "-m", *command],
+            cwd=self.folder / folder,
+            env={**os.environ, "PYTHONPATH": str(self.folder)},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+
+
+@pytest.fixture
+def copied(tmp_path: Path, request: pytest.FixtureRequest) -> Copy:
+    return Copy(tmp_path / "copy", request.param)
+
+
+pytestmark = pytest.mark.parametrize("copied", _DELETED, indirect=True)
+
+
+@pytest.mark.slow
+def test_the_example_project_crawls_without_the_extra(copied: Copy) -> None:
+    done = copied.run("scrapy", "crawl", "polite", folder="example_project")
+    assert done.returncode == 0, done.stderr
+    assert "line 5 (Disallow: /private/)" in done.stdout
+    shown = copied.run("scrapy", "rep", "-h").stdout
+    for extra in copied.deleted:
+        assert [name for name in extra.subcommands if f"\n    {name} " in shown] == []
+        if setting := _SETTINGS.get(extra.name):
+            done = copied.run("scrapy", "crawl", "polite", "-s", setting, folder="example_project")
+            assert f"needs {extra.package}" in done.stderr
+
+
+@pytest.mark.at_length
+def test_all_other_tests_pass_without_the_extra(copied: Copy) -> None:
+    done = copied.run("pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests")
+    assert done.returncode == 0, done.stdout[-4000:]
