@@ -42,7 +42,7 @@ def test_made_pages_are_up_to_date(script: str, folder: str, pattern: str, tmp_p
     assert stale == [], f"run: python docs/{script}"
 
 
-def test_the_states() -> None:
+def test_table_of_states_is_made_by_its_script() -> None:
     page = (_DOCS / "states.md").read_text(encoding="utf-8")
     assert page == _made_by("make_states.py"), "run: python docs/make_states.py > docs/states.md"
 

@@ -1,4 +1,4 @@
-"""What a crawl tells about its decisions."""
+"""The listener of a crawl, which hears of its decisions."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the fetches of a crawl tell about their requests and answers."""
+"""The recorder of the requests that the fetches of a crawl send, and of their answers."""
 
 from __future__ import annotations
 

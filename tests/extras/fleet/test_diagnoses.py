@@ -175,8 +175,8 @@ class LateReplica:
 
     def __init__(self, stack: ExitStack) -> None:
         self._server = stack.enter_context(RedisServer())
-        self._line = stack.enter_context(SlowLine(self._server.port))
-        self.url = self._line.url
+        self.line = stack.enter_context(SlowLine(self._server.port))
+        self.url = self.line.url
         self.client: Any = stack.enter_context(self._server.client())
         self._replica = stack.enter_context(RedisServer())
         self._order: Any = stack.enter_context(self._replica.client()).execute_command
@@ -189,7 +189,7 @@ class LateReplica:
     def go_back(self) -> None:
         self._server.kill()
         self._order("REPLICAOF", "NO", "ONE")
-        self._line.target = self._replica.port
+        self.line.target = self._replica.port
 
 
 @pytest.mark.parametrize("fault", [OlderFiles, LateReplica])

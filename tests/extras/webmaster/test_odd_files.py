@@ -24,7 +24,7 @@ from tests.protocol.test_semantics import PAGES, clauses
 class TestLonePercent:
     """A rule with a "%" that begins no escape is also compared as it is written."""
 
-    def test_is_found(self) -> None:
+    def test_lone_percent_is_a_finding(self) -> None:
         found = [one for one in lint(b"User-agent: *\nDisallow: /%7Ea/%\n") if one.line == 2]
         assert [one.effect for one in found if one.code is Code.BAD_ESCAPE] == [Effect.CHANGES]
 
@@ -67,7 +67,7 @@ class TestRewriting:
         body = page % b"User-agent: *\nDisallow: /\xc3\xa9?a=&lt;b&gt;&amp;c\n"
         assert normalise(body) == body
 
-    def test_utf_32(self) -> None:
+    def test_file_in_utf_32_is_read(self) -> None:
         rewritten = "\ufeffUser-agent: *\nDisallow: /\u00e9\n\rdisallow /b".encode("utf-32-le")
         assert normalise(rewritten) == fixed(rewritten)[0] == rewritten
 
