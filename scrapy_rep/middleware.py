@@ -608,5 +608,5 @@ def _pages_of(crawler: Crawler, middleware: RepMiddleware | None) -> Any:
     """
     if not crawler.settings.get("PLAYWRIGHT_ABORT_REQUEST"):
         return None
-    crawl_pages = part("PLAYWRIGHT_ABORT_REQUEST", nothing)
+    crawl_pages = part("PLAYWRIGHT_ABORT_REQUEST")
     return crawl_pages(crawler, None if middleware is None else middleware.verdict_on)

@@ -343,7 +343,7 @@ class TestCodings:
         [("utf-16", "utf16", Coding.UTF16), ("utf-32", "utf32", Coding.UTF32)],
     )
     @pytest.mark.parametrize("order", ["le", "be"])
-    def test_paths_beyond_ascii_are_compared(self, coding: str, order: str, code: str, kind: Coding) -> None:
+    def test_wide_text_is_read(self, coding: str, order: str, code: str, kind: Coding) -> None:
         body = f"\ufeff{_FILE}".encode(f"{coding}-{order}")
         assert not allows(body, "/é")
         assert (code, 0) in codes(body)
