@@ -40,7 +40,7 @@ nitpick_ignore_regex = [
     ("py:class", r"date(time)?"),
     ("py:.*", r"scrapy_rep\.protocol\.text\.Text"),
     # Types of values that users need not name.
-    ("py:.*", r"scrapy_rep\.analysis\.mending\.Mend"),
+    ("py:.*", r"scrapy_rep\.extras\.webmaster\.mending\.Mend"),
     ("py:.*", r"scrapy_rep\.protocol\.access\.events\.Failure"),
     ("py:.*", r"scrapy_rep\.protocol\.(fields\.remarks\.Problem|lines\.Coding)"),
     (
