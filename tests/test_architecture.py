@@ -62,16 +62,24 @@ _EFFECT_FREE = frozenset(
 _MAY_IMPORT = {
     "protocol": _EFFECT_FREE
     | {"scrapy_rep.protocol", "brotli", "brotlicffi", "backports.zstd", "compression.zstd"},
-    "analysis": _EFFECT_FREE
-    | {"scrapy_rep.extras.webmaster", "scrapy_rep.protocol", "unicodedata"}
-    | {"pkgutil.get_data"},  # for the tables in text files
     "cache": sys.stdlib_module_names
     | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
-_MAY_IMPORT["proof"] = sys.stdlib_module_names | {
-    *("jinja2", "warcio", "scrapy_rep.extras.evidence"),
-    *("scrapy_rep.protocol.secrecy", "scrapy_rep.protocol.units"),
+# The pure values of extras
+_PAGE_VALUES = _EFFECT_FREE | {
+    *("scrapy_rep.protocol", "scrapy_rep.extras.pages.page", "scrapy_rep.extras.pages.usage")
 }
+_MAY_IMPORT |= dict.fromkeys(("extras/pages/page", "extras/pages/usage"), _PAGE_VALUES)
+_MAY_IMPORT |= dict.fromkeys(
+    (
+        f"extras/webmaster/{name}"
+        for name in (
+            *("agents", "audience", "checks", "effect", "lint", "rewrite"),
+            *("findings.py", "mending.py", "outline.py"),
+        )
+    ),
+    _PAGE_VALUES | {"scrapy_rep.extras.webmaster", "unicodedata", "pkgutil.get_data"},
+)
 _MODULES = sorted(_PACKAGE.rglob("*.py"))
 
 
