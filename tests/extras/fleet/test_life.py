@@ -184,8 +184,7 @@ def test_rolling_restarts_lose_nothing(site_of: SiteOf, begin: Begin, turns: int
         )
         restarted = _restart(crew, redis, turns, chance)
         crew.wait(30 + 2 * DELAY_SECONDS * slow_pages, without=tuple(restarted))
-        with redis.client() as client:
-            assert client.keys("rep:{tree*") == [], "the crawl has ended by itself"
+        assert_nothing_left(redis)
     running = [number for number in range(WORKERS + turns) if number not in restarted]
     assert {crew.reason(number) for number in running} == {"finished"}
     assert [crew.stat(f"rep/fleet/{name}") for name in ("dead_letters", "aside")] == [0, 0]
