@@ -120,8 +120,8 @@ def some_of(*choices: str) -> Callable[[Any], Any]:
 
 
 def by_words_of(part_name: str, check: Callable[..., Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """A check with the words of an extra, which is loaded only for a value."""
-    return lambda value: check(*(part(part_name) if value else ()))(value)
+    """A check with the words of an extra, which is loaded unless nothing is set."""
+    return lambda value: check(*(() if value in ((), [], {}, "") else part(part_name)))(value)
 
 
 def names_by(*choices: str) -> Callable[[Any], Any]:

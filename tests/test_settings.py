@@ -57,6 +57,7 @@ def test_values_may_come_as_text(name: str, text: str, value: Any) -> None:
         ("REP_PAGE_OBEY", {"noindex": True}, "must be a list of strings"),
         ("REP_USES", ["ai-train"], "must be a list of some of 'train-ai'"),
         ("REP_USE_LEVEL", "all", "must be one of '', 'immediate'"),
+        ("REP_USE_LEVEL", 0, "must be one of '', 'immediate'"),
         ("REP_USES_UNKNOWN", True, "must be one of 'keep', 'drop'"),
         ("REP_USAGE_TOKENS", {"ai": ["GPTBot"]}, "no other keys than 'train-ai'"),
         ("REP_USAGE_TOKENS", {"tdm": ["GPTBot/1.0 (+http://a)"]}, "is not a product token"),

@@ -22,7 +22,7 @@ class Extra:
         settings: the settings that need it, or the beginnings of their names.
         subcommands: their summaries by name; ``commands/NAME.py`` in its folder runs each.
         parts: the places of what it adds to others, by a name for users.
-        spider_middleware: the import path of the one that `Addon` adds, or empty.
+        spider_middleware: the import path of a middleware that `Addon` adds; may be empty.
     """
 
     name: str

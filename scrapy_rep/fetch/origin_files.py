@@ -1,4 +1,4 @@
-"""The files that a crawl fetches from each origin: robots.txt, and those that extras add.
+"""The files that a crawl fetches from each origin: robots.txt, and the files of extras.
 
 All files use the same code. An `OriginFile` holds the differences: the path, the content and the
 names of the stats.

@@ -1,1 +1,1 @@
-"""Findings, lint, effect and rewriting of files, for people who write robots.txt."""
+"""Lints, rewrites and compares robots.txt files, for their authors."""

@@ -1,1 +1,1 @@
-"""The subcommands for people who write robots.txt."""
+"""The subcommands for authors of robots.txt files."""
