@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import signals as signals
     from .addon import Addon as Addon
     from .cache.base import Store as Store
-    from .decisions.decisions import verdict_of as verdict_of
+    from .decisions.request_records import verdict_of as verdict_of
     from .extras.fleet.scheduler import RepRedisScheduler as RepRedisScheduler
     from .extras.pages.browsers.browser_pages import (
         playwright_abort_request as playwright_abort_request,
@@ -77,7 +77,7 @@ _NAMES = {
     "extras.webmaster.lint.linter": "lint",
     "extras.webmaster.rewrite.normal": "Mode normalise",
     "cache.base": "Store",
-    "decisions.decisions": "verdict_of",
+    "decisions.request_records": "verdict_of",
     "middleware": "RepMiddleware",
     "extras.pages.browsers.browser_pages": "playwright_abort_request",
     "extras.pages.page_middleware": "RepPageMiddleware",

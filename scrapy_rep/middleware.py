@@ -8,7 +8,6 @@ from collections.abc import Awaitable
 from contextlib import nullcontext, suppress
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, Spider, signals
 from scrapy.downloadermiddlewares.robotstxt import RobotsTxtMiddleware
@@ -18,6 +17,7 @@ from scrapy.utils.python import global_object_name
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
 from scrapy_rep.engine.components import (
     call_first,
     call_first_on_failure,
@@ -47,6 +47,7 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.signals import (
     EXEMPT,
+    JUDGED_IN,
     NAMED_BY,
     PUT_BACK,
     QUEUE,
@@ -107,15 +108,13 @@ class RepMiddleware:
         self._identity = crawl.part(Identity)
         is_fleet = keeps_pace_over_fleet(crawler.settings)
         self._keeps_queue = is_fleet or bool(crawler.settings["JOBDIR"])
+        self._records = crawl.part(RequestRecords)
         self._decisions = crawl.part(Decisions)
         self._decisions.enter()
-        self._judged_by = self._decisions.judged_by
         self._sent_urls = SentUrls(crawler)
         self._looks_last = False  # whether `_last_look` sees each request after all middlewares
         self._has_warned = False
         self._waits_in_queue = waits_in_queue(crawler.settings)
-        # Requests that came again after they were put back: True if the crawl was closing then.
-        self._came_back: WeakKeyDictionary[Request, bool] = WeakKeyDictionary()
         self.policies = crawl.part(Policies)
         self.drops = crawl.part(Drops)
         self._guard = self.policies.fetching.guard
@@ -204,11 +203,16 @@ class RepMiddleware:
         if self._signing.keyid:
             self._signing.install(self.pacing.known_seconds)
         self.drops.refuse(request)
+        record = self._records.of(request)
         if not _SAYS_MORE.isdisjoint(request.meta):
             self._refuse_if(await self._guard.why_refused(request), request)
-            if self._is_free_of_rules(request):
-                return await self._pass_on(request)
-        return await self._judge(request) or await self._pass_on(request)
+            is_judged = not self._is_free_of_rules(request, record)
+        else:
+            is_judged = True
+        if is_judged and (back := await self._judge(request, record)) is not None:
+            return back
+        looking = None if self._looks_last else self._last_look(request)
+        return None if looking is None else await looking
 
     def _refuse_if(self, why: str, request: Request) -> None:
         """Drop a request that the guard refuses, whatever robots.txt says, and in a dry run too.
@@ -220,7 +224,7 @@ class RepMiddleware:
             self._guard.tell(request.meta[NAMED_BY], request.url, why)
             self._decisions.refused(request, Verdict(False, Reason.GUARDED, why=why))
 
-    def _is_free_of_rules(self, request: Request) -> bool:
+    def _is_free_of_rules(self, request: Request, record: RequestRecord) -> bool:
         """Whether a request with some meta keys is our own or exempt; others lose old marks."""
         meta = request.meta
         if MARK in meta:
@@ -232,8 +236,8 @@ class RepMiddleware:
             leave_inherited_slot(request)
         if PUT_BACK in meta:
             request.dont_filter = bool(meta.pop(PUT_BACK))
-            self._came_back[request] = is_closing(self.crawler)
-            self._decisions.came_back(request)
+            record.came_back, record.came_at_close = True, is_closing(self.crawler)
+            record.is_retold = meta.get(JUDGED_IN) == record.run
         if EXEMPT in meta and is_exempt(request):
             self._decisions.exempt(request)
             return True
@@ -254,19 +258,23 @@ class RepMiddleware:
         return True
 
     async def _judge(
-        self, request: Request, tokens: tuple[str, ...] | None = None, *, is_again: bool = False
+        self,
+        request: Request,
+        record: RequestRecord,
+        tokens: tuple[str, ...] | None = None,
+        *,
+        is_again: bool = False,
     ) -> Request | None:
         """Let a request pass with its verdict, or drop it; return it for the queue if undecided."""
+        first = record.verdict
         verdict = await self.verdict_on(request, tokens)
-        if verdict is not None and not verdict.allowed and self._is_undecided(request, verdict):
+        if verdict is not None and not verdict.allowed and self._is_undecided(record, verdict):
             return self._put_back(request)
-        first = self._decisions.verdicts.get(request)
         is_told = is_again and self._decisions.is_dry_run and first and not first.allowed
         if not is_told:
             self._decisions.judged(request, verdict, is_again=is_again)
-        policy, _ = self._judged_by.get(request) or (None, ())
-        if self._reservations is not None and policy is not None:
-            await self._reservations.add_to(policy, request)
+        if self._reservations is not None and record.policy is not None:
+            await self._reservations.add_to(record.policy, request)
         return None
 
     async def verdict_on(
@@ -276,7 +284,8 @@ class RepMiddleware:
 
         `tokens` are those of the User-Agent that is sent; None before that is known.
         """
-        self._judged_by[request] = None  # no policy has judged it so far
+        record = self._records.of(request)
+        record.policy = None  # no policy has judged it so far
         if self.drops and (verdict := self.drops.verdict(request.url)) is not None:
             return verdict
         try:
@@ -294,18 +303,17 @@ class RepMiddleware:
             while (seconds := _shortage_seconds(policy)) and not is_closing(self.crawler):
                 await sleep(min(seconds, _SHORTAGE_LOOK_SECONDS))
                 policy = await self.policies.get(origin, request)
-            self._decisions.waited(request, time.monotonic() - began_at)
+            record.waited_seconds += time.monotonic() - began_at
         else:
             self._journal.count(stats.CACHE_HIT)
-        if tokens is None:
-            tokens = self._identity.tokens_for(request)
-        return await self._verdict_by(policy, request, tokens)
+        record.policy = policy
+        record.tokens = self._identity.tokens_for(request) if tokens is None else tokens
+        return await self._verdict_by(policy, request, record.tokens)
 
     async def _verdict_by(
         self, policy: Policy, request: Request, tokens: tuple[str, ...]
     ) -> Verdict:
         """The verdict of a policy; an allowed request waits for the visit time of its origin."""
-        self._judged_by[request] = policy, tokens
         verdict = policy.verdict(self._sent_urls.of(request), tokens)
         if not verdict.allowed:
             return verdict
@@ -317,61 +325,82 @@ class RepMiddleware:
             return Verdict(False, Reason.VISIT_TIME, robots_txt=verdict.robots_txt)
         return verdict
 
-    async def _pass_on(self, request: Request) -> Request | None:
-        """Let a request pass; take the last look now if it is not taken later."""
-        looking = None if self._looks_last else self._last_look(request)
-        return None if looking is None else await looking
-
     def _last_look(self, request: Request) -> Awaitable[Request | None] | None:
-        """Judge a request again if its User-Agent has changed; then wait for its turn."""
+        """Let a request go after all middlewares; None if it may be sent at once, as most may."""
         self.drops.refuse(request)
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
-        self.pacing.backoff.note_sent(request)
-        policy, tokens = self._judged_by.get(request) or (None, ())
+        record = self._records.of(request)
+        self.pacing.backoff.note_sent(record)
+        policy, tokens = record.policy, record.tokens
         if policy is None:
             is_free = self.pacing.is_idle
         else:
-            sent = self._identity.tokens_sent(request) if self._looks_last else tokens
-            if sent != tokens:
-                return self._judge_as_sent(request, sent)
-            is_free = tokens == policy.tokens and self.pacing.is_free(policy)
-        return None if is_free and REFUSED_UNTIL not in request.meta else self._in_turn(request)
+            if self._looks_last:
+                tokens = self._identity.tokens_sent(request)
+            is_free = tokens == record.tokens == policy.tokens and self.pacing.is_free(policy)
+        is_free = is_free and REFUSED_UNTIL not in request.meta
+        return None if is_free else self._until_it_may_go(request, record, tokens)
 
-    async def _judge_as_sent(self, request: Request, tokens: tuple[str, ...]) -> Request | None:
-        """Judge a request by the User-Agent that is sent, and have it wait for its turn."""
-        if not self._has_warned:
-            self._has_warned = True
-            self._warn_of_header(request)
-        return await self._judge(request, tokens, is_again=True) or await self._in_turn(request)
+    async def _until_it_may_go(  # noqa: C901 - it reads from top to bottom
+        self, request: Request, record: RequestRecord, tokens: tuple[str, ...]
+    ) -> Request | None:
+        """Have a request wait for its turn; return it for the queue if its origin rests.
 
-    async def _in_turn(self, request: Request) -> Request | None:
-        """Have a request wait for its turn.
+        It is judged again if `tokens`, of the User-Agent that is sent, are not those that judged
+        it; and once more if its policy expired or changed while it waited. That happens only once,
+        otherwise a request could wait forever.
 
-        If its policy expired or changed during the wait, a newer policy judges the request again.
-        This happens once only, otherwise a request could wait forever.
+        Raises:
+            RobotsTxtDisallowed: it is not allowed any more.
+            RateLimited: its origin was given up, or rests while the crawl closes.
         """
-        delay = self._delay_of(request)
-        if delay is None:
-            return None
-        back = await self._turn(request, delay)
-        policy, tokens = self._judged_by.get(request) or (None, ())
-        if back is not None or policy is None or not self._is_old(policy):
-            return back
-        self.pacing.give_up(request, delay.origin)  # its robots.txt must not wait for it
-        back = await self._judge(request, tokens, is_again=True)
-        delay = self._delay_of(request)
-        return await self._turn(request, delay) if delay is not None and back is None else back
+        pacing, backoff = self.pacing, self.pacing.backoff
+        is_judged = record.policy is None or tokens == record.tokens
+        if not is_judged:
+            self._warn_of_header(request)
+        has_waited = False
+        while True:
+            if not is_judged:
+                back = await self._judge(request, record, tokens, is_again=True)
+                if back is not None:
+                    return back
+            delay = self._delay_of(request, record)
+            if delay is None:
+                return None
+            origin = delay.origin
+            self._drop_if_given_up(request, origin)
+            # Requests of `download_async` do not go to the queue: they come back here at once.
+            goes_back = self._waits_in_queue and not record.came_back
+            if goes_back and not backoff.appoint(origin, request):
+                return self._put_back(request, stats.BACKOFF_PUT_BACK)
+            if not await pacing.turn(request, delay):
+                if self._may_return(record):
+                    return self._put_back(request)
+                raise self._decisions.rate_limited(request, origin, backoff.service_of(origin))
+            policy = record.policy
+            is_judged = has_waited or policy is None or not self._is_old(policy)
+            has_waited = True
+            try:
+                self._drop_if_given_up(request, origin)  # while the request waited
+            except IgnoreRequest:
+                pacing.give_up(request, origin)
+                raise
+            if is_judged:
+                backoff.note_sent(record)
+                if backoff.is_unsure(origin):
+                    self._decisions.listener.probed(origin)
+                return None
+            pacing.give_up(request, origin)  # its robots.txt must not wait for it
 
-    def _delay_of(self, request: Request) -> OriginDelay | None:
+    def _delay_of(self, request: Request, record: RequestRecord) -> OriginDelay | None:
         """The delay before a request; the delay for the crawl's own tokens always applies."""
-        policy, tokens = self._judged_by.get(request) or (None, ())
-        if policy is None:  # an exempt request, or a request for robots.txt itself
-            with suppress(InvalidUri):
-                origin = origin_of(request.url)
-                return None if origin is None else OriginDelay(origin, 0.0)
-            return None
-        return self.pacing.note(policy, tokens)
+        if record.policy is not None:
+            return self.pacing.note(record.policy, record.tokens)
+        with suppress(InvalidUri):  # an exempt request, or a request for robots.txt itself
+            origin = origin_of(request.url)
+            return None if origin is None else OriginDelay(origin, 0.0)
+        return None
 
     def _is_old(self, policy: Policy) -> bool:
         """Whether a request that waited for its turn is to be judged by a newer policy."""
@@ -379,32 +408,6 @@ class RepMiddleware:
         has_changed = newest is not None and not newest.says_the_same_as(policy)
         more_seconds = 0.0 if policy.source == OVERRIDE else _WAITED_SECONDS
         return has_changed or time.time() >= policy.usable_until + more_seconds
-
-    async def _turn(self, request: Request, delay: OriginDelay) -> Request | None:
-        """Wait for the turn of a request; return it for the queue if its origin rests.
-
-        Raises:
-            RateLimited: its origin was given up, or rests while the crawl closes.
-        """
-        backoff, origin = self.pacing.backoff, delay.origin
-        self._drop_if_given_up(request, origin)
-        # Requests of `download_async` do not go to the queue: they come back here at once.
-        goes_back = self._waits_in_queue and request not in self._came_back
-        if goes_back and not backoff.admit(origin, request):
-            return self._put_back(request, stats.BACKOFF_PUT_BACK)
-        if await self.pacing.turn(request, delay):
-            try:
-                self._drop_if_given_up(request, origin)  # while the request waited
-            except IgnoreRequest:
-                self.pacing.give_up(request, origin)
-                raise
-            backoff.note_sent(request)
-            if backoff.is_unsure(origin):
-                self._decisions.listener.probed(origin)
-            return None
-        if self._may_return(request):
-            return self._put_back(request)
-        raise self._decisions.rate_limited(request, origin, backoff.service_of(origin))
 
     def _drop_if_given_up(self, request: Request, origin: Origin) -> None:
         self.drops.refuse(request)
@@ -440,18 +443,18 @@ class RepMiddleware:
 
     # Requests for the queue
 
-    def _is_undecided(self, request: Request, verdict: Verdict) -> bool:
+    def _is_undecided(self, record: RequestRecord, verdict: Verdict) -> bool:
         """Whether a request was refused only because the crawl closes; a resume may allow it."""
         is_kept = verdict.reason not in _UNDECIDED or self._decisions.is_dry_run
-        return not is_kept and self._may_return(request) and is_closing(self.crawler)
+        return not is_kept and self._may_return(record) and is_closing(self.crawler)
 
-    def _may_return(self, request: Request) -> bool:
+    def _may_return(self, record: RequestRecord) -> bool:
         """Whether a request may be put back when the crawl closes: a next run gets the queue.
 
         It may be put back only once: a request of the engine's `download_async` does not go to the
         queue, but comes here again.
         """
-        return self._keeps_queue and not self._came_back.get(request, False)
+        return self._keeps_queue and not record.came_at_close
 
     def _put_back(self, request: Request, stat: str = stats.PUT_BACK) -> Request:
         """The request for the queue, marked so that the duplicate filter does not drop it."""
@@ -535,6 +538,9 @@ class RepMiddleware:
             self._decisions.redirected_in_browser(request, refusal)
 
     def _warn_of_header(self, request: Request) -> None:
+        if self._has_warned:
+            return
+        self._has_warned = True
         orders = middleware_orders(self.crawler.settings)
         own = orders.get(type(self)) or 0
         behind = [
@@ -562,25 +568,21 @@ class RepMiddleware:
         """
         if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
             return
-        verdict = self._known_verdict(request)
-        if verdict is None or verdict.allowed or verdict.reason is Reason.UNREACHABLE:
-            return
-        self._decisions.filtered(request, verdict)
-
-    def _known_verdict(self, request: Request) -> Verdict | None:
-        """The verdict of a policy in memory; None without one."""
-        try:
+        origin = None
+        with suppress(InvalidUri):
             origin = origin_of(request.url)
-        except InvalidUri:
-            return None
         if origin is None or is_robots_txt(request.url):
-            return None
+            return
         policy = self.policies.peek(origin, renew=False)
         if policy is None:
-            return None
+            return
         tokens = self._identity.tokens_for(request)
-        self._judged_by[request] = policy, tokens
-        return policy.verdict(self._sent_urls.of(request), tokens)
+        verdict = policy.verdict(self._sent_urls.of(request), tokens)
+        if verdict.allowed or verdict.reason is Reason.UNREACHABLE:
+            return
+        record = self._records.of(request)
+        record.policy, record.tokens = policy, tokens
+        self._decisions.filtered(request, verdict)
 
 
 def _shortage_seconds(policy: Policy) -> float:

@@ -31,6 +31,7 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.checks import Override
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.request_records import RequestRecords
 from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.state import direct_requests, is_closing, is_running
 from scrapy_rep.engine.waiting import SharedWork
@@ -159,6 +160,7 @@ class Policies(OriginFiles[Policy]):
                 "robots.txt files are parsed by %s (ROBOTSTXT_PARSER)", self._parser.name
             )
         self._decisions = decisions = crawl.part(Decisions)
+        self._records = crawl.part(RequestRecords)
         self._downloader = Downloader(crawler)
         self._notices = decisions.notices
         self._direct: WeakSet[Request] = WeakSet()
@@ -351,8 +353,9 @@ class Policies(OriginFiles[Policy]):
 
     def _was_judged_before(self, policy: Policy, request: Request) -> bool:
         """Whether an older policy of the same origin allowed a request."""
-        judged = self._decisions.judged_by.get(request)
-        return judged is not None and judged[0].origin == policy.origin
+        record = self._records.find(request)
+        judged_by = None if record is None else record.policy
+        return judged_by is not None and judged_by.origin == policy.origin
 
     def _tell_listeners(self, origin: Origin) -> None:
         for listener in self._listeners:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any, NamedTuple, NoReturn
-from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy import Request
 
@@ -57,6 +56,7 @@ from .occasions import (
     SLIPPED,
     WOULD_DROP,
 )
+from .request_records import RequestRecords
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -69,21 +69,10 @@ _KEPT_OCTETS = 1 << 24  # for about 80,000 origins; forgotten origins are announ
 _ORIGIN_OCTETS = 200
 
 
-# For `verdict_of`, which gets no crawl. `meta` has words only: it may be copied to items, and
-# written to disk queues, and their formats do not know our classes.
-_verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 _VERDICT_WORDS = {
     allowed: {reason: f"{word}: {reason.value}" for reason in Reason}
     for allowed, word in ((True, "allowed"), (False, "disallowed"))
 }
-
-
-def verdict_of(response: Response) -> Verdict | None:
-    """The verdict that let the request of a response pass; None if it was not judged.
-
-    In a dry run, the verdict may disallow the page.
-    """
-    return None if response.request is None else _verdicts.get(response.request)
 
 
 class Decisions:
@@ -94,9 +83,6 @@ class Decisions:
         is_dry_run: whether nothing is dropped.
         log: writes the lines of the crawl in the log.
         notices: sends the signals.
-        verdicts: the last verdict that let each request pass.
-        judged_by: the policy and the product tokens by which each request was judged; None where
-            robots.txt does not apply.
     """
 
     def __init__(self, crawl: Crawl) -> None:
@@ -105,12 +91,8 @@ class Decisions:
         self.is_dry_run = crawl.settings.dry_run
         self.log = CrawlLog(crawl)
         self.notices = Notices(crawl.crawler)
-        self.judged_by: WeakKeyDictionary[Request, tuple[Policy, tuple[str, ...]] | None]
-        self.judged_by = WeakKeyDictionary()
-        self.verdicts = _verdicts
         self._run = crawl.run
-        self._came_back: WeakSet[Request] = WeakSet()
-        self._waits: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
+        self._records = crawl.part(RequestRecords)
         self._user_count = 0
         self._would_counts: Counter[str] = Counter()
         self._announced: Lru[Origin, int] = Lru(_KEPT_OCTETS)
@@ -127,16 +109,6 @@ class Decisions:
         self._user_count -= 1
         if self._user_count == 0:
             await self.listener.close(reason)
-
-    def came_back(self, request: Request) -> None:
-        """Note that a request comes from the queue, into which it was put back."""
-        if request.meta.get(JUDGED_IN) == self._run:
-            self._came_back.add(request)
-
-    def waited(self, request: Request, seconds: float) -> None:
-        """Note how long a request waited before it was judged."""
-        if self.listener.hears:
-            self._waits[request] = self._waits.get(request, 0.0) + seconds
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up."""
@@ -157,7 +129,7 @@ class Decisions:
         if self.listener.hears:
             self.listener.exempted(request.url, DONT_OBEY, self._occasion(request), request)
             request.meta[JUDGED_IN] = self._run
-        self.judged_by[request] = None
+        self._records.of(request).policy = None
         self._journal.count(stats.EXEMPT)
 
     def judged(
@@ -187,7 +159,7 @@ class Decisions:
             self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
         request.meta[VERDICT] = _VERDICT_WORDS[verdict.allowed][verdict.reason]
-        _verdicts[request] = verdict
+        self._records.of(request).verdict = verdict
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.
@@ -206,8 +178,9 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: always.
         """
-        first = _verdicts.get(request) if self.judged_by.get(request) else None
-        self.judged_by[request] = None  # listeners must not hear of a policy
+        record = self._records.of(request)
+        first = record.verdict if record.policy is not None else None
+        record.policy = None  # listeners must not hear of a policy
         by = self._occasion(request) if first is None else AGAIN
         self._decided(request.url, request, verdict, by, DROPPED)
         if first is not None and first.allowed:
@@ -334,12 +307,16 @@ class Decisions:
         if request is None:
             self.listener.decided(url, verdict, by, outcome)
             return
-        policy, tokens = self.judged_by.get(request) or (None, None)
-        waited = self._waits.pop(request, 0.0) if self._waits else 0.0
-        self.listener.decided(request.url, verdict, by, outcome, policy, tokens, waited, request)
+        record = self._records.of(request)
+        waited, record.waited_seconds = record.waited_seconds, 0.0
+        self.listener.decided(
+            *(request.url, verdict, by, outcome),
+            *(record.policy, record.tokens if record.policy is not None else None),
+            *(waited, request),
+        )
 
     def _occasion(self, request: Request) -> str:
-        if request in self._came_back:
+        if self._records.of(request).is_retold:
             return CAME_BACK
         return REDIRECT if request.meta.get("redirect_urls") else REQUEST
 
@@ -358,7 +335,7 @@ class Decisions:
 
     def _note_drop(self, request: Request, verdict: Verdict) -> Policy | None:
         """Note a drop for the summary; return the policy that judged the request."""
-        policy, _ = self.judged_by.get(request) or (None, ())
+        policy = self._records.of(request).policy
         self.log.dropped(request, verdict, policy)
         return policy
 

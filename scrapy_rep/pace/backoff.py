@@ -5,13 +5,13 @@ The way of a request that was answered with 429:
 1. `Backoff._downloaded` gets the answer, before the downloader sends another request.
 2. `rest_after` (`protocol/extensions/rest`) decides whether its origin rests, and how long. After
    the first refusal, only this page waits. The origin rests when another page is refused, too.
-3. `_refused` decides what happens to the request. Usually, it is sent again after that time. If it
-   has used up its tries, its answer goes on to the other middlewares.
+3. `_marks_of_refusal` decides what happens to the request. Usually, it is sent again after that
+   time. If it has used up its tries, its answer goes on to the other middlewares.
 4. `_change` keeps the rest in `Rests`, writes the log, and takes the other requests of the origin
    out of their slots. The downloader returns them to the queue.
 5. `RepMiddleware` returns the request itself to the queue, with the meta keys of `marks_to_resend`.
 6. Until the end of the rest, `Waits.of` says that the requests of the origin wait. Then one of them
-   goes first (`Rests.admit`), and the others after its answer.
+   goes first (`Rests.appoint`), and the others after its answer.
 7. After REP_BACKOFF_GIVE_UP_SECONDS, or several challenges in a row, the origin is given
    up: its requests are dropped for as long.
 """
@@ -25,7 +25,6 @@ from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
-from weakref import WeakKeyDictionary
 
 from scrapy import Request, signals
 from scrapy.http import Headers
@@ -33,6 +32,7 @@ from scrapy.http import Headers
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
 from scrapy_rep.engine.downloader import NEVER, Downloader
 from scrapy_rep.engine.transfer import headers_of
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
@@ -49,6 +49,8 @@ from .rests import Rests
 
 if TYPE_CHECKING:
     from scrapy.http import Response
+
+    from scrapy_rep.policy import Policy
 
 
 _MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
@@ -75,10 +77,8 @@ class Backoff:
         self._journal = Journal(crawler, __name__)
         self._downloader = downloader
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
-        self._sent_at: WeakKeyDictionary[Request, float] = WeakKeyDictionary()
-        self._marks: WeakKeyDictionary[Request, dict[str, Any]] = WeakKeyDictionary()
+        self._records = crawl.part(RequestRecords)
         self._well_at: dict[Origin, float] = {}  # when the last request was sent that went well
-        self._challenged: WeakKeyDictionary[Request, str] = WeakKeyDictionary()
         self._passes_challenges = settings.challenges == "pass"
         self._told: set[Origin | None] = set()
         self._listeners: list[Callable[[Origin, Rest | None, float], None]] = []
@@ -86,9 +86,9 @@ class Backoff:
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
 
-    def admit(self, origin: Origin, request: Request) -> bool:
+    def appoint(self, origin: Origin, request: Request) -> bool:
         """Whether a request may be sent now; after a rest, appoint this request to go first."""
-        return self.rests.admit(origin, request, self._has_ended)
+        return self.rests.appoint(origin, request, self._has_ended)
 
     def goes_first(self, origin: Origin, request: Request) -> bool:
         """Whether a request goes first after a rest, and has not ended."""
@@ -134,10 +134,10 @@ class Backoff:
             return ""
         return f", number {rest.count} in a row, the last after {rest.status} for {rest.url}"
 
-    def note_sent(self, request: Request) -> None:
+    def note_sent(self, record: RequestRecord) -> None:
         """Note that a request goes to the downloader: its response comes from the site."""
         if self._is_on:
-            self._sent_at[request] = time.monotonic()
+            record.sent_at = time.monotonic()
 
     def marks_to_resend(self, request: Request, response: Response) -> dict[str, Any] | None:
         """Meta keys for a request that is sent again after a refusal; None to pass the answer on.
@@ -145,12 +145,14 @@ class Backoff:
         `signals` documents them.
         """
         self._downloaded(response, request)  # a DOWNLOADER of the user's may send no signal
-        marks = self._marks.pop(request, None)
+        record = self._records.of(request)
+        marks, record.marks = record.marks, None
         return None if request.meta.get("dont_retry") else marks
 
     def challenge_of(self, request: Request) -> str:
         """The service that answered a request with a challenge, once; empty for other answers."""
-        service = self._challenged.pop(request, "") if self._challenged else ""
+        record = self._records.of(request)
+        service, record.service = record.service, ""
         return "" if self._decisions.is_dry_run else service
 
     def service_of(self, origin: Origin) -> str:
@@ -163,8 +165,11 @@ class Backoff:
 
         Answers of a cache or a middleware are ignored, because the site did not send them.
         """
-        sent_at = self._sent_at.pop(request, None)
-        if sent_at is None or is_robots_txt(response.url):
+        record = self._records.find(request)
+        if record is None or record.sent_at is None:
+            return
+        sent_at, record.sent_at = record.sent_at, None
+        if is_robots_txt(response.url):
             return
         now, retry_after_seconds = time.monotonic(), _retry_after_seconds(response)
         service = "" if self._passes_challenges else _service_of(response)
@@ -174,13 +179,13 @@ class Backoff:
             response.status, retry_after_seconds, sent_at, now, request.url, service
         )
         if service:
-            self._challenged[request] = service
+            record.service = service
             self._journal.count(stats.SIGNATURE_WANTED, service == SIGNATURE)
             self._decisions.challenged(response, _origins(response.url), service)
         if answer.is_refusal:
             answer = replace(answer, is_known=self._is_known(request, answer))
         else:
-            self._note_good_answer(request, sent_at)
+            self._note_good_answer(request, record.policy, sent_at)
             if not self.rests:
                 return
         changes = [
@@ -189,17 +194,16 @@ class Backoff:
             for origin in {*_origins(request.url), *_origins(response.url)}
         ]
         if answer.is_refusal:
-            self._refused(request, answer, dict(changes))
+            record.marks = self._marks_of_refusal(request, answer, dict(changes))
         for origin, rest in changes:
             self._change(origin, rest, answer, response)
 
-    def _note_good_answer(self, request: Request, sent_at: float) -> None:
+    def _note_good_answer(self, request: Request, policy: Policy | None, sent_at: float) -> None:
         forget_refusals(request)
-        judged = self._decisions.judged_by.get(request)
-        if judged is not None:
+        if policy is not None:
             if len(self._well_at) >= _MOST_WELL:
                 self._well_at.clear()
-            self._well_at[judged[0].origin] = sent_at
+            self._well_at[policy.origin] = sent_at
 
     def _is_known(self, request: Request, answer: PageAnswer) -> bool:
         """Whether an answer concerns its page alone, not its origin.
@@ -216,10 +220,10 @@ class Backoff:
             since_at -= _SHORTLY_SECONDS
         return any(self._well_at.get(one, NEVER) > since_at for one in _origins(request.url))
 
-    def _refused(
+    def _marks_of_refusal(
         self, request: Request, answer: PageAnswer, changes: dict[Origin, Rest | None]
-    ) -> None:
-        """Mark a refused request to be sent again, unless it has used up its tries.
+    ) -> dict[str, Any] | None:
+        """The marks to send a refused request again; None if it has used up its tries.
 
         A refusal counts as a try if only this page was refused, or if the page went first after a
         rest and other pages of its origin are answered. Otherwise the origin refuses all pages, and
@@ -235,25 +239,24 @@ class Backoff:
         if is_try and tries >= most:
             forget_refusals(request)
             meta["retry_times"] = max(tries, most)  # no retries beyond those
-            return
+            return None
         refused_at = meta.setdefault(REFUSED_AT, time.time())
         is_given_up = any(rest.given_up_until for rest in rests)
         # In a dry run, the request was sent to an origin that was given up.
         if (is_given_up and self._decisions.is_dry_run) or (is_alone and answer.is_plain):
-            return  # Scrapy retries it
+            return None  # Scrapy retries it
         self._tell_of_limit(request, answer)
         own_seconds = answer.own_seconds(self._limits, refusals, _luck())
         if not is_alone:  # after the rest, another page goes first, if there is one
             own_seconds = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS
-        marks = {
+        if is_alone:
+            words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
+            self._journal.debug(words, request.url, answer.status, own_seconds)
+        return {
             REFUSALS: refusals + is_try,
             REFUSED_AT: refused_at,
             REFUSED_UNTIL: time.time() + own_seconds,
         }
-        self._marks[request] = marks
-        if is_alone:
-            words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
-            self._journal.debug(words, request.url, answer.status, own_seconds)
 
     def _tell_of_limit(self, request: Request, answer: PageAnswer) -> None:
         if answer.retry_after_seconds and answer.retry_after_seconds > self._limits.max_seconds:
@@ -285,7 +288,9 @@ class Backoff:
                 tell(origin, rest, sent_at)
 
     def _is_page_of(self, origin: Origin, request: Request) -> bool:
-        return request in self._sent_at and origin_of(request.url) == origin
+        record = self._records.find(request)
+        is_sent = record is not None and record.sent_at is not None
+        return is_sent and origin_of(request.url) == origin
 
     def _tell(
         self, origin: Origin, before: Rest | None, rest: Rest | None, response: Response

@@ -214,7 +214,7 @@ class Pacing:
                     raise
             if gate is not None and not gate.may_go(turn):  # another process took over
                 self.visits.give_up(origin.host, request)
-            elif is_urgent or self.backoff.admit(origin, request):
+            elif is_urgent or self.backoff.appoint(origin, request):
                 return True
             else:
                 self.give_up(request, origin)  # the origin has begun to rest
@@ -227,7 +227,7 @@ class Pacing:
             own_left = refused_until(request) - time.time()
             if (
                 own_left <= 0
-                and backoff.admit(origin, request)
+                and backoff.appoint(origin, request)
                 and self._may_probe(origin, request)
             ):
                 return True

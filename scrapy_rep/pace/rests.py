@@ -79,7 +79,7 @@ class Rests:
             return NEVER
         return Monotonic(rest.until_at) if self._probe_of(origin) is None else EVENT
 
-    def admit(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
+    def appoint(self, origin: Origin, request: Request, is_over: Callable[[Request], bool]) -> bool:
         """Whether a request may be sent now; after a rest, appoint this request to go first."""
         probe = self._probe_of(origin)
         if probe is not None:

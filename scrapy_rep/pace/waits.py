@@ -121,7 +121,7 @@ class Waits:
     def hand_out(self, origin: Origin, request: Request) -> None:
         """Note that a request is handed out; after a rest, it goes first."""
         self.note_delay(origin)  # the record of its host may have been forgotten
-        self._pacing.backoff.admit(origin, request)
+        self._pacing.backoff.appoint(origin, request)
 
     def note_delay(self, origin: Origin) -> None:
         """Keep the delay of an origin, which applies even if its policy is evicted later."""

@@ -14,6 +14,7 @@ from scrapy.signals import request_reached_downloader, response_downloaded, resp
 
 from scrapy_rep import stats
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.request_records import RequestRecords
 from scrapy_rep.decisions.url_ends import (
     DISALLOWED,
     END_BITS,
@@ -85,7 +86,7 @@ class Coverage:
         connect(self._was_downloaded, response_downloaded)
         connect(self._was_answered, response_received)
         decisions = crawl.part(Decisions)
-        self._verdicts = decisions.verdicts
+        self._records = crawl.part(RequestRecords)
         self._listener = decisions.listener
         # The digests of which to tell. Those of earlier runs are told once more, so that each trail
         # tells all by itself.
@@ -124,7 +125,8 @@ class Coverage:
 
     def _note_all(self, request: Request, end: int) -> None:
         """Note the end of a page, and of all pages that redirected to it."""
-        verdict = self._verdicts.get(request)
+        record = self._records.find(request)
+        verdict = None if record is None else record.verdict
         if end != DISALLOWED and verdict is not None and not verdict.allowed:
             end = WOULD_DROP
         self._note(self._key(request), request.url, end)

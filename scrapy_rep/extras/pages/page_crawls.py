@@ -7,7 +7,7 @@ from weakref import WeakKeyDictionary, WeakSet
 
 from scrapy.http import Response
 
-from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.decisions.request_records import RequestRecords
 from scrapy_rep.identity import Identity
 from scrapy_rep.policies import Policies
 
@@ -30,7 +30,7 @@ class PageCrawl:
         self._crawl = crawl
         self.crawler = crawl.crawler
         self.settings = crawl.settings
-        self._decisions = crawl.part(Decisions)
+        self._records = crawl.part(RequestRecords)
         self._identity = crawl.part(Identity)
 
     def open(self) -> None:
@@ -50,12 +50,12 @@ class PageCrawl:
 
     def policy_then(self, request: Request) -> Policy | None:
         """The policy by which a request was judged; None if it was not judged."""
-        judged = self._decisions.judged_by.get(request)
-        return None if judged is None else judged[0]
+        record = self._records.find(request)
+        return None if record is None else record.policy
 
     def has_decided_on(self, response: Response) -> bool:
         """Whether the request of a response belongs to this crawl."""
-        return response.request in self._decisions.judged_by
+        return response.request is not None and self._records.find(response.request) is not None
 
     def adopt(self, response: Response) -> None:
         """Remember that a response belongs to this crawl."""
