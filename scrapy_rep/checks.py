@@ -170,15 +170,20 @@ def member_of(kind: type[Enum]) -> Callable[[Any], Any]:
     return lambda value: kind(check(value))
 
 
+STORES = ("memory", "sqlite", "redis")
+"""The names of the stores; `fetch/chosen_store` opens them."""
+
+STORE_WORDS = f"{', '.join(map(repr, ('auto', *STORES)))} or the import path of a class"
+"""What `REP_STORE` may be, in words."""
+
+
 def store(value: Any) -> Any:
     """The name of a store, a class, or its import path."""
-    if value in ("auto", "memory", "sqlite", "redis") or callable(value):
+    if value in ("auto", *STORES) or callable(value):
         return value
     if isinstance(value, str) and "." in value:
         return value
-    raise ValueError(
-        "must be 'auto', 'memory', 'sqlite', 'redis' or the import path of a store class"
-    )
+    raise ValueError(f"must be {STORE_WORDS}")
 
 
 def path(value: Any) -> str:

@@ -21,7 +21,9 @@ from scrapy_rep.cache.entry import Entry, Key, as_of, is_same_version
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.extras import part
 from scrapy_rep.fetch.chosen_store import (
+    FILES,
     IN_MEMORY,
+    FileStore,
     kind_of,
     own_store,
     redis_store,
@@ -178,16 +180,16 @@ def project_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Pr
     kind = kind_of(ours)
     if kind == "memory":
         raise CommandError(
-            "REP_STORE = 'memory' keeps answers for one crawl only; set it to 'auto', 'sqlite' or "
-            "'redis'"
+            "REP_STORE = 'memory' keeps answers for one crawl only; set it to 'auto'"
         )
-    if kind == "sqlite" and must_exist:
-        _check_that_it_exists(ours)
+    file = FILES.get(kind)
+    if file is not None and must_exist:
+        _check_that_it_exists(file, ours)
     with ExitStack() as undo:
         if kind == "redis":
             store = _redis_store(ours, undo.enter_context(_loop()))
-        elif kind == "sqlite":
-            store = sqlite_store(ours)
+        elif file is not None:
+            store = file.open(ours)
         else:
             store = own_store(Crawler(Spider, settings), ours.store)
         undo.callback(_close, store)
@@ -225,9 +227,9 @@ def _loop() -> Iterator[asyncio.AbstractEventLoop]:
         loop.close()
 
 
-def _check_that_it_exists(ours: RepSettings) -> None:
+def _check_that_it_exists(file: FileStore, ours: RepSettings) -> None:
     try:
-        path = sqlite_path(ours)
+        path = file.path(ours)
         if path.exists():
             return
     except StoreError as error:

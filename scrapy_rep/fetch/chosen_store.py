@@ -9,7 +9,7 @@ import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.exceptions import NotConfigured
 from scrapy.utils.asyncio import is_asyncio_available
@@ -19,6 +19,7 @@ from scrapy.utils.project import inside_project, project_data_dir
 from scrapy_rep import stats
 from scrapy_rep.cache.base import Store, StoreError
 from scrapy_rep.cache.memory import MemoryStore
+from scrapy_rep.checks import STORE_WORDS, STORES
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.units import DAY_SECONDS
 
@@ -48,20 +49,20 @@ def opener_of(crawl: Crawl) -> Callable[[], Store]:
     kind = kind_of(settings)
     if kind == "memory":
         return lambda: MemoryStore(settings.memory_octets)
-    if kind == "sqlite":
-        return lambda: sqlite_store(settings)
+    if kind in FILES:
+        return lambda: FILES[kind].open(settings)
     store = _redis_store(crawl) if kind == "redis" else own_store(crawl.crawler, settings.store)
     return lambda: store
 
 
 def kind_of(settings: RepSettings) -> str:
-    """The kind of store that the settings select: memory, sqlite, redis, or own (custom class)."""
+    """The kind of store that the settings select: one of `STORES`, or own (custom class)."""
     kind = settings.store if isinstance(settings.store, str) else "own"
     if kind == "auto":
         kind = "redis" if settings.redis_url else "sqlite"
-    if kind == "sqlite" and settings.store_path == IN_MEMORY:
+    if kind in FILES and settings.store_path == IN_MEMORY:
         return "memory"
-    return kind if kind in ("memory", "sqlite", "redis") else "own"
+    return kind if kind in STORES else "own"
 
 
 def _redis_store(crawl: Crawl) -> Store:
@@ -145,6 +146,20 @@ def sqlite_path(settings: RepSettings) -> Path:
     return Path(settings.store_path) if settings.store_path else default_path()
 
 
+class FileStore(NamedTuple):
+    """How a store in a file of this machine is opened, and where its file is.
+
+    Both functions raise `StoreError`.
+    """
+
+    open: Callable[[RepSettings], Store]
+    path: Callable[[RepSettings], Path]
+
+
+FILES = {"sqlite": FileStore(sqlite_store, sqlite_path)}
+"""The stores in files, by name."""
+
+
 def default_path() -> Path:
     """The file in the project's data folder, or in the user's cache folder outside of projects.
 
@@ -201,8 +216,8 @@ def own_store(crawler: Crawler, name: Any) -> Store:
         store: Store = build_from_crawler(load_object(name), crawler)
     except Exception as error:
         raise ConfigurationError(
-            f"REP_STORE = {name!r} cannot be used: {error!r}; give 'auto', 'memory', 'sqlite', "
-            "'redis' or the import path of a class with the methods of scrapy_rep.cache.base.Store"
+            f"REP_STORE = {name!r} cannot be used: {error!r}; give {STORE_WORDS} with the "
+            "methods of scrapy_rep.cache.base.Store"
         ) from error
     for method in ("peek", "claim", "renew", "commit", "release", "close"):
         signature = inspect.signature(getattr(Store, method))
