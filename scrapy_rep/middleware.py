@@ -577,11 +577,11 @@ class RepMiddleware:
         if policy is None:
             return
         tokens = self._identity.tokens_for(request)
+        record = self._records.of(request)
+        record.policy, record.tokens = policy, tokens  # also if a middleware answers it unjudged
         verdict = policy.verdict(self._sent_urls.of(request), tokens)
         if verdict.allowed or verdict.reason is Reason.UNREACHABLE:
             return
-        record = self._records.of(request)
-        record.policy, record.tokens = policy, tokens
         self._decisions.filtered(request, verdict)
 
 

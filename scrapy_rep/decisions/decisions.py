@@ -159,7 +159,7 @@ class Decisions:
             self._note_drop(request, verdict)
             self._would_drop(stats.WOULD_DROP, request, verdict)
         request.meta[VERDICT] = _VERDICT_WORDS[verdict.allowed][verdict.reason]
-        self._records.of(request).verdict = verdict
+        self._records.passed(request, verdict)
 
     def filtered(self, request: Request, verdict: Verdict) -> NoReturn:
         """Drop a request before it is queued.

@@ -48,31 +48,33 @@ class RequestRecord:
     service: str = ""
 
 
-# Of all crawls of this process, for `verdict_of`, which gets no crawl. `meta` has words only: it
-# may be copied to items, and written to disk queues, and their formats do not know our classes.
-_records: WeakKeyDictionary[Request, RequestRecord] = WeakKeyDictionary()
+# For `verdict_of`, which gets no crawl. It keeps no policy: a policy keeps its crawl alive.
+# `meta` has words only: it may be copied to items, and written to disk queues, and their formats
+# do not know our classes.
+_verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 
 
 class RequestRecords:
-    """The records of the requests of one crawl."""
+    """The records of the requests of one crawl; another crawl may have the same requests."""
 
     def __init__(self, crawl: Crawl) -> None:
         self._run = crawl.run
+        self._records: WeakKeyDictionary[Request, RequestRecord] = WeakKeyDictionary()
 
     def of(self, request: Request) -> RequestRecord:
         """The record of a request, which is made on first use."""
-        record = self.find(request)
+        record = self._records.get(request)
         if record is None:
-            record = _records[request] = RequestRecord(self._run)
+            record = self._records[request] = RequestRecord(self._run)
         return record
 
     def find(self, request: Request) -> RequestRecord | None:
-        """The record of a request; None if this crawl has not seen it.
+        """The record of a request; None if this crawl has not seen it."""
+        return self._records.get(request)
 
-        A spider may yield a request again that an earlier crawl of this process has sent.
-        """
-        record = _records.get(request)
-        return record if record is not None and record.run == self._run else None
+    def passed(self, request: Request, verdict: Verdict) -> None:
+        """Note the verdict that let a request pass."""
+        self.of(request).verdict = _verdicts[request] = verdict
 
 
 def verdict_of(response: Response) -> Verdict | None:
@@ -80,5 +82,4 @@ def verdict_of(response: Response) -> Verdict | None:
 
     In a dry run, the verdict may disallow the page.
     """
-    record = None if response.request is None else _records.get(response.request)
-    return None if record is None else record.verdict
+    return None if response.request is None else _verdicts.get(response.request)
