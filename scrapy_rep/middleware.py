@@ -108,6 +108,7 @@ class RepMiddleware:
         self._identity = crawl.part(Identity)
         is_fleet = keeps_pace_over_fleet(crawler.settings)
         self._keeps_queue = is_fleet or bool(crawler.settings["JOBDIR"])
+        self._run = crawl.run
         self._records = crawl.part(RequestRecords)
         self._decisions = crawl.part(Decisions)
         self._decisions.enter()
@@ -237,7 +238,7 @@ class RepMiddleware:
         if PUT_BACK in meta:
             request.dont_filter = bool(meta.pop(PUT_BACK))
             record.came_back, record.came_at_close = True, is_closing(self.crawler)
-            record.is_retold = meta.get(JUDGED_IN) == record.run
+            record.is_retold = meta.get(JUDGED_IN) == self._run
         if EXEMPT in meta and is_exempt(request):
             self._decisions.exempt(request)
             return True

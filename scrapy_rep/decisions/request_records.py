@@ -21,7 +21,6 @@ class RequestRecord:
     """One request on its way through a crawl.
 
     Attributes:
-        run: the run of the crawl.
         policy: the policy that judged it; None where robots.txt does not apply.
         tokens: the product tokens by which that policy judged it.
         verdict: the last verdict that let it pass.
@@ -35,7 +34,6 @@ class RequestRecord:
         service: the service that answered it with a challenge; empty for other answers.
     """
 
-    run: str
     policy: Policy | None = None
     tokens: tuple[str, ...] = ()
     verdict: Verdict | None = None
@@ -57,15 +55,14 @@ _verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 class RequestRecords:
     """The records of the requests of one crawl; another crawl may have the same requests."""
 
-    def __init__(self, crawl: Crawl) -> None:
-        self._run = crawl.run
+    def __init__(self, crawl: Crawl) -> None:  # noqa: ARG002 - as each part of a crawl
         self._records: WeakKeyDictionary[Request, RequestRecord] = WeakKeyDictionary()
 
     def of(self, request: Request) -> RequestRecord:
         """The record of a request, which is made on first use."""
         record = self._records.get(request)
         if record is None:
-            record = self._records[request] = RequestRecord(self._run)
+            record = self._records[request] = RequestRecord()
         return record
 
     def find(self, request: Request) -> RequestRecord | None:
