@@ -71,8 +71,9 @@ def small_disk(tmp_path: Path) -> Iterator[Path]:
 
 
 @pytest.hookimpl(tryfirst=True)  # before the marks are looked at
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Leave out what needs data that are not here, and mark what runs in another loop."""
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out what needs data that are not here, and mark what is slow, or quick."""
+    quick = tuple(config.rootpath / path for path in config.getini("testpaths"))
     if SHARED is None:
         items[:] = [item for item in items if item.get_closest_marker("needs_shared") is None]
     for item in items:
@@ -80,6 +81,9 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
         loop = callspec.params.get("loop") if callspec is not None else None
         if loop in _OTHER_LOOPS and item.get_closest_marker("every_loop") is None:
             item.add_marker(pytest.mark.slow)
+        is_slow = item.get_closest_marker("slow") or item.get_closest_marker("at_length")
+        if not is_slow and any(map(item.path.is_relative_to, quick)):
+            item.add_marker(pytest.mark.quick)
 
 
 @pytest.hookimpl(tryfirst=True)  # before workers tell what they have found

