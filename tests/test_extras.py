@@ -23,8 +23,10 @@ def _gone_with(name: str) -> frozenset[str]:
     return frozenset(one for one, needed in EXTRAS_NEEDED.items() if name in needed)
 
 
-_DELETED = [pytest.param(_gone_with(name), id=name) for name in sorted(_ALL)]
-_DELETED.append(pytest.param(_ALL, id="all"))
+_EACH = [
+    pytest.param(_gone_with(name), id=name, marks=pytest.mark.at_length) for name in sorted(_ALL)
+]
+_TOGETHER = pytest.param(_ALL, id="all", marks=pytest.mark.slow)
 
 _SETTINGS = {
     "fleet": "REP_PACE_SCOPE=process",
@@ -67,10 +69,7 @@ def copied(tmp_path: Path, request: pytest.FixtureRequest) -> Copy:
     return Copy(tmp_path / "copy", request.param)
 
 
-pytestmark = pytest.mark.parametrize("copied", _DELETED, indirect=True)
-
-
-@pytest.mark.slow
+@pytest.mark.parametrize("copied", [*_EACH, _TOGETHER], indirect=True)
 def test_the_example_project_crawls_without_the_extra(copied: Copy) -> None:
     done = copied.run("scrapy", "crawl", "polite", folder="example_project")
     assert done.returncode == 0, done.stderr
@@ -84,6 +83,7 @@ def test_the_example_project_crawls_without_the_extra(copied: Copy) -> None:
 
 
 @pytest.mark.at_length
+@pytest.mark.parametrize("copied", [*_EACH, _TOGETHER], indirect=True)
 def test_all_other_tests_pass_without_the_extra(copied: Copy) -> None:
     done = copied.run("pytest", "-q", "-n", "2", "-p", "no:cacheprovider", "tests")
     assert done.returncode == 0, done.stdout[-4000:]

@@ -23,7 +23,7 @@ def test_crawl_does_what_the_readme_says(number: int) -> None:
     assert figure == row.split("|")[-2].strip()
 
 
-@pytest.mark.slow
+@pytest.mark.at_length
 def test_small_broad_crawl(tmp_path: Path) -> None:
     """The table and the picture of broad crawls, of few hosts."""
     picture = tmp_path / "broad.svg"

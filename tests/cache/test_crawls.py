@@ -131,7 +131,7 @@ _ALL_FAIL = {"peek": "raises", "claim": "fails", "commit": "fails", "release": "
     [
         *((loop, _ALL_FAIL) for loop in LOOPS),
         pytest.param("asyncio", {"claim": "hangs"}, marks=pytest.mark.slow),
-        pytest.param("select", {"commit": "hangs"}, marks=pytest.mark.slow),
+        pytest.param("select", {"commit": "hangs"}, marks=pytest.mark.at_length),
     ],
 )
 def test_failed_store_is_replaced_by_memory(loop: Loop, methods: dict[str, str]) -> None:

@@ -63,17 +63,17 @@ _RESTS: list[tuple[Loop, str, int]] = [
 @pytest.mark.parametrize(("loop", "queue", "status"), _RESTS)
 def test_a_rest_that_the_site_asks_for(loop: Loop, status: int, queue: str) -> None:
     """No request goes to the origin during the rest, one request goes first, and all pages come."""
-    limited = {**ROBOTS, "/*": [busy(status, 1.5, "2"), Answer(body="page")]}
+    limited = {**ROBOTS, "/*": [busy(status, 1.5, "4"), Answer(body="page")]}
     others = [f"127.0.1.{number}" for number in range(1, 5)]
     with Site(limited) as site, Site(ROBOTS, address="0.0.0.0") as other:
         urls = [site.url(f"/{number}") for number in range(6)]
         urls += [other.url(f"/{n}", host=host) for host in others for n in range(2)]
         result = crawl(URLS_SPIDER, loop=loop, settings=QUEUES[queue], urls=urls)
         first, probe, *rest = rounds(site.requests())
-        assert max(seen.at for seen in other.requests()) < first[0] + 2
+        assert max(seen.at for seen in other.requests()) < first[0] + 4
     assert_all_came(result, urls)
     assert len(first) == 6
-    assert probe[0] - first[0] >= 2
+    assert probe[0] - first[0] >= 4
     assert len(probe) == 6 or not rest
     assert result.stats["rep/backoff/rests"] == 1
     assert result.stats["rep/backoff/put_back"] >= 6
@@ -82,7 +82,7 @@ def test_a_rest_that_the_site_asks_for(loop: Loop, status: int, queue: str) -> N
 
 def test_a_rest_without_a_time() -> None:
     """It is 2 s, then twice as long each time."""
-    with Site({**ROBOTS, "/*": [busy(429, 3), Answer(body="page")]}) as site:
+    with Site({**ROBOTS, "/*": [busy(429, 5), Answer(body="page")]}) as site:
         urls = [site.url(f"/{number}") for number in range(12)]
         settings = {**ADDON, "CONCURRENT_REQUESTS_PER_DOMAIN": 2}
         result = crawl(URLS_SPIDER, settings=settings, urls=urls)
@@ -90,8 +90,8 @@ def test_a_rest_without_a_time() -> None:
     assert_all_came(result, urls)
     assert len(first) in (2, 3), "one more before the second refusal"
     assert len(second) == 1
-    assert 2 <= second[0] - first[-1] <= 3.5
-    assert 4 <= third[0] - second[0] <= 6
+    assert 2 <= second[0] - first[-1] < 4
+    assert 4 <= third[0] - second[0] < 8
 
 
 ODD_FIELDS: list[tuple[list[str], float]] = [

@@ -1,4 +1,4 @@
-"""Forty projects; ``python -m tests.ordinary`` runs as many as you like."""
+"""A few projects of all kinds; ``python -m tests.ordinary`` runs as many as you like."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from tests.ordinary.projects import (
 )
 from tests.ordinary.running import explain
 
-SEEDS = (*range(39), 44)
+SEEDS = (2, 6, 12, 16, 17, 20, 22, 23, 26, 27, 28, 31, 33, 44)
 SOON = frozenset({2, 12, 22, 23, 26, 44})
 """Those that the README's command runs."""
 _EARLY = {"CLOSESPIDER_PAGECOUNT": 2, "CONCURRENT_REQUESTS": 1}
