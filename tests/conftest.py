@@ -81,7 +81,9 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         loop = callspec.params.get("loop") if callspec is not None else None
         if loop in _OTHER_LOOPS and item.get_closest_marker("every_loop") is None:
             item.add_marker(pytest.mark.slow)
-        is_slow = item.get_closest_marker("slow") or item.get_closest_marker("at_length")
+        if item.get_closest_marker("at_length") is not None:
+            item.add_marker(pytest.mark.slow)
+        is_slow = item.get_closest_marker("slow") is not None
         if not is_slow and any(map(item.path.is_relative_to, quick)):
             item.add_marker(pytest.mark.quick)
 

@@ -1,4 +1,4 @@
-"""What a crawl knows of each request on its way, in one place."""
+"""The record of each request of a crawl: all that is known of it on its way."""
 
 from __future__ import annotations
 
