@@ -1,4 +1,4 @@
-"""The record of each request of a crawl: all that is known of it on its way."""
+"""The record of each request of a crawl, in one place."""
 
 from __future__ import annotations
 
