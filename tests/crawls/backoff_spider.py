@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterator
-from typing import Any
+from typing import Any, ClassVar
 
 from scrapy import Request
 from scrapy.http import Response
@@ -87,3 +87,13 @@ class Following(Blind):
             return response
         target = (response.headers["Location"] or b"").decode()
         return await super().download_request(request.replace(url=target))
+
+
+class SharedSpider(UrlsSpider):
+    """All crawls of a process yield the same request objects."""
+
+    requests: ClassVar[dict[str, Request]] = {}
+
+    def _request(self, url: str) -> Request:
+        made = Request(url, cb_kwargs={"asked": url}, dont_filter=True)
+        return self.requests.setdefault(url, made)

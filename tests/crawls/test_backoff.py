@@ -216,6 +216,21 @@ def test_two_crawls_of_one_process_rest_together() -> None:
     assert len([at for one in later for at in one]) <= 12 + 1
 
 
+def test_two_crawls_that_yield_the_same_request_objects() -> None:
+    """Each crawl knows for itself where a request is."""
+    spider = "tests.crawls.backoff_spider:SharedSpider"
+    with Site({**ROBOTS, "/*": [busy(429, 1.5, "2"), Answer(body="page")]}) as site:
+        urls = [site.url(f"/{page}") for page in range(6)] + [site.url("/private")]
+        results = crawl_together([Job(spider, WITH_SCRAPYS_QUEUE, {"urls": urls})] * 2)
+        first, *later = rounds(site.requests())
+        assert "/private" not in site.paths()
+    assert [len(result["items"]) for result in results] == [6, 6]
+    assert later[0][0] - first[0] >= 2
+    for result in results:
+        assert "retry/count" not in result["stats"]
+        assert result["stats"]["rep/verdict/allowed"] >= 6
+
+
 @pytest.mark.parametrize("spider", ["HeadSpider", "CallbackSpider"])
 def test_head_requests_and_downloads_of_callbacks_rest_too(spider: str) -> None:
     """HEAD; and what a callback downloads itself waits in the middleware."""
