@@ -367,7 +367,7 @@ def comparing() -> None:
     """Print the table of findings, lint, format, diff and clean-param."""
     from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
     from scrapy_rep.extras.webmaster.findings import findings
-    from scrapy_rep.extras.webmaster.lint.linter import lint
+    from scrapy_rep.extras.webmaster.linting.linter import lint
     from scrapy_rep.extras.webmaster.rewrite.normal import normalise
     from scrapy_rep.protocol.extensions.clean_params import CleanParams
 

@@ -26,7 +26,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.extras.webmaster.checks.codes import DEFAULT, GROUPS, Code, Severity
 from scrapy_rep.extras.webmaster.effect.differences import differences
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 

@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.extras.webmaster.checks.codes import Effect
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.rewrite.normal import normalise
 from tests.extras.webmaster.lint.proving import prove

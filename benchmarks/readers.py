@@ -33,7 +33,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.extras.webmaster.effect.differences import UNNAMED, agents_of, probes_of
 from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, OURS, READERS, Judge, Reader
-from scrapy_rep.extras.webmaster.lint.linter import fixed
+from scrapy_rep.extras.webmaster.linting.linter import fixed
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import RobotsTxt, parse

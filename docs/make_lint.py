@@ -21,7 +21,7 @@ from docs.lint_examples import BAD, GOOD
 from scrapy_rep.extras.webmaster.checks.codes import GROUPS, MEANINGS, STYLE, Code, Effect, Severity
 from scrapy_rep.extras.webmaster.effect.differences import Difference, TooMuchToCompare, differences
 from scrapy_rep.extras.webmaster.findings import shown
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.protocol.access.events import name_of
 from scrapy_rep.protocol.access.knowledge import Answer
 from scrapy_rep.protocol.document import parse

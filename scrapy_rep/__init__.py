@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from .extras.webmaster.checks.codes import Effect as Effect
     from .extras.webmaster.checks.codes import Severity as Severity
     from .extras.webmaster.findings import Finding as Finding
-    from .extras.webmaster.lint.linter import lint as lint
+    from .extras.webmaster.linting.linter import lint as lint
     from .extras.webmaster.rewrite.normal import Mode as Mode
     from .extras.webmaster.rewrite.normal import normalise as normalise
     from .middleware import RepMiddleware as RepMiddleware
@@ -74,7 +74,7 @@ _NAMES = {
     "addon": "Addon",
     "extras.webmaster.checks.codes": "Code Effect Severity",
     "extras.webmaster.findings": "Finding",
-    "extras.webmaster.lint.linter": "lint",
+    "extras.webmaster.linting.linter": "lint",
     "extras.webmaster.rewrite.normal": "Mode normalise",
     "cache.base": "Store",
     "decisions.request_records": "verdict_of",

@@ -74,7 +74,7 @@ _MAY_IMPORT |= dict.fromkeys(
     (
         f"extras/webmaster/{name}"
         for name in (
-            *("agents", "audience", "checks", "effect", "lint", "rewrite"),
+            *("agents", "audience", "checks", "effect", "linting", "rewrite"),
             *("findings.py", "mending.py", "outline.py"),
         )
     ),

@@ -62,7 +62,7 @@ EXTRAS = (
             "Policy.findings": "findings.answer_findings",
             "findings of files": "findings.findings",
             "doubts about files": "commands.check_details.doubts",
-            "notes on verdicts": "lint.swallowed.swallowed_words",
+            "notes on verdicts": "linting.swallowed.swallowed_words",
             "changes of verdicts": "commands.diff.show_differences",
             "lost rules": "effect.rule_patterns.Matcher",
             "--rules": "commands.check_details.write_group",

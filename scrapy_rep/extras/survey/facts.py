@@ -270,6 +270,6 @@ def _said_to_everyone(octets: bytes, keys: Container[bytes]) -> tuple[str | None
 
 
 def _lint(body: bytes) -> dict[str, int]:
-    from scrapy_rep.extras.webmaster.lint.linter import lint
+    from scrapy_rep.extras.webmaster.linting.linter import lint
 
     return dict(Counter(finding.code.value for finding in lint(body)))

@@ -16,8 +16,8 @@ import pytest
 from scrapy_rep.extras.webmaster.effect import differences as comparing
 from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, differences
 from scrapy_rep.extras.webmaster.findings import findings
-from scrapy_rep.extras.webmaster.lint import effect_checks
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting import effect_checks
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite import normal
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse

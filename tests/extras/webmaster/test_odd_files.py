@@ -12,8 +12,8 @@ from scrapy_rep.extras.webmaster.effect.differences import differences
 from scrapy_rep.extras.webmaster.effect.other_readers import OURS
 from scrapy_rep.extras.webmaster.effect.rule_patterns import matches, pattern_of
 from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, findings
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
-from scrapy_rep.extras.webmaster.lint.suppressions import without_suppressed
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.suppressions import without_suppressed
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.paths import normal_path

@@ -12,8 +12,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
-from scrapy_rep.extras.webmaster.lint.crawler_names import nearly
-from scrapy_rep.extras.webmaster.lint.swallowed import swallowed
+from scrapy_rep.extras.webmaster.linting.crawler_names import nearly
+from scrapy_rep.extras.webmaster.linting.swallowed import swallowed
 from scrapy_rep.extras.webmaster.outline import Block, Outline, name_of
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.tokens import EVERYONE, is_name

@@ -25,8 +25,8 @@ from scrapy_rep.extras.webmaster.audience.bindings import (
 )
 from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
 from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare
-from scrapy_rep.extras.webmaster.lint.crawler_names import KNOWN, either, meant_by, near_tokens
-from scrapy_rep.extras.webmaster.lint.damage import damages
+from scrapy_rep.extras.webmaster.linting.crawler_names import KNOWN, either, meant_by, near_tokens
+from scrapy_rep.extras.webmaster.linting.damage import damages
 from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, edited
 from scrapy_rep.extras.webmaster.outline import Line, Outline, name_of, outline
 from scrapy_rep.protocol.access.events import AccessResult

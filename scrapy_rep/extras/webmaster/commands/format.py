@@ -15,9 +15,9 @@ from scrapy_rep.extras.webmaster.effect.differences import TooMuchToCompare, dif
 from scrapy_rep.extras.webmaster.effect.other_readers import escaped
 from scrapy_rep.extras.webmaster.effect.usage_changes import UsageDifference, usage_differences
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.damage import damages
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
-from scrapy_rep.extras.webmaster.lint.suppressions import without_suppressed
+from scrapy_rep.extras.webmaster.linting.damage import damages
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.suppressions import without_suppressed
 from scrapy_rep.extras.webmaster.outline import Outline, has_other_words, name_of, outline
 from scrapy_rep.extras.webmaster.rewrite import normal
 from scrapy_rep.protocol.document import parse

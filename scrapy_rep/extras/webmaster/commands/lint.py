@@ -13,10 +13,10 @@ from scrapy_rep.commands.running import FOUND, OK, UNREACHABLE, UNSETTLED, Call,
 from scrapy_rep.commands.terminal import cut, safe, width_of
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint import linter
-from scrapy_rep.extras.webmaster.lint.answer_checks import answer_findings, scheme_findings
-from scrapy_rep.extras.webmaster.lint.linter import lint
-from scrapy_rep.extras.webmaster.lint.suppressions import Suppressions
+from scrapy_rep.extras.webmaster.linting import linter
+from scrapy_rep.extras.webmaster.linting.answer_checks import answer_findings, scheme_findings
+from scrapy_rep.extras.webmaster.linting.linter import lint
+from scrapy_rep.extras.webmaster.linting.suppressions import Suppressions
 from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.units import counted

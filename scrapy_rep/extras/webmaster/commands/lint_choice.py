@@ -25,7 +25,7 @@ from scrapy_rep.commands.inputs import octets_of
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.extras.webmaster.checks.codes import ALL, DEFAULT, GROUPS, MEANINGS, Code
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.suppressions import codes_of, without_suppressed
+from scrapy_rep.extras.webmaster.linting.suppressions import codes_of, without_suppressed
 
 _LEVELS = ("error", "warning", "info")
 _OWN_FILE, _PYPROJECT = "scrapy-rep.toml", "pyproject.toml"

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scrapy_rep.extras.webmaster.effect.other_readers import escaped
-from scrapy_rep.extras.webmaster.lint.rule_checks import has_wrong_characters
+from scrapy_rep.extras.webmaster.linting.rule_checks import has_wrong_characters
 from scrapy_rep.extras.webmaster.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line

@@ -11,7 +11,7 @@ from collections.abc import Collection
 from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
 from scrapy_rep.extras.webmaster.effect.differences import agents_of, differences
 from scrapy_rep.extras.webmaster.effect.other_readers import escaped
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 

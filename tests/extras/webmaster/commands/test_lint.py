@@ -219,7 +219,7 @@ class TestFix:
     ) -> None:
         wrong = b"User-agent: *\nDisallow: /\n"
         monkeypatch.setattr(
-            "scrapy_rep.extras.webmaster.lint.linter.fixed", lambda *_, **__: (wrong, [])
+            "scrapy_rep.extras.webmaster.linting.linter.fixed", lambda *_, **__: (wrong, [])
         )
         done = rep("lint", robots, "--fix")
         assert done.status == 70

@@ -17,7 +17,7 @@ from scrapy_rep.extras.webmaster.effect.other_readers import (
     Judge,
     Reader,
 )
-from scrapy_rep.extras.webmaster.lint.linter import fixed
+from scrapy_rep.extras.webmaster.linting.linter import fixed
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse

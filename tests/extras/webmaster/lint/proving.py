@@ -22,7 +22,7 @@ from scrapy_rep.extras.webmaster.effect.probes import probes
 from scrapy_rep.extras.webmaster.effect.rule_patterns import pattern_of
 from scrapy_rep.extras.webmaster.effect.usage_changes import usage_differences
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.outline import Outline, outline
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise

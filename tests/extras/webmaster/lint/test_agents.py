@@ -15,7 +15,7 @@ from scrapy_rep.extras.pages.usage.categories import POLICY_TOKENS
 from scrapy_rep.extras.webmaster.agents import crawlers
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, DATED, crawler_of
 from scrapy_rep.extras.webmaster.checks.codes import Code
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.protocol.document import parse
 from tests.crawling import REPOSITORY
 from tests.protocol.reading import URI

@@ -13,7 +13,7 @@ import pytest
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.webmaster.checks.codes import Code
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode
 from scrapy_rep.protocol.document import parse
 from tests.extras.webmaster.lint.corpus import RECENT, files, sample

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Severity
-from scrapy_rep.extras.webmaster.lint.damage import damages
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.damage import damages
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from tests.commands.calling import rep

@@ -9,8 +9,8 @@ import pytest
 from docs.lint_examples import BAD, GOOD
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.answer_checks import answer_findings, scheme_findings
-from scrapy_rep.extras.webmaster.lint.linter import lint
+from scrapy_rep.extras.webmaster.linting.answer_checks import answer_findings, scheme_findings
+from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import normalise
 from scrapy_rep.protocol.access.knowledge import Answer
 from tests.extras.webmaster.lint.proving import check_advice, check_format

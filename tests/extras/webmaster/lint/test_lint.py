@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.findings import findings
-from scrapy_rep.extras.webmaster.lint import effect_checks
-from scrapy_rep.extras.webmaster.lint.crawler_names import KNOWN, nearly
-from scrapy_rep.extras.webmaster.lint.linter import FINDINGS_PER_CODE, lint
+from scrapy_rep.extras.webmaster.linting import effect_checks
+from scrapy_rep.extras.webmaster.linting.crawler_names import KNOWN, nearly
+from scrapy_rep.extras.webmaster.linting.linter import FINDINGS_PER_CODE, lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS

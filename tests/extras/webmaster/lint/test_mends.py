@@ -8,7 +8,7 @@ from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.differences import differences
 from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE, PREFIXES, Reader
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse

@@ -7,7 +7,7 @@ import pytest
 from scrapy_rep.extras.webmaster.checks.codes import GROUPS, Code, Severity
 from scrapy_rep.extras.webmaster.effect.other_readers import GOOGLE
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from tests.protocol.reading import URI
 
 HOST = URI.split("/")[2]

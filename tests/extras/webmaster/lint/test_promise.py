@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from tests.extras.webmaster.lint.damaged import FILES, USUAL
 from tests.extras.webmaster.lint.proving import (

@@ -9,7 +9,7 @@ import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.lint.linter import fixed, lint
+from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from tests.commands.calling import rep
 from tests.protocol.reading import URI
 

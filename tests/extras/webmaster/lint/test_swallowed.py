@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
-from scrapy_rep.extras.webmaster.lint.linter import lint
-from scrapy_rep.extras.webmaster.lint.swallowed import swallowed
+from scrapy_rep.extras.webmaster.linting.linter import lint
+from scrapy_rep.extras.webmaster.linting.swallowed import swallowed
 from scrapy_rep.extras.webmaster.outline import outline
 from tests.protocol.reading import URI, read
 
