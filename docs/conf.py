@@ -7,7 +7,8 @@ from sphinx.application import Sphinx
 
 import scrapy_rep.policy
 import scrapy_rep.protocol.document
-from scrapy_rep import Finding, UsagePreferences
+from scrapy_rep.extras.pages import UsagePreferences
+from scrapy_rep.extras.webmaster import Finding
 from scrapy_rep.settings import SETTINGS
 
 # These modules import the names late, but their annotations need them.

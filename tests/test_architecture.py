@@ -263,7 +263,7 @@ class TestLoading:
         foreign = {"scrapy", "twisted", "sqlite3", "asyncio", "logging", "socket", "lxml"}
         assert {name.partition(".")[0] for name in loaded} & foreign == set()
         ours = {name for name in loaded if _is_within(name, [_PACKAGE.name])}
-        allowed = {"scrapy_rep", "scrapy_rep.protocol"}
+        allowed = {"scrapy_rep", "scrapy_rep.extras", "scrapy_rep.protocol"}
         assert {n for n in ours - allowed if not n.startswith("scrapy_rep.protocol.")} == set()
 
 

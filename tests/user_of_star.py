@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from scrapy_rep import *  # noqa: F403
+from scrapy_rep.extras.webmaster import *  # noqa: F403
 
 
 def errors_of(body: bytes, url: str) -> list[Finding]:  # noqa: F405

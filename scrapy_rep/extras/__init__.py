@@ -6,7 +6,8 @@ settings, subcommands or parts is used.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from importlib import import_module
 from importlib.util import find_spec
@@ -145,3 +146,27 @@ def part(name: str, instead: Any = None) -> Any:
 
 def nothing(*_: Any) -> None:
     """Take the place of a part that is not installed."""
+
+
+def load_late(room: str, homes: Mapping[str, str]) -> Callable[[str], Any]:
+    """Let a package load its public names on first use, and return its `__getattr__`.
+
+    So reading a robots.txt does not load Scrapy, and a crawl does not load what it does not use.
+    Type checkers cannot follow that: they read imports, and a test compares the two.
+
+    Args:
+        room: the package.
+        homes: the names, with spaces between them, by their modules in it. A module can be a name.
+    """
+    places = {name: home for home, names in homes.items() for name in names.split()}
+    package = vars(sys.modules[room])
+
+    def named(name: str) -> Any:
+        if name not in places:
+            raise AttributeError(f"module {room!r} has no attribute {name!r}")
+        module = import_module(f"{room}.{places[name]}")
+        return module if name == places[name] else getattr(module, name)
+
+    package.update(__all__=[*places], __getattr__=named)
+    package["__dir__"] = lambda: sorted({*package, *places})
+    return named

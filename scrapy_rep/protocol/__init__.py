@@ -22,3 +22,10 @@ a whole, follow a file from its octets to a verdict, and then the fetch that bri
 
 `extensions` holds what RFC 9309 leaves open: other records, and the crawler's name.
 """
+
+from .access.events import Meaning
+from .access.knowledge import Step
+from .document import Group
+from .extensions.records import OtherRecord, RequestRate, VisitTime
+
+__all__ = ["Group", "Meaning", "OtherRecord", "RequestRate", "Step", "VisitTime"]

@@ -7,7 +7,8 @@ from typing import Any
 
 from scrapy.http import Response
 
-from scrapy_rep import PaymentRequired, signals
+from scrapy_rep import signals
+from scrapy_rep.extras.pages import PaymentRequired
 from tests.spiders import UrlsSpider
 
 

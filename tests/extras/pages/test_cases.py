@@ -8,7 +8,8 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
-from scrapy_rep import PageRules, page_rules, parse, usage_of
+from scrapy_rep import page_rules, parse, usage_of
+from scrapy_rep.extras.pages import PageRules
 from scrapy_rep.extras.pages.readings import refused_links
 from tests.protocol.vectors import rows
 from tests.shared import needs_shared

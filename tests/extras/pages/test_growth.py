@@ -16,7 +16,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep import Preference, page_rules, parse, usage_of
+from scrapy_rep import page_rules, parse, usage_of
+from scrapy_rep.extras.pages import Preference
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page_html import (
     ANCHORS,

@@ -7,7 +7,8 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep import PageRules, parse, usage_of
+from scrapy_rep import parse, usage_of
+from scrapy_rep.extras.pages import PageRules
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page.page_elements import Meta
 from scrapy_rep.extras.pages.page.rule_words import RULES, VALUED

@@ -11,7 +11,8 @@ import pytest
 from scrapy.http import HtmlResponse
 from scrapy.linkextractors import LinkExtractor
 
-from scrapy_rep import PageRules, page_rules
+from scrapy_rep import page_rules
+from scrapy_rep.extras.pages import PageRules
 from scrapy_rep.extras.pages.page.dates import date_of
 from scrapy_rep.extras.pages.page.rules import page_rules_of
 from scrapy_rep.extras.pages.page_html import without_fragment

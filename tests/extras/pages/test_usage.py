@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 
-from scrapy_rep import Preference, UsagePreferences, parse, usage_of
+from scrapy_rep import parse, usage_of
+from scrapy_rep.extras.pages import Preference, UsagePreferences
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
 from scrapy_rep.protocol.fields.remarks import Problem
