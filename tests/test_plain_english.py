@@ -62,7 +62,10 @@ def test_pages_are_in_plain_english() -> None:
 
 
 def _texts() -> Iterator[Text]:
-    for path in (*(_ROOT / name for name in _NAMES), *sorted((_ROOT / "docs").glob("*.md"))):
+    pages = (
+        page for folder in ("docs", "changes") for page in sorted((_ROOT / folder).glob("*.md"))
+    )
+    for path in (*(_ROOT / name for name in _NAMES), *pages):
         yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
     for path in sorted((_ROOT / "scrapy_rep" / "commands" / "help").glob("*.txt")):
         yield from _blocks(path, path.read_text(encoding="utf-8"), 1)
