@@ -30,7 +30,7 @@ from scrapy_rep.extras.webmaster.checks.codes import Effect
 from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.rewrite.normal import normalise
-from tests.extras.webmaster.lint.proving import prove
+from tests.extras.webmaster.linting.proving import prove
 
 
 def main() -> int:

@@ -14,7 +14,7 @@ from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import token_of
-from tests.extras.webmaster.lint.corpus import RECENT, files
+from tests.extras.webmaster.linting.corpus import RECENT, files
 from tests.shared import needs_shared
 
 _TRAINING = [one for one in CRAWLERS if one.purpose == "ai-training" and not one.is_obsolete]

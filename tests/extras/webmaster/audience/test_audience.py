@@ -9,7 +9,7 @@ from scrapy_rep.extras.webmaster.audience.accidents import Accident, Accidents
 from scrapy_rep.extras.webmaster.audience.bindings import Access, Binding, bindings, name_by_rfc
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
-from tests.extras.webmaster.lint.corpus import RECENT, files, sample
+from tests.extras.webmaster.linting.corpus import RECENT, files, sample
 from tests.shared import needs_shared
 
 ALL = "User-agent: *\nDisallow: /\n"

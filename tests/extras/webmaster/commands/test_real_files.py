@@ -17,7 +17,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import token_of
 from tests.commands.calling import rep
 from tests.extras.webmaster.commands.meant import errors_of, has_same_meaning
-from tests.extras.webmaster.lint.corpus import RECENT, files, sample
+from tests.extras.webmaster.linting.corpus import RECENT, files, sample
 from tests.shared import needs_shared
 
 pytestmark = [pytest.mark.slow, needs_shared]

@@ -13,7 +13,7 @@ from scrapy_rep.extras.webmaster.commands.check_details import ranked
 from scrapy_rep.extras.webmaster.commands.opinions import Opinions
 from scrapy_rep.protocol.document import parse
 from tests.commands.calling import rep, rep_process
-from tests.extras.webmaster.lint.corpus import EVERY, files
+from tests.extras.webmaster.linting.corpus import EVERY, files
 from tests.servers.handle import Answer, Site
 from tests.shared import needs_shared
 

@@ -21,7 +21,7 @@ from scrapy_rep.extras.webmaster.linting.linter import fixed
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
-from tests.extras.webmaster.lint.corpus import files
+from tests.extras.webmaster.linting.corpus import files
 from tests.shared import needs_shared
 from tests.tables import rows_of
 

@@ -11,7 +11,7 @@ from scrapy_rep.extras.webmaster.effect.usage_changes import usage_differences
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.errors import ConfigurationError
-from tests.extras.webmaster.lint.proving import check_format
+from tests.extras.webmaster.linting.proving import check_format
 from tests.protocol import strategies
 from tests.protocol.reading import URI
 

@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
-from tests.extras.webmaster.lint.damaged import FILES, USUAL
-from tests.extras.webmaster.lint.proving import (
+from tests.extras.webmaster.linting.damaged import FILES, USUAL
+from tests.extras.webmaster.linting.proving import (
     check_advice,
     check_fixes,
     check_format,

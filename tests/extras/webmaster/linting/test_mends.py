@@ -13,7 +13,7 @@ from scrapy_rep.extras.webmaster.mending import edited
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode, normalise
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS
-from tests.extras.webmaster.lint.proving import prove
+from tests.extras.webmaster.linting.proving import prove
 from tests.protocol.reading import URI
 
 NEWS = "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: *\nDisallow: /\n"

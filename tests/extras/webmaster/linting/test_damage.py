@@ -12,7 +12,7 @@ from scrapy_rep.extras.webmaster.linting.linter import fixed, lint
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from tests.commands.calling import rep
-from tests.extras.webmaster.lint.damaged import FILES, USUAL, Errors
+from tests.extras.webmaster.linting.damaged import FILES, USUAL, Errors
 from tests.protocol.reading import URI
 
 _table = pytest.mark.parametrize(("text", "errors", "meant"), FILES, ids=[row[0] for row in FILES])

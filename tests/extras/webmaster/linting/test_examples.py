@@ -13,7 +13,7 @@ from scrapy_rep.extras.webmaster.linting.answer_checks import answer_findings, s
 from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import normalise
 from scrapy_rep.protocol.access.knowledge import Answer
-from tests.extras.webmaster.lint.proving import check_advice, check_format
+from tests.extras.webmaster.linting.proving import check_advice, check_format
 from tests.processes import REPOSITORY
 from tests.protocol.reading import URI
 

@@ -1,7 +1,7 @@
 """Lint, its fixes and `format` over real files.
 
 CI takes a fixed sample with every kind of finding that real files have. `bash .ci/at-length` takes
-all files; `pytest -m at_length tests/extras/webmaster/lint/test_corpus.py` does so at once.
+all files; `pytest -m at_length tests/extras/webmaster/linting/test_corpus.py` does so at once.
 """
 
 from __future__ import annotations
@@ -16,8 +16,8 @@ from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.rewrite.normal import Mode
 from scrapy_rep.protocol.document import parse
-from tests.extras.webmaster.lint.corpus import RECENT, files, sample
-from tests.extras.webmaster.lint.proving import check_advice, check_fixes, check_format
+from tests.extras.webmaster.linting.corpus import RECENT, files, sample
+from tests.extras.webmaster.linting.proving import check_advice, check_fixes, check_format
 from tests.shared import needs_shared
 
 pytestmark = [pytest.mark.slow, needs_shared]
