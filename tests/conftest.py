@@ -26,10 +26,10 @@ if TYPE_CHECKING:
 # Extras have some of the public names.
 collect_ignore = [] if all(extra.is_installed for extra in EXTRAS) else ["test_public_api.py"]
 
-# A test run says the same twice: examples are derived from the test, not drawn. CI has more of
-# them (HYPOTHESIS_PROFILE=ci). To look for new ones, run with HYPOTHESIS_PROFILE=search and, for
+# A test run says the same twice: examples are derived from the test, not drawn. To look for new
+# ones, run with HYPOTHESIS_PROFILE=search and, for
 # example, HYPOTHESIS_EXAMPLES=10000. No example has a time limit, since machines are noisy.
-_EXAMPLES = {"fixed": 40, "ci": 150, "search": int(os.environ.get("HYPOTHESIS_EXAMPLES", "3000"))}
+_EXAMPLES = {"fixed": 40, "search": int(os.environ.get("HYPOTHESIS_EXAMPLES", "3000"))}
 for _name, _count in _EXAMPLES.items():
     settings.register_profile(
         _name,

@@ -89,7 +89,9 @@ def test_a_worker_dies_while_a_page_leads_to_thousands(site_of: SiteOf, begin: B
     assert sum(seen.values()) - 1000 <= 2 * PLACES + 1
 
 
-@pytest.mark.parametrize("where", ["in a middleware", "in a slot"])
+@pytest.mark.parametrize(
+    "where", ["in a middleware", pytest.param("in a slot", marks=pytest.mark.at_length)]
+)
 def test_workers_that_freeze_keep_the_pace_afterwards(
     site_of: SiteOf, begin: Begin, where: str
 ) -> None:

@@ -38,7 +38,7 @@ def test_start_without_an_end(
     assert "not queued" not in crew.logs
 
 
-@pytest.mark.parametrize("is_out", [False, True])
+@pytest.mark.parametrize("is_out", [False, pytest.param(True, marks=pytest.mark.at_length)])
 def test_links_that_are_not_queued_in_time(
     site_of: SiteOf, begin: Begin, redis_server: RedisServer, is_out: bool
 ) -> None:
