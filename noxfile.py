@@ -71,7 +71,7 @@ def matrix(session: nox.Session, scrapy: str) -> None:
 
 @nox.session(python=_OLDEST[0])
 def oldest(session: nox.Session) -> None:
-    """The oldest pair, with the tests that depend on either; what CI runs besides the newest."""
+    """The oldest pair, with the tests that depend on either; what the workflow of CI runs too."""
     session.install(".[test]", *_SCRAPIES[_OLDEST[1]])
     session.run("pytest", "-n", "3", "--dist", "loadfile", *(session.posargs or _DEPENDENT))
 

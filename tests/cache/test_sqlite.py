@@ -425,7 +425,7 @@ class TestLog:
                 longest = max(longest, wal_octets(path))
                 time.sleep(0.005)
             assert [work.result() for work in writing] == [None, None]
-        assert longest < 64 << 20
+        assert longest < 32 << 20
 
     def test_stopped_reader_delays_no_writer(self, path: Path) -> None:
         """The log cannot be shortened while it reads, and writers must not wait for that."""
