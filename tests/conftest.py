@@ -1,7 +1,8 @@
 """The README's command runs the quick tests. CI runs the slow ones, too.
 
-Tests of crawls run in each event loop. Those in the loops that are not Scrapy's default are slow,
-but for the modules that say `every_loop`.
+Tests of crawls run in each event loop. Those in the two loops that are not Scrapy's default are
+slow, and CI runs one of the two, chosen by the name of the test; modules that say `every_loop` run
+in all three.
 """
 
 from __future__ import annotations
@@ -81,6 +82,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         loop = callspec.params.get("loop") if callspec is not None else None
         if loop in _OTHER_LOOPS and item.get_closest_marker("every_loop") is None:
             item.add_marker(pytest.mark.slow)
+            if loop != _OTHER_LOOPS[len(item.name.partition("[")[0]) % 2]:  # CI runs one of the two
+                item.add_marker(pytest.mark.at_length)
         if item.get_closest_marker("at_length") is not None:
             item.add_marker(pytest.mark.slow)
         is_slow = item.get_closest_marker("slow") is not None

@@ -362,7 +362,7 @@ print(used.ru_utime + used.ru_stime, used.ru_maxrss, file=sys.stderr)
 """
 
 
-@pytest.mark.slow
+@pytest.mark.at_length
 def test_large_site_takes_bounded_time_and_memory() -> None:
     """200,000 URLs in 40 gzip sitemaps take under 60 s of CPU and 300 MB."""
     with Site() as site:
