@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from .extras import load_late
 
-# What spiders and settings name, by where it lives; the rest is imported from its room.
+# The names for spiders and settings, by module. Other public names are imported from their room.
 _NAMES = {
     "addon": "Addon",
     "cache.base": "Store",

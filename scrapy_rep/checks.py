@@ -174,7 +174,7 @@ STORES = ("memory", "sqlite", "redis")
 """The names of the stores; `fetch/chosen_store` opens them."""
 
 STORE_WORDS = f"{', '.join(map(repr, ('auto', *STORES)))} or the import path of a class"
-"""What `REP_STORE` may be, in words."""
+"""The values of `REP_STORE`, in words."""
 
 
 def store(value: Any) -> Any:

@@ -348,9 +348,9 @@ class RepMiddleware:
     ) -> Request | None:
         """Have a request wait for its turn; return it for the queue if its origin rests.
 
-        It is judged again if `tokens`, of the User-Agent that is sent, are not those that judged
-        it; and once more if its policy expired or changed while it waited. That happens only once,
-        otherwise a request could wait forever.
+        It is judged again if other tokens judged it than `tokens`, those of the User-Agent that is
+        sent, and once more if its policy expired or changed while it waited. That happens only
+        once, otherwise a request could wait forever.
 
         Raises:
             RobotsTxtDisallowed: it is not allowed any more.
