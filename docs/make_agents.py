@@ -118,6 +118,8 @@ TwinAgent | Twin | ai-user-fetch | list 2026-08-22 | user-triggered | -
 WARDBot | WEBSPARK | other | list 2026-08-22 | - | -
 wpbot | QuantumCloud | other | list 2026-08-22 | - | -
 YaK | Meltwater | other | list 2026-08-22 | - | -
+MeltwaterNews | Meltwater | monitoring | memory | - | Meltwater
+FlipboardRSS | Flipboard | feed | memory | - | -
 AwarioBot | Awario | monitoring | memory | - | -
 AwarioSmartBot | Awario | monitoring | memory | - | -
 AwarioRssBot | Awario | monitoring | memory | - | -
@@ -186,6 +188,13 @@ WebReaper | anyone (unknown) | other | memory | obsolete | -
 MSIECrawler | anyone (Microsoft) | other | memory | obsolete | -
 """
 
+# Names of groups that these crawlers also take.
+_MORE_SPELLINGS = {
+    "yacybot": ["yacy", "yacyproxy"],
+    "MojeekBot": ["Mojeek"],
+    "FlipboardProxy": ["Flipboard"],
+}
+
 
 def table(lines: list[str], date: str) -> str:
     """The text of the file."""
@@ -211,7 +220,7 @@ def _row(crawler: dict[str, Any]) -> str:
         " ".join(word for name, word in _FLAGS.items() if crawler[name]),
         crawler["fallback"] or "",
         " ".join(field for field in fields if field in crawler),
-        ", ".join(crawler["other_spellings"]),
+        ", ".join([*crawler["other_spellings"], *_MORE_SPELLINGS.get(crawler["token"], [])]),
     ]
     if any("|" in cell for cell in cells):
         raise ValueError(crawler)

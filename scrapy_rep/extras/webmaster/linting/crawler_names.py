@@ -70,15 +70,12 @@ _IN_USE = [
 ]
 _BY_SHAPE = {_shape(crawler.name): crawler for crawler in _IN_USE}
 # Lists name hundreds of small crawlers, and miss others that are one letter away from these (spbot,
-# psbot): so only names that operators document are proposed.
-_DOCUMENTED = sorted(one.name for one in _IN_USE if one.by == crawlers.OPERATOR)
+# psbot), or that have the name of the operator. So only names that operators document are proposed.
+_DOCUMENTED = [one for one in _IN_USE if one.by == crawlers.OPERATOR]
+_DOCUMENTED_NAMES = sorted(one.name for one in _DOCUMENTED)
 
 # Operators of search engines and AI document all their names; others have more than they tell.
-_CONTINUED = {
-    one.name: one
-    for one in _IN_USE
-    if one.by == crawlers.OPERATOR and one.purpose.startswith(("search", "ai-"))
-}
+_CONTINUED = {one.name: one for one in _DOCUMENTED if one.purpose.startswith(("search", "ai-"))}
 
 
 def nearly(name: str) -> str | None:
@@ -93,7 +90,7 @@ def nearly(name: str) -> str | None:
     if same is not None:
         return same.name
     joined = name.replace(" ", "-")
-    mistyped = (known for known in _DOCUMENTED if _is_mistyped(joined, known))
+    mistyped = (known for known in _DOCUMENTED_NAMES if _is_mistyped(joined, known))
     return next(mistyped, None) or _continued(joined)
 
 
@@ -133,7 +130,7 @@ def _is_mistyped(name: str, known: str) -> bool:
 def _by_word() -> dict[str, list[Crawler]]:
     """The crawlers of each operator and product, by the shape of its name."""
     found: dict[str, list[Crawler]] = {}
-    owned = [one for one in _IN_USE if not one.operator.startswith(("anyone", "unknown"))]
+    owned = [one for one in _DOCUMENTED if not one.operator.startswith("anyone")]
     for crawler in owned:
         stem = _STEM_END.split(crawler.name)[0]
         if stem not in KNOWN:

@@ -125,7 +125,17 @@ def _is_ban(block: Block) -> bool:
     return any(one.kind is Kind.DISALLOW and one.pattern in EVERYTHING for one in block.rules)
 
 
-def _is_said_of(meant: Iterable[str], name: str, ruled: Callable[[str], _Rules]) -> bool:
+def _has_rules_of(
+    name: str, one: str, in_file: Collection[str], ruled: Callable[[str], _Rules]
+) -> bool:
+    """Whether a crawler has the rules for a name: those alone, or in its own group with others."""
+    said, own = ruled(name), ruled(one)
+    return own == said or (one in in_file and frozenset() < said < own)
+
+
+def _is_said_of(
+    meant: Iterable[str], name: str, in_file: Collection[str], ruled: Callable[[str], _Rules]
+) -> bool:
     """Whether all crawlers that a name may mean have the rules of its groups anyway.
 
     Crawlers that obey robots.txt only sometimes count if there are no others.
@@ -134,7 +144,7 @@ def _is_said_of(meant: Iterable[str], name: str, ruled: Callable[[str], _Rules])
     if not names or (name in KNOWN and name not in names):
         return False  # the rules are for the crawler with that name, too
     obeying = [one for one in names if not may_not_obey(one)] or [*filter(obeys_partly, names)]
-    return all(ruled(one) == ruled(name) for one in obeying)
+    return all(_has_rules_of(name, one, in_file, ruled) for one in obeying)
 
 
 def _ruled_by(outlined: Outline) -> Callable[[str], _Rules]:
@@ -213,7 +223,7 @@ def _name_finding(
         Code.USER_AGENT_NO_CRAWLER: meant,
         Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
     }
-    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, ruled)):
+    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, names, ruled)):
         return None
     found = value_finding(code, line, detail)
     likely = {
@@ -227,7 +237,7 @@ def _name_finding(
         found = replace(found, proposal=mend)
     if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
         return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
-    left = [one for one in meant if ruled(one.lower()) != ruled(name)]
+    left = [one for one in meant if not _has_rules_of(name, one.lower(), names, ruled)]
     named = [one for one in left if one.lower() in names]
     if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
         text = f"write {either(left)} if meant: the file has these rules for the others already"

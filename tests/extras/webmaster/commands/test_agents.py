@@ -30,7 +30,7 @@ def test_text_has_table_lists_and_date(robots: Path) -> None:
         "seo          Majestic   MJ12bot!  disallowed  6",
     ]
     assert max(map(len, lines)) <= 80
-    assert lines[5].startswith("and 340 crawlers that the file does not name (--all): ")
+    assert lines[5].startswith("and 342 crawlers that the file does not name (--all): ")
     assert "  disallowed: OpenAI" in lines
     assert "  bingbot: line 1 (Bingbot) has no rules of its own, so it gets those of the" in lines
     assert "  line 9: anthropic-ai is out of use; Anthropic has ClaudeBot, Claude-User," in lines

@@ -56,7 +56,7 @@ class TestTable:
 
     def test_names_are_unique(self) -> None:
         names = [crawler.name for crawler in CRAWLERS]
-        assert len(names) == len(set(names)) == 425 + len(POLICY_TOKENS)
+        assert len(names) == len(set(names)) == 427 + len(POLICY_TOKENS)
 
     def test_table_of_crawlers_has_known_values(self) -> None:
         for crawler in CRAWLERS:

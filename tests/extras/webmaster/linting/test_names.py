@@ -45,7 +45,9 @@ class TestNames:
             ("Claude", _NAME, "perhaps ClaudeBot, Claude-SearchBot or Claude-User"),
             ("Gemini", _NAME, "perhaps Google-Extended"),
             ("Bing", _NAME, "perhaps bingbot"),
-            ("baidu", _NAME, "perhaps Baiduspider or YiyanBot"),
+            ("baidu", _NAME, "perhaps Baiduspider"),
+            ("DuckAssist", _NAME, "perhaps DuckAssistBot"),
+            ("ImageSift", _NAME, "perhaps ImagesiftBot"),
             ("AI", _NAME, "perhaps GPTBot, ClaudeBot, Google-Extended or CCBot"),
             ("Claude Bot", _NEAR, "perhaps ClaudeBot"),
             ("chatgpt_user", _NEAR, "perhaps ChatGPT-User"),
@@ -97,10 +99,22 @@ class TestNames:
             *("Googlebot/2.1 (+http://www.google.com/bot.html)", "Mediapartners-Google*"),
             *("Turnitin Robot (v2)", "BSearchR&amp;D", "ExampleBot", "Microsoft.URL.Control"),
             *("360Spider", "008", "archive.org_bot", "SemrushBot-SI", "xAI-SearchBot"),
+            *("yacy", "yacybot", "yacyproxy", "Mojeek", "MeltwaterNews", "FlipboardRSS"),
         ],
     )
     def test_names_in_use_have_no_finding(self, name: str) -> None:
         assert [one.code for one in _of_name(name) if one.code is not Code.USER_AGENT_WORDS] == []
+
+    @pytest.mark.parametrize(
+        "name",
+        [
+            *("Flipboard", "Meltwater", "Grok", "xAI", "Manus", "Seobility", "ChatGLM"),
+            *("CoHereBot", "archive.org", "DeepSeek", "Spider"),
+        ],
+    )
+    def test_words_without_a_sure_name_have_no_finding(self, name: str) -> None:
+        """The operator documents no name, or the word may be a crawler's name itself."""
+        assert _of_name(name) == []
 
     def test_names_of_several_words_share_one_finding(self) -> None:
         names = ["Big Reader", "Small Reader", "Third Reader"] * 3
@@ -370,7 +384,7 @@ def test_names_in_other_scripts_are_not_look_alikes(name: str) -> None:
 
 def test_advice_keeps_a_ban_out_of_the_group_for_all() -> None:
     """The advice is not to move a ban to that group, which would close the site."""
-    body = "User-agent: *\nDisallow: /x\n\nUser-agent: Spider\nDisallow: /\n"
+    body = "User-agent: *\nDisallow: /x\n\nUser-agent: Robot\nDisallow: /\n"
     (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
     assert (one.detail, one.mend.partition(":")[0]) == (
         "",
@@ -500,7 +514,7 @@ def test_odd_ending_of_a_sitemap_is_found(uri: str, is_odd: bool) -> None:
         "User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /\n",
         "User-agent: metaexternalagent\nUser-agent: meta-externalagent\nDisallow: /\n",
         "User-agent: Googlebot Smartphone\nDisallow: /x\n",
-        "User-agent: Grok\nAllow: /\n\nUser-agent: *\nAllow: /\n",
+        "User-agent: Claude\nAllow: /\n\nUser-agent: *\nAllow: /\n",
         "User-agent: Perplexity-ai\nDisallow: /\n\nUser-agent: PerplexityBot\nDisallow: /\n",
         "User-agent: archive_bot\nDisallow: /\n\nUser-agent: *\nDisallow:\n",
         "User-agent: Mozilla/4.0 (FooBot)\nDisallow: /\n\nUser-agent: Foobot\nDisallow: /\n",
@@ -518,7 +532,10 @@ def test_name_that_changes_no_verdict_has_no_finding(body: str) -> None:
             "User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /x\n",
             Code.USER_AGENT_NEAR,
         ),
-        ("User-agent: Grok\nDisallow: /\n\nUser-agent: *\nAllow: /\n", Code.USER_AGENT_NO_CRAWLER),
+        (
+            "User-agent: Claude\nDisallow: /\n\nUser-agent: *\nAllow: /\n",
+            Code.USER_AGENT_NO_CRAWLER,
+        ),
     ],
 )
 def test_name_that_changes_a_verdict_has_one(body: str, code: Code) -> None:
@@ -568,6 +585,12 @@ class TestRepairs:
         body = "User-agent: GPTBot\nDisallow: /\n\nUser-agent: OpenAI\nDisallow: /\n"
         (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
         assert one.mend.startswith("write OAI-SearchBot or ChatGPT-User if meant: ")
+
+    def test_rules_that_a_group_has_among_others_are_not_moved(self) -> None:
+        body = "User-agent: MistralAI-User\nAllow: /news/\n\nUser-agent: MistralAI-User\n"
+        body += "Disallow: /\n\nUser-agent: Mistral.ai/crawler\nDisallow: /\n"
+        (one,) = _found(body, Code.USER_AGENT_NO_CRAWLER)
+        assert one.mend.startswith("write MistralAI-Training or MistralAI-Index if meant: ")
 
     def test_advice_never_opens_the_site(self) -> None:
         body = "User-agent: *\n# Crawl-delay: 10\n\nUser-agent: CriteoBot\nDisallow: /a/\n"
