@@ -338,7 +338,6 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
     advice for the line would make the mistake permanent.
     """
     cut: dict[int, int] = {}
-    places = {line.number: place for place, line in enumerate(outlined.lines)}
     for number, of_rule in groupby(swallowed(outlined), key=lambda one: one.rule.number):
         run = list(of_rule)
         rule, agents = run[0].rule, [one.agent for one in run]
@@ -374,7 +373,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
                 )
         if all(outlined.by_name[name][0] < index for name in block.names):
             continue  # such crawlers read only the first group of a name
-        if (found := _blank_line(block, start, empty, places, of_star)) is not None:
+        if (found := _blank_line(block, start, empty, of_star)) is not None:
             yield found
 
 
@@ -401,7 +400,6 @@ def _blank_line(
     block: Block,
     start: int,
     empty: list[int],
-    places: dict[int, int],
     of_star: _RulesOfStar,
 ) -> Finding | None:
     """The first empty line between a user-agent line of a group and one of its rules."""
@@ -409,20 +407,19 @@ def _blank_line(
     above = {name_of(agent.value) for agent in block.agents if agent.number < number}
     below = {name_of(agent.value) for agent in block.agents if agent.number > number}
     if above <= below:  # they are named again
-        return _blank_line(block, block.agents[-1].number, empty, places, of_star)
+        return _blank_line(block, block.agents[-1].number, empty, of_star)
     lost = [rule for rule in block.rules if rule.number > number]
     kept = [rule for rule in block.rules if rule.number < number]
     if not lost:
         return None
-    if misplaced_rules(block, places) and not block.rules[0].value:
+    if misplaced_rules(block) and not block.rules[0].value:
         return None  # the line with the empty Disallow has a finding that says it
     detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
     found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
-    is_named = EVERYONE not in below if below else EVERYONE not in above
     has_own = any(start < line.number < number for line in (*kept, *block.others))
     are_repeated = 2 * sum((rule.kind, rule.says) in of_star.said for rule in lost) > len(lost)
     begins_anew = lost[0].kind is Kind.DISALLOW and lost[0].says not in {one.says for one in kept}
-    if has_own and is_named and begins_anew and not are_repeated:
+    if has_own and EVERYONE not in block.names and begins_anew and not are_repeated:
         return told_of_misplaced(found, block, lost, "blank line")
     # Without any rule, the crawler obeys those for *.
     has_delay = any(line.name in _DELAYS and line.number < number for line in block.others)

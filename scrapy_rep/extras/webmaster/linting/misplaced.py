@@ -26,18 +26,10 @@ from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
-from .swallowed import last_break
 
-
-def misplaced_rules(block: Block, places: dict[int, int]) -> list[Line]:
-    """The misplaced rules of a group; empty without any.
-
-    Args:
-        block: the group.
-        places: the place of each line that is not blank, by its number.
-    """
-    start = last_break(block, places)
-    if any(line.value == b"*" for line in block.agents if line.number > start):
+def misplaced_rules(block: Block) -> list[Line]:
+    """The misplaced rules of a group; empty without any, or if the group names ``*``, too."""
+    if EVERYONE in block.names:
         return []
     first, rest = block.rules[:1], block.rules[1:]
     is_open = any(
@@ -53,8 +45,7 @@ def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: st
     name = shown(block.agents[-1].value)
     where = f"from line {rules[0].number} on"
     are = "is" if len(rules) == 1 else "are"
-    only = "" if EVERYONE in block.names else " only"
-    detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name}{only}"
+    detail = f"{counted(len(rules), 'rule')} {where} {are} in the group for {name} only"
     text = (
         f"if the rules {where} are for all crawlers, move them to a group for *, and repeat them "
         f"in each group that should obey them; otherwise remove the {thing}"

@@ -145,9 +145,8 @@ def rule_findings(outlined: Outline) -> Iterator[Finding]:
     wildcards = sum(b"*" in line.value for line in rules)
     if wildcards > MOST_WILDCARDS:
         yield Finding(Code.MANY_WILDCARDS, detail=f"{wildcards:,}")
-    places = {line.number: place for place, line in enumerate(outlined.lines)}
     for block in outlined.blocks:
-        yield from _empty_findings(block, places)
+        yield from _empty_findings(block)
     yield from _same_findings(outlined)
 
 
@@ -343,9 +342,9 @@ def _advice_for_no_path(value: str, uri: str) -> _Advice:
     return _Advice(next((text for holds, text in rows if holds), usual))
 
 
-def _empty_findings(block: Block, places: dict[int, int]) -> Iterator[Finding]:
+def _empty_findings(block: Block) -> Iterator[Finding]:
     has_rules = any(line.value for line in block.rules)
-    misplaced = misplaced_rules(block, places)
+    misplaced = misplaced_rules(block)
     for line in block.rules:
         if line.value:
             continue

@@ -388,6 +388,8 @@ class TestMisplacedRules:
         "body",
         [
             f"{STAR}Disallow:\n\n{THREE}",
+            f"{STAR}\nUser-agent: CriteoBot\nDisallow:\n\n{THREE}",
+            f"{STAR}\nUser-agent: CriteoBot\nAllow: /\n\n{THREE}",
             f"User-agent: Twitterbot\nDisallow:\n{THREE}",
             f"User-agent: Googlebot\nDisallow: /own\n\n{THREE}\nUser-agent: *\n{THREE}",
             f"User-agent: Twitterbot\nDisallow:\n\nUser-agent: *\n{THREE}",
@@ -398,7 +400,7 @@ class TestMisplacedRules:
     )
     def test_other_groups_are_not(self, body: str) -> None:
         codes = Code.EMPTY_BESIDE_RULES, Code.BLANK_LINE_INSIDE
-        assert not [one for one in _found(body, *codes) if "only" in one.detail]
+        assert not [one for one in _found(body, *codes) if "for all crawlers" in one.mend]
 
     @pytest.mark.parametrize(
         "body",
