@@ -42,6 +42,7 @@ from .crawler_names import (
 )
 from .group_checks import managed_lines
 from .merged_rules import Merge, MergedRules, ban
+from .news_rules import rules_for_news
 from .resources import resource_findings
 from .swallowed import swallowed
 
@@ -55,7 +56,15 @@ _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ign
 _MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
 _MOST_TRIED = 100
-_NEWS_ALONE = "; they do not hold for Google News, but Googlebot, which fetches its pages, obeys {}"
+_NEWS_ALONE = (
+    ", which is no crawler: this group decides alone what Google News shows, and Googlebot fetches "
+    "the pages"
+)
+_FOR_NEWS = Mend(
+    "repeat such rules in this group if Google News should not show these pages; otherwise leave "
+    "it",
+    Effect.CHANGES,
+)
 
 _AT_CDN = Mend(
     "turn the managed robots.txt off in the settings of the content delivery network, or name the "
@@ -263,7 +272,10 @@ def _authority(uri: str) -> str:
 def _ignores_star(
     outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
 ) -> Iterator[Finding]:
-    """The first group for a search engine that repeats none of the rules for ``*``."""
+    """The first group for a search engine that repeats none of the rules for ``*``.
+
+    The group for Google News has a finding of its own if Googlebot obeys these rules.
+    """
     star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
     bans = [line for line in star if line.kind is Kind.DISALLOW and is_live(line.pattern)]
     count = len({line.pattern for line in bans})
@@ -281,16 +293,24 @@ def _ignores_star(
             block = outlined.blocks[merge[0]]
             line = next(one for one in block.agents if name_of(one.value) == name)
             found[name] = line
+    if GOOGLE_NEWS in found and GOOGLE not in found:
+        line = found.pop(GOOGLE_NEWS)
+        lost = rules_for_news(bans, merges[outlined.by_name[GOOGLE_NEWS]])
+        if lost and GOOGLE not in outlined.by_name:
+            who = f"{shown(line.value)}{_NEWS_ALONE}"
+            detail = f"{counted(count, 'rule')}, such as {_some_of(lost)}; {who}"
+            of_news = value_finding(Code.GROUP_IGNORES_STAR, line, detail)
+            yield replace(of_news, proposal=_FOR_NEWS)
     if found:
         names = sorted(found, key=lambda name: name not in BIG_ENGINES)
-        some = ", ".join(shown(line.value[:60]) for line in bans[:_MOST_ESCAPED])
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
         who = f"{', '.join(outlined.spellings[name] for name in names[:_MOST_NAMED])}{more}"
-        detail = f"{counted(count, 'rule')}, such as {some}; {who}"
-        if GOOGLE_NEWS in found and GOOGLE not in found:
-            group = "its own group" if GOOGLE in outlined.by_name else "the group for *"
-            detail += _NEWS_ALONE.format(group)
+        detail = f"{counted(count, 'rule')}, such as {_some_of(bans)}; {who}"
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
+
+
+def _some_of(rules: list[Line]) -> str:
+    return ", ".join(shown(line.value[:60]) for line in rules[:_MOST_ESCAPED])
 
 
 def _like_star(

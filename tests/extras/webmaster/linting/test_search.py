@@ -198,22 +198,51 @@ class TestEscapes:
         assert one.detail == f"3 rules, such as /a, /b, /c; {names}"
 
     @pytest.mark.parametrize(
-        ("groups", "who"),
+        ("group", "rules", "named"),
         [
-            ("User-agent: Googlebot-News\nDisallow: /sponsored/\n", "the group for *"),
+            ("Allow: /", "Disallow: /search\nDisallow: /archive/\n", "2 rules, such as /archive/"),
             (
-                "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: Googlebot\nDisallow: /a\n",
-                "its own group",
+                "Disallow: /sponsor",
+                "Disallow: /ajax/\nDisallow: /press-releases/\nDisallow: /2024/05/17/a-name\n",
+                "3 rules, such as /press-releases/, /2024/05/17/a-name",
             ),
         ],
     )
-    def test_google_news_obeys_a_group_for_its_name_alone(self, groups: str, who: str) -> None:
-        (one,) = _found(f"{groups}\n{STAR}{THREE}", Code.GROUP_IGNORES_STAR)
+    def test_group_for_google_news_names_the_rules_for_articles(
+        self, group: str, rules: str, named: str
+    ) -> None:
+        body = f"User-agent: Googlebot-News\n{group}\n\n{STAR}{rules}"
+        (one,) = _found(body, Code.GROUP_IGNORES_STAR)
         assert one.line == 1
         assert one.detail == (
-            "3 rules, such as /a, /b, /c; Googlebot-News; they do not hold for Google News, but "
-            f"Googlebot, which fetches its pages, obeys {who}"
+            f"{named}; Googlebot-News, which is no crawler: this group decides alone what Google "
+            "News shows, and Googlebot fetches the pages"
         )
+        assert one.mend == (
+            "repeat such rules in this group if Google News should not show these pages; otherwise "
+            "leave it"
+        )
+
+    @pytest.mark.parametrize(
+        "body",
+        [
+            # These paths are no articles.
+            f"Allow: /\n\n{STAR}Disallow: /search\nDisallow: /api/\nDisallow: /*?utm_source=\n",
+            f"Allow: /\n\n{STAR}Disallow: /mon-compte/\nDisallow: /newsletter/display/\n",
+            # The group says by itself what Google News should not show.
+            f"Disallow: /sponsor\n\n{STAR}Disallow: /beta/\nDisallow: /partners/\n",
+            # The rules for * are not for Google.
+            f"Allow: /\n\nUser-agent: Googlebot\nDisallow: /a\n\n{STAR}{THREE}",
+        ],
+    )
+    def test_group_for_google_news_that_opens_no_articles(self, body: str) -> None:
+        assert _found(f"User-agent: Googlebot-News\n{body}", Code.GROUP_IGNORES_STAR) == []
+
+    def test_other_engines_are_told_beside_google_news(self) -> None:
+        body = f"User-agent: Googlebot-News\nUser-agent: Applebot\nAllow: /\n\n{STAR}{THREE}"
+        first, second = _found(body, Code.GROUP_IGNORES_STAR)
+        assert (first.line, first.detail.partition(",")[0]) == (1, "3 rules")
+        assert (second.line, second.detail) == (2, "3 rules, such as /a, /b, /c; Applebot")
 
     def test_googlebot_that_escapes_too_is_only_named(self) -> None:
         groups = "User-agent: Googlebot\nUser-agent: Googlebot-News\nAllow: /\n"
