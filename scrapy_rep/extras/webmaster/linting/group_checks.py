@@ -54,6 +54,7 @@ _WORD_BESIDE_STAR = (
     "write the names of the crawlers that are meant, one line for each: all others have the group "
     "for *"
 )
+_NAME_OR_NO_LINE = "write the name that the operator of the crawler documents, or remove the line"
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
@@ -198,7 +199,10 @@ def _name_finding(
     others = other_names(bare)
     is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
     near = near_tokens(bare, name) if is_odd and not is_read else ()
+    is_alone = len(block.agents) == 1
     meant = near or (meant_by(bare) if is_odd else ())
+    if EVERYONE in meant and not is_alone:
+        meant = ()  # lists of names contain such words, for parts of names
     is_not_all = is_ban and EVERYONE in meant and EVERYONE in names
     nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
     rows = (
@@ -232,6 +236,8 @@ def _name_finding(
     }.get(code, "")
     if code is Code.USER_AGENT_NAMES_NOBODY and value.startswith(b"*"):
         found = replace(found, proposal=_instead_of_stars(line, text.strip("*")))
+    elif code is Code.USER_AGENT_NAMES_NOBODY and not is_alone:
+        found = replace(found, proposal=Mend(_NAME_OR_NO_LINE, Effect.CHANGES))
     elif likely:
         mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
         found = replace(found, proposal=mend)
@@ -245,7 +251,7 @@ def _name_finding(
     if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
         other = "" if len(named) == len(left) else ", or write the other names"
         text = f"remove the line{other}: the file names {', '.join(named)} already"
-        if len(block.agents) == 1:
+        if is_alone:
             text = f"move these rules to the group for {either(named)}{other}"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
     return found

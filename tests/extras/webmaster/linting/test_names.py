@@ -47,6 +47,7 @@ class TestNames:
             ("Bing", _NAME, "perhaps bingbot"),
             ("baidu", _NAME, "perhaps Baiduspider"),
             ("DuckAssist", _NAME, "perhaps DuckAssistBot"),
+            ("google", _NAME, "perhaps Googlebot"),
             ("ImageSift", _NAME, "perhaps ImagesiftBot"),
             ("AI", _NAME, "perhaps GPTBot, ClaudeBot, Google-Extended or CCBot"),
             ("Claude Bot", _NEAR, "perhaps ClaudeBot"),
@@ -125,6 +126,16 @@ class TestNames:
             "Big Reader is read as big; Small Reader is read as small; "
             "Third Reader is read as third"
         )
+
+    def test_word_in_a_list_of_names_does_not_mean_all(self) -> None:
+        body = "User-agent: BadBot\nUser-agent: {}\nDisallow: /\n\nUser-agent: *\nDisallow:\n"
+        for name in ("Bot", "Crawler", "Other"):
+            assert _found(body.format(name), _NAME, _NEAR) == []
+
+    def test_url_among_names_costs_no_other_name(self) -> None:
+        body = "User-agent: https://hada.news\nUser-agent: BadBot\nDisallow: /\n"
+        (one,) = _found(body, Code.USER_AGENT_NAMES_NOBODY)
+        assert one.mend.endswith(", or remove the line")
 
     def test_repeated_name_has_one_finding(self) -> None:
         body = "User-agent: OpenAI\nDisallow: /x\n\n" * 3
