@@ -34,6 +34,8 @@ GOOGLE, GOOGLE_NEWS = "googlebot", "googlebot-news"
 BIG_ENGINES = (GOOGLE, "bingbot")
 """The search engines that most visitors use."""
 
+_NO_CRAWLER = "google-extended"  # it only says how Google may use what others fetch
+
 _SHORTEST = 5  # short names are similar to each other
 _LONGEST = 60  # longer texts are not compared
 _LONG = 9  # in a shorter name, another letter makes another name: wotbot is not dotbot
@@ -175,7 +177,7 @@ def _one_of_each_purpose(found: Iterable[Crawler]) -> Iterator[str]:
 def ignores_crawl_delay(name: str) -> str:
     """The source of the statement that a crawler ignores Crawl-delay, in words, or empty."""
     crawler = crawler_of(name)
-    if crawler is None or crawler.crawl_delay != crawlers.NO:
+    if crawler is None or crawler.crawl_delay != crawlers.NO or name == _NO_CRAWLER:
         return ""
     return crawler.whose_word("crawl_delay")
 

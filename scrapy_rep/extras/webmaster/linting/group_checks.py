@@ -54,7 +54,6 @@ _WORD_BESIDE_STAR = (
     "write the names of the crawlers that are meant, one line for each: all others have the group "
     "for *"
 )
-_NAME_OR_NO_LINE = "write the name that the operator of the crawler documents, or remove the line"
 _MANAGED = re.compile(rb"\b(?:BEGIN|END) \w+ managed content", re.IGNORECASE)
 _AT_CDN = (
     "leave it if the rules do not contradict each other: the content delivery network adds "
@@ -64,6 +63,16 @@ _ONCE = (
     *(Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER),
     *(Code.USER_AGENT_WORDS, Code.USER_AGENT_CUT),
 )
+_OF_ALONE = {
+    (Code.USER_AGENT_NAMES_NOBODY, False): (
+        "write the name that the operator of the crawler documents, or remove the line"
+    ),
+    (Code.USER_AGENT_HEADER, True): (
+        "write only the product token that the crawler's operator documents; without one, remove "
+        "the group, which has no effect"
+    ),
+}
+"""The fix for a code, by whether the name is the only one of its group."""
 _KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
@@ -234,13 +243,7 @@ def _name_finding(
         Code.USER_AGENT_NEAR: either(near),
         Code.USER_AGENT_HEADER: _crawler_in_header(text),
     }.get(code, "")
-    if code is Code.USER_AGENT_NAMES_NOBODY and value.startswith(b"*"):
-        found = replace(found, proposal=_instead_of_stars(line, text.strip("*")))
-    elif code is Code.USER_AGENT_NAMES_NOBODY and not is_alone:
-        found = replace(found, proposal=Mend(_NAME_OR_NO_LINE, Effect.CHANGES))
-    elif likely:
-        mend = Mend(f"write {likely} if this crawler is meant", Effect.CHANGES)
-        found = replace(found, proposal=mend)
+    found = replace(found, proposal=_mend_of_name(code, line, likely, is_alone=is_alone))
     if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
         return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
     left = [one for one in meant if not _has_rules_of(name, one.lower(), names, ruled)]
@@ -255,6 +258,15 @@ def _name_finding(
             text = f"move these rules to the group for {either(named)}{other}"
         found = replace(found, proposal=Mend(text, Effect.CHANGES))
     return found
+
+
+def _mend_of_name(code: Code, line: Line, likely: str, *, is_alone: bool) -> Mend | None:
+    """The fix for a name, by its line and group alone; None if the table has it."""
+    if code is Code.USER_AGENT_NAMES_NOBODY and line.value.startswith(b"*"):
+        return _instead_of_stars(line, line.value.decode("utf-8", "replace").strip("*"))
+    usual = _OF_ALONE.get((code, is_alone), "")
+    text = f"write {likely} if this crawler is meant" if likely else usual
+    return Mend(text, Effect.CHANGES) if text else None
 
 
 def _instead_of_stars(line: Line, bare: str) -> Mend:

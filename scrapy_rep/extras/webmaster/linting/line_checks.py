@@ -5,8 +5,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from scrapy_rep.extras.webmaster.checks.codes import Code
+from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.findings import CODE_OF_CODING, YANDEX_RULES, Finding
+from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.extras.webmaster.outline import KEYS, Line, Outline
 from scrapy_rep.protocol.compressed import GZIP_MAGIC
 from scrapy_rep.protocol.lines import (
@@ -24,6 +25,11 @@ from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import is_one_slip
 from .rule_checks import is_utf8
+
+_NO_RULES = Mend(
+    "leave it if everything may be fetched; otherwise write User-agent, and rules below it",
+    Effect.OUTSIDE,
+)
 
 _UNSUPPORTED_KEYS = frozenset(
     {
@@ -194,9 +200,9 @@ def _raw_findings(body: bytes) -> Iterator[Finding]:
 def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
     if not outlined.lines:
         yield Finding(Code.EMPTY_FILE)
-    elif not (outlined.blocks or outlined.is_markup):
-        yield Finding(Code.NO_GROUPS)
     rules = [line for line in outlined.lines if line.kind in RULES]
+    if outlined.lines and not (outlined.blocks or outlined.is_markup):
+        yield Finding(Code.NO_GROUPS, proposal=None if rules else _NO_RULES)
     if len(rules) > YANDEX_RULES:
         yield Finding(Code.TOO_MANY_RULES, rules[YANDEX_RULES].number, detail=f"{len(rules):,}")
 

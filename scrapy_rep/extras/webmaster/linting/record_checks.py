@@ -196,7 +196,7 @@ def _sitemap_findings(outlined: Outline) -> Iterator[Finding]:
         hosts = {urlsplit(uri).hostname or "" for uri in found.uris} - {host}
         if any(map(_NOT_PUBLIC.fullmatch, hosts)):
             yield value_finding(Code.SITEMAP_NOT_PUBLIC, line)
-        elif host and hosts:
+        elif host and {one.removeprefix("www.") for one in hosts} - {host.removeprefix("www.")}:
             yield value_finding(Code.SITEMAP_CROSS_HOST, line)
         if not all(map(_has_sitemap_ending, found.uris)):
             yield value_finding(Code.SITEMAP_ENDING, line)

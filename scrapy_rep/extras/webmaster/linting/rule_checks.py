@@ -303,11 +303,15 @@ def as_windows_1252(octets: bytes) -> str:
 def _advice_for_url(value: str, uri: str) -> _Advice:
     host, path = _authority_and_path(value)
     own, _ = _authority_and_path(uri)
-    if host.lower().removeprefix("www.") == own.lower().removeprefix("www."):
+    site, own_site = (name.lower().removeprefix("www.") for name in (host, own))
+    if site == own_site:
         return _Advice(f"write only the path: {path}", (path,))
     if not uri:
         return _Advice(f"write only {path} if this file is for {host}; otherwise remove the line")
-    return _Advice(f"remove the line, or write {path} in the robots.txt of {host}")
+    if not site.endswith(f".{own_site}"):
+        return _Advice(f"remove the line: this file is only for {own}")
+    whole = ", which is for all of it" * (path == "/")
+    return _Advice(f"remove the line, or write {path} in the robots.txt of {host}{whole}")
 
 
 def _authority_and_path(url: str) -> tuple[str, str]:

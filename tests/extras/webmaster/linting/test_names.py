@@ -137,6 +137,13 @@ class TestNames:
         (one,) = _found(body, Code.USER_AGENT_NAMES_NOBODY)
         assert one.mend.endswith(", or remove the line")
 
+    def test_rules_below_a_header_are_removed_with_it(self) -> None:
+        """Without the header, they would be rules of the group above."""
+        header = "User-agent: Mozilla/4.0 (compatible; MSIE 4.01; MS Search 4.0 Robot)\n"
+        body = f"User-agent: *\nDisallow: /x\n\n{header}Disallow: /\n"
+        (one,) = _found(body, Code.USER_AGENT_HEADER)
+        assert one.mend.endswith("without one, remove the group, which has no effect")
+
     def test_repeated_name_has_one_finding(self) -> None:
         body = "User-agent: OpenAI\nDisallow: /x\n\n" * 3
         assert len(_found(body, Code.USER_AGENT_NO_CRAWLER)) == 1
@@ -159,6 +166,8 @@ class TestNames:
 
 _FOR_GOOGLE = f"that changes the rule for crawlers that {GOOGLE.words}"
 
+_ON_CDN = f"remove the line, or write / in the robots.txt of cdn.{HOST}"
+
 
 class TestAdvice:
     @pytest.mark.parametrize(
@@ -167,7 +176,13 @@ class TestAdvice:
             (".pdf", "write /*.pdf$ for all paths with this ending"),
             ("none", "write an empty Disallow if everything may be fetched, or / if nothing"),
             ("all", "write / for everything"),
-            ("e.com/foo", "remove the line, or write /foo in the robots.txt of e.com"),
+            ("e.com/foo", f"remove the line: this file is only for {HOST}"),
+            ("https://t.me/share/", f"remove the line: this file is only for {HOST}"),
+            (
+                f"cdn.{HOST}/foo",
+                f"remove the line, or write /foo in the robots.txt of cdn.{HOST}",
+            ),
+            (f"cdn.{HOST}/", f"{_ON_CDN}, which is for all of it"),
             (f"{HOST}/foo", "write only the path: /foo"),
             (f"https://{HOST}/a/b", "write only the path: /a/b"),
             ("http//e.com/x", "write only the path of the URL, from the / after the host on"),
@@ -447,6 +462,22 @@ def test_advice_for_paths(value: str, code: Code, mend: str) -> None:
 def test_safe_fixes_keep_a_fragment() -> None:
     body = b"User-agent: *\nDisallow: /page#section\nDisallow: /y ; no\n"
     assert fixed(body)[0] == body
+
+
+def test_sitemaps_alone_need_no_group() -> None:
+    (one,) = _found(f"Sitemap: https://{HOST}/s.xml\n", Code.NO_GROUPS)
+    assert one.mend.startswith("leave it if everything may be fetched")
+
+
+@pytest.mark.parametrize(("host", "is_found"), [(f"www.{HOST}", False), (f"cdn.{HOST}", True)])
+def test_sitemap_of_the_other_name_of_a_site(host: str, is_found: bool) -> None:
+    body = f"User-agent: *\nDisallow: /x\nSitemap: https://{host}/s.xml\n"
+    assert bool(_found(body, Code.SITEMAP_CROSS_HOST)) is is_found
+
+
+def test_crawl_delay_of_a_name_without_a_crawler() -> None:
+    body = "User-agent: Google-Extended\nDisallow: /x\nCrawl-delay: 5\n"
+    assert _found(body, Code.CRAWL_DELAY_IGNORED) == []
 
 
 def test_content_signals_key_is_corrected() -> None:
