@@ -282,8 +282,8 @@ def _ignores_star(
     if count < _MANY_RULES or ban(star) is not None:
         return
     of_star = MergedRules(star, budget)
-    paths = (line.pattern.replace("*", "x").removesuffix(END) for line in bans[:_MOST_TRIED])
-    disallowed = [path for path in paths if of_star.disallows(path)]
+    tried = {one.pattern.replace("*", "x").removesuffix(END): one for one in bans[:_MOST_TRIED]}
+    disallowed = {path: line for path, line in tried.items() if of_star.disallows(path)}
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
         if merge not in merges or not shows_pages(name):
@@ -295,7 +295,7 @@ def _ignores_star(
             found[name] = line
     if GOOGLE_NEWS in found and GOOGLE not in found:
         line = found.pop(GOOGLE_NEWS)
-        lost = rules_for_news(bans, merges[outlined.by_name[GOOGLE_NEWS]])
+        lost = rules_for_news(disallowed.values(), merges[outlined.by_name[GOOGLE_NEWS]])
         if lost and GOOGLE not in outlined.by_name:
             who = f"{shown(line.value)}{_NEWS_ALONE}"
             detail = f"{counted(count, 'rule')}, such as {_some_of(lost)}; {who}"
