@@ -48,6 +48,7 @@ from .swallowed import swallowed
 
 BUDGET_STEPS = 3_000_000
 
+_HERE = "https://this-site/"  # if the URI of the file is not known
 _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that contains it
 
 _FILE = re.compile(r"\.\w{1,5}[*$]*$")
@@ -237,7 +238,7 @@ def _blocked_sitemaps(
     targets = [
         (line, path_of(uri))
         for line in outlined.sitemaps
-        for uri in sitemap_line(line.value, outlined.uri or "https://host/").uris
+        for uri in sitemap_line(line.value, outlined.uri or _HERE).uris
         if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
     ]
     star = outlined.by_name.get(EVERYONE)
@@ -262,6 +263,10 @@ def _blocked_sitemaps(
         line, other = pairs[0]
         more = len({one.number for one, _ in pairs}) - 1
         words = f", and {counted(more, 'more such line')}" if more else ""
+        sitemap = line if code is Code.SITEMAP_DISALLOWED else other
+        named = _authority(sitemap_line(sitemap.value, _HERE).uris[0])
+        if not outlined.uri and named != _authority(_HERE):
+            words += f"; this holds if the file is that of {named}"
         yield value_finding(code, line, f"see line {other.number}{words}")
 
 

@@ -329,3 +329,11 @@ def test_omitted_findings_are_counted() -> None:
     assert sum(f.code is Code.RULE_MATCHES_NOTHING for f in found) == FINDINGS_PER_CODE
     more = [f for f in found if f.code is Code.TOO_MANY_FINDINGS]
     assert "REP401 rule-matches-nothing" in [f.detail for f in more]
+
+
+def test_a_sitemap_of_another_host_is_blocked_only_if_the_file_is_of_that_host() -> None:
+    body = b"User-agent: *\nDisallow: /*.xml$\nSitemap: https://cdn.example/s.xml\n"
+    (found,) = [one for one in lint(body) if one.code is Code.SITEMAP_DISALLOWED]
+    assert found.detail == "see line 2; this holds if the file is that of https://cdn.example"
+    named = lint(body, uri="https://www.example/robots.txt")
+    assert [one for one in named if one.code is Code.SITEMAP_DISALLOWED] == []
