@@ -22,6 +22,13 @@ def age_words(seconds: float, parts: int = 1, *, is_long: bool = False) -> str:
     return " ".join(words)
 
 
+def rate_words(per_second: float) -> str:
+    """A rate of requests: ``4.2 requests a second``, ``1 request in 2.5 s``."""
+    if per_second < 1:
+        return f"1 request in {1 / per_second:.2g} s"
+    return f"{round(per_second, 1):,g} requests a second"
+
+
 def counted(count: int, noun: str, plural: str = "") -> str:
     """A number of things: ``1 host``, ``2,000 hosts``."""
     return f"{count:,} {noun if count == 1 else plural or noun + 's'}"

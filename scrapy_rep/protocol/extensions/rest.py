@@ -25,12 +25,16 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 
+NO_ANSWER = 0
+"""The status for a request without an answer in time."""
+
 _FIRST_SECONDS = 2.0
 _KNOWN_SECONDS = 1.5
 _LONGEST_SECONDS = 300.0
 _MOST_DOUBLINGS = 32
 _SPREAD = 0.25  # rests without a given time are up to this part longer, to spread crawlers out
 _TOO_MANY, _UNAVAILABLE = 429, 503
+_ERRORS = frozenset({500, 502, 504, NO_ANSWER})
 _MOST_CHALLENGES = 3
 
 
@@ -53,13 +57,14 @@ class PageAnswer:
     """The relevant parts of a page's answer. All times are seconds of one clock.
 
     Attributes:
-        status: the status code.
+        status: the status code, or `NO_ANSWER`.
         retry_after_seconds: the time in Retry-After; None without a time.
         sent_at: when the request was sent.
         at: when the answer arrived.
         url: the URL of the page.
         service: the service that answers with a challenge instead of the site, or empty.
-        is_known: whether the page was refused before, and its origin has answered well since.
+        is_known: whether the page was refused before, and its origin has answered well since; for
+            an error, whether the page is requested again.
     """
 
     status: int
@@ -74,6 +79,11 @@ class PageAnswer:
     def is_refusal(self) -> bool:
         """Whether the site refused the request."""
         return bool(self.service) or self.status in (_TOO_MANY, _UNAVAILABLE)
+
+    @property
+    def is_error(self) -> bool:
+        """Whether the site or its gateway failed."""
+        return self.status in _ERRORS
 
     @property
     def is_plain(self) -> bool:

@@ -1,0 +1,247 @@
+"""Tests for the learned pace, against simulated limiters."""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable
+
+import pytest
+
+from scrapy_rep.protocol.extensions.learned_pace import Accepted, Learning, Quota, learned
+from scrapy_rep.protocol.extensions.rest import PageAnswer
+
+from .limiters import (
+    GOOD,
+    Answer,
+    Crawler,
+    Site,
+    at_once,
+    bucket,
+    fixed_window,
+    flaky,
+    sliding_window,
+)
+
+_MANY = 1000
+
+
+def _paths(count: int) -> list[str]:
+    return [f"/{number}" for number in range(count)]
+
+
+def _limiter(dice: random.Random) -> tuple[str, Site, Callable[[int], float]]:
+    """A limiter with usual numbers: its kind, and the least seconds that some pages take."""
+    rate, burst, seconds = 10 ** dice.uniform(-0.5, 1.7), int(10 ** dice.uniform(0, 1.5)), 0.0
+    kind = dice.choice(["429", "503", "Retry-After", "window", "blind window", "sliding window"])
+    if "window" not in kind:
+        retry = 2.0 if kind == "Retry-After" else None
+        site = bucket(rate, burst, 503 if kind == "503" else 429, retry)
+        return kind, site, lambda pages: (pages - burst) / rate
+    seconds = float(dice.choice([1, 5, 10, 60]))
+    count = max(1, int(rate * seconds))
+    made = {
+        "window": lambda: fixed_window(count, seconds),
+        "blind window": lambda: fixed_window(count, seconds, tells=False),
+        "sliding window": lambda: sliding_window(count, seconds),
+    }
+    return kind, made[kind](), lambda pages: (pages - 1) // count * seconds
+
+
+def test_no_page_is_lost_with_a_thousand_random_limiters() -> None:
+    """And most crawls cause few refusals, and take little more than the least time."""
+    good, kinds = Counter[str](), Counter[str]()
+    for seed in range(_MANY):
+        dice = random.Random(seed)
+        kind, site, least = _limiter(dice)
+        pages, concurrency = dice.choice([100, 300, 1000]), dice.choice([1, 2, 4, 8])
+        latency = 10 ** dice.uniform(-2, 0)
+        crawler = Crawler(site, concurrency, latency, seed).crawl(_paths(pages))
+        assert (crawler.served, crawler.lost) == (pages, 0), (seed, kind)
+        assert crawler.refused <= 0.02 * pages + 80, (seed, kind)
+        least_seconds = max(least(pages), pages * latency * 1.1 / concurrency)
+        is_quick = crawler.now <= 1.3 * least_seconds + 10
+        good[kind] += is_quick and crawler.refused <= 0.02 * pages + 10
+        kinds[kind] += 1
+    assert good.total() >= 0.8 * _MANY
+    assert all(good[kind] >= 0.65 * count for kind, count in kinds.items()), (good, kinds)
+
+
+@pytest.mark.parametrize("status", [429, 503])
+@pytest.mark.parametrize("share", [0.001, 0.003])
+def test_a_site_with_few_random_refusals_keeps_its_speed(share: float, status: int) -> None:
+    plain = Crawler(flaky(share, status), learns=False).crawl(_paths(5000))
+    crawler = Crawler(flaky(share, status)).crawl(_paths(5000))
+    assert crawler.now <= 1.1 * plain.now
+    assert crawler.lost == 0
+
+
+@pytest.mark.parametrize("share", [0.01, 0.02])
+def test_a_site_that_refuses_at_any_pace_is_forgiven(share: float) -> None:
+    plain = Crawler(flaky(share, 503), learns=False).crawl(_paths(5000))
+    crawler = Crawler(flaky(share, 503)).crawl(_paths(5000))
+    assert crawler.learning.pace is None
+    assert crawler.now <= plain.now + 25
+    assert crawler.lost == 0
+
+
+def test_a_short_outage_leaves_no_slow_pace() -> None:
+    def site(now: float, _path: str) -> Answer:
+        return (503, None) if 10 < now < 40 else GOOD
+
+    plain = Crawler(site, learns=False).crawl(_paths(5000))
+    assert Crawler(site).crawl(_paths(5000)).now <= plain.now + 5
+
+
+def test_a_broken_page_stays_with_itself() -> None:
+    def site(_now: float, path: str) -> Answer:
+        return (503, None) if path == "/7" else GOOD
+
+    crawler = Crawler(site).crawl(_paths(1000))
+    assert (crawler.served, crawler.refused, crawler.lost) == (999, 3, 1)
+    assert crawler.learning.pace is None
+
+
+def test_a_path_with_a_limit_of_its_own_loses_no_page() -> None:
+    limit = bucket(0.5, 3)
+
+    def site(now: float, path: str) -> Answer:
+        return limit(now, path) if path.endswith("0") else GOOD
+
+    crawler = Crawler(site).crawl(_paths(1000))
+    assert (crawler.served, crawler.lost) == (1000, 0)
+    assert crawler.now <= 1.3 * 100 / 0.5
+
+
+def test_a_changed_limit_is_learned_anew() -> None:
+    limits = {8: bucket(8, 5), 2: bucket(2, 5), 20: bucket(20, 5)}
+
+    def site(now: float, path: str) -> Answer:
+        return limits[8 if now < 60 else 2 if now < 200 else 20](now, path)
+
+    crawler = Crawler(site).crawl(_paths(4000))
+    assert crawler.lost == 0
+    assert crawler.refused <= 0.02 * 4000
+    assert crawler.learning.pace is not None
+    assert 15 < crawler.learning.pace.per_second < 21
+
+
+def test_a_limit_on_requests_at_the_same_time_is_kept() -> None:
+    crawler = Crawler(at_once(2, 0.1), latency=0.1).crawl(_paths(1000))
+    assert crawler.lost == 0
+    assert crawler.refused <= 0.02 * 1000 + 10
+    assert crawler.now <= 1.3 * 1000 * 0.11 / 2
+
+
+def test_another_crawler_leaves_its_share() -> None:
+    limit, other_at = bucket(10, 5), 0.0
+
+    def site(now: float, path: str) -> Answer:
+        nonlocal other_at
+        while other_at < now:  # it sends four requests a second
+            limit(other_at, path)
+            other_at += 0.25
+        return limit(now, path)
+
+    crawler = Crawler(site).crawl(_paths(1000))
+    assert crawler.lost == 0
+    assert crawler.refused <= 0.02 * 1000 + 10
+    assert crawler.now <= 1.3 * 1000 / 6
+
+
+def test_the_next_crawl_begins_with_the_pace_and_is_refused_rarely() -> None:
+    site = bucket(4, 5)
+    first = Crawler(site).crawl(_paths(100))
+    second = Crawler(site, learning=first.learning, now=first.now).crawl(_paths(100))
+    assert second.refused <= 3
+
+
+def test_a_site_without_limits_gets_no_pace() -> None:
+    crawler = Crawler(lambda _now, _path: GOOD).crawl(_paths(1000))
+    assert (crawler.learning.pace, crawler.refused) == (None, 0)
+
+
+def test_a_site_in_trouble_gets_one_request_at_a_time_until_it_is_well() -> None:
+    """Its errors are not refusals: no page is requested again because of them."""
+
+    def site(now: float, _path: str) -> Answer:
+        return (502, None) if 10 < now < 30 else GOOD
+
+    seen: list[float] = []
+
+    def seen_site(now: float, path: str) -> Answer:
+        seen.append(now)
+        return site(now, path)
+
+    crawler = Crawler(seen_site).crawl(_paths(8000))
+    assert (crawler.served, crawler.refused) == (8000, 0)
+    while_in_trouble = sum(12 < at < 30 for at in seen)
+    assert while_in_trouble <= 1.5 * 18 / crawler.latency
+    assert sum(36 < at < 40 for at in seen) >= 0.8 * sum(4 < at < 8 for at in seen)
+
+
+def test_an_outage_leaves_the_pace_of_a_limited_site_as_it_was() -> None:
+    limit = bucket(20, 5)
+
+    def site(now: float, path: str) -> Answer:
+        return (503, None) if 100 < now < 160 else limit(now, path)
+
+    crawler = Crawler(site).crawl(_paths(4000))
+    assert (crawler.served, crawler.lost) == (4000, 0)
+    assert crawler.now <= 1.3 * (4000 / 20 + 60)
+
+
+def test_a_broken_page_of_a_limited_site_delays_the_end_for_a_minute() -> None:
+    limit = bucket(20, 5)
+
+    def site(now: float, path: str) -> Answer:
+        return (503, None) if path == "/7" else limit(now, path)
+
+    crawler = Crawler(site).crawl(_paths(1000))
+    assert (crawler.served, crawler.lost) == (999, 1)
+    assert crawler.now <= 1000 / 20 + 60
+
+
+@pytest.mark.parametrize("status", [500, 502, 504])
+def test_a_site_that_answers_all_pages_with_errors_keeps_its_speed(status: int) -> None:
+    crawler = Crawler(lambda _now, _path: (status, None)).crawl(_paths(100))
+    assert crawler.learning.pace is None
+
+
+def test_a_few_pages_that_fail_change_nothing() -> None:
+    def site(_now: float, path: str) -> Answer:
+        return (500, None) if path.endswith("0") else GOOD
+
+    assert Crawler(site).crawl(_paths(1000)).learning.pace is None
+
+
+def test_nothing_is_learned_while_nothing_was_accepted() -> None:
+    refusal = PageAnswer(429, None, 0.0, 1.0, "/")
+    assert learned(Learning(), refusal, None, 1.0) == Learning()
+
+
+def test_a_pause_begins_the_count_of_accepted_requests_anew() -> None:
+    accepted = Accepted(50, since_at=0.0, sent_at=10.0).and_one(100.0)
+    assert accepted == Accepted(1, 100.0, 100.0)
+
+
+def test_a_quota_holds_requests_until_it_is_renewed() -> None:
+    known = Learning(quota=Quota(left=2, resets_at=10.0))
+    assert known.ready_at(count=1) < 0
+    known = known.taken(1.0).taken(1.0)
+    assert known.ready_at() == 10.0
+    assert known.taken(10.0).quota == Quota(4, 12.0, is_told=False)
+
+
+def test_a_site_that_always_says_that_nothing_is_left_is_not_believed() -> None:
+    assert Learning().with_quota(Quota(0, resets_at=10.0), 1.0).quota is None
+    known = Learning(quota=Quota(1, resets_at=10.0)).taken(11.0)
+    assert known.with_quota(Quota(0, resets_at=20.0), 11.0).quota is None
+
+
+def test_the_quota_of_a_window_only_falls() -> None:
+    known = Learning().with_quota(Quota(3, resets_at=10.0), 1.0)
+    known = known.with_quota(Quota(5, resets_at=10.9), 2.0)
+    assert known.quota == Quota(3, 10.0)
+    assert known.with_quota(Quota(9, resets_at=20.0), 3.0).quota == Quota(9, 20.0)
+    assert known.with_quota(Quota(9, resets_at=20.0), 11.0).quota == Quota(9, 20.0)
