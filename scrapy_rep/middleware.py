@@ -332,7 +332,6 @@ class RepMiddleware:
         if MARK in request.meta and is_own(request):
             return self._take_own_turn(request)
         record = self._records.of(request)
-        self.pacing.backoff.note_sent(record)
         policy, tokens = record.policy, record.tokens
         if policy is None:
             is_free = self.pacing.is_idle
@@ -340,8 +339,10 @@ class RepMiddleware:
             if self._looks_last:
                 tokens = self._identity.tokens_sent(request)
             is_free = tokens == record.tokens == policy.tokens and self.pacing.is_free(policy)
-        is_free = is_free and REFUSED_UNTIL not in request.meta
-        return None if is_free else self._until_it_may_go(request, record, tokens)
+        if is_free and REFUSED_UNTIL not in request.meta:
+            self.pacing.backoff.note_sent(record)
+            return None
+        return self._until_it_may_go(request, record, tokens)
 
     async def _until_it_may_go(  # noqa: C901 - it reads from top to bottom
         self, request: Request, record: RequestRecord, tokens: tuple[str, ...]
@@ -368,6 +369,7 @@ class RepMiddleware:
                     return back
             delay = self._delay_of(request, record)
             if delay is None:
+                backoff.note_sent(record)
                 return None
             origin = delay.origin
             self._drop_if_given_up(request, origin)
@@ -504,6 +506,7 @@ class RepMiddleware:
             return None
         _, seconds = self.policies.fetching.shortage.of(error) or ("", 0.0)
         if not seconds:
+            self.pacing.backoff.failed(request, error)
             self._decisions.log.no_page.failed(request, error)
             return None
         now = time.time()

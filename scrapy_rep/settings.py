@@ -267,6 +267,17 @@ class RepSettings(PaceSettings):
         "How long an origin may give only such answers before its requests are dropped with "
         "RateLimited; they are dropped for the same time.",
     )
+    learn_pace: bool = _setting(
+        True,
+        checks.flag,
+        "Whether the pace that a site accepts is learned from its refusals, and from the RateLimit "
+        "fields of its answers, and then kept (with REP_BACKOFF).",
+    )
+    learned_delay_max_seconds: float = _setting(
+        60.0,
+        checks.number(0.001),
+        "The longest time between two requests that is learned.",
+    )
     challenges: str = _setting(
         "rest",
         checks.one_of("rest", "pass"),

@@ -43,6 +43,7 @@ IGNORED = _stat("rep/pace/ignored", "origin delays ignored by REP_CRAWL_DELAY_EX
 SKIPPED = _stat("rep/pace/skipped", "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'")
 BACKOFF_RESTS = _stat("rep/backoff/rests", "rests of origins after 429, 503 or a challenge")
 BACKOFF_ORIGINS = _stat("rep/backoff/origins", "times that an origin began to rest")
+BACKOFF_LEARNED = _stat("rep/backoff/learned", "times that the pace of an origin was learned")
 BACKOFF_PUT_BACK = _stat("rep/backoff/put_back", "requests that went back to wait for such a rest")
 BACKOFF_GIVEN_UP = _stat("rep/backoff/given_up", "origins given up: REP_BACKOFF_GIVE_UP_SECONDS")
 BACKOFF_DROPPED = _stat("rep/backoff/dropped", "requests dropped because their origin was given up")

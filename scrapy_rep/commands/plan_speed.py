@@ -6,16 +6,20 @@ import math
 import time
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from datetime import datetime, timezone
 from statistics import median
 
 from scrapy import Request
 from scrapy.crawler import Crawler
 
+from scrapy_rep.crawl import Crawl
+from scrapy_rep.engine.clock import posix_at
 from scrapy_rep.engine.downloader import Downloader, slot_key
+from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.extensions.pace import SitePace, opens_at
 from scrapy_rep.protocol.extensions.records import VisitTime
-from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.units import DAY_SECONDS, rate_words
 from scrapy_rep.settings import RepSettings
 
 _ASSUMED_SECONDS = 1.0  # a page, if nothing was fetched
@@ -72,9 +76,15 @@ class Speed:
         if of_site.delay_seconds:
             # It begins when a page has come.
             limits.append((of_site.delay_seconds + page, pace_words(said)))
+        learned = Crawl.of(crawler).part(Pacing).backoff.paces.of(policy.origin)
+        learned_seconds = 0.0 if learned is None else 1 / learned.per_second
+        if learned is not None:
+            day = f"{datetime.fromtimestamp(posix_at(learned.refused_at), timezone.utc):%A}"
+            words = f"{rate_words(learned.per_second)}, learned on {day}"
+            limits.append((learned_seconds, words))
         return cls(
             *max(limits),
-            delay_seconds=max(own, of_site.delay_seconds),
+            delay_seconds=max(own, of_site.delay_seconds, learned_seconds),
             site_seconds=of_site.site_seconds,
             is_skipped=of_site.is_skipped,
             page_seconds=page,

@@ -110,10 +110,10 @@ class Decisions:
         if self._user_count == 0:
             await self.listener.close(reason)
 
-    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
-        """Note that an origin rests, or was given up."""
+    def rested(self, origin: Origin, status: int, rest: Rest, per_second: float | None) -> None:
+        """Note that an origin rests, or was given up, and the learned pace."""
         self.log.rested(origin, status, rest)
-        self.listener.rested(origin, status, rest)
+        self.listener.rested(origin, status, rest, per_second)
 
     def priced(self, response: Response, terms: Any) -> None:
         """Record that a page answered 402 (Payment Required), with a `PaymentRequired`."""

@@ -69,8 +69,10 @@ class Listener:
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """Hear when a request left for an origin with a delay."""
 
-    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
-        """Hear that an origin rests, and until when."""
+    def rested(
+        self, origin: Origin, status: int, rest: Rest, per_second: float | None = None
+    ) -> None:
+        """Hear that an origin rests, until when, and at which learned pace it goes on."""
 
     def probed(self, origin: Origin) -> None:
         """Hear of a request to an origin that has not answered well since it rested."""

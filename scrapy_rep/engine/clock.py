@@ -18,6 +18,11 @@ def monotonic_at(posix: float) -> Monotonic:
     return Monotonic(time.monotonic() + posix - time.time())
 
 
+def posix_at(monotonic: float) -> float:
+    """The time in POSIX seconds of an instant of the monotonic clock."""
+    return time.time() + monotonic - time.monotonic()
+
+
 class Clock:
     """The clock of one crawl."""
 

@@ -146,6 +146,17 @@ def sqlite_path(settings: RepSettings) -> Path:
     return Path(settings.store_path) if settings.store_path else default_path()
 
 
+def paces_path(settings: RepSettings) -> Path | None:
+    """The file of learned paces, next to the SQLite store; None without one."""
+    if settings.store_path == IN_MEMORY or kind_of(settings) not in {*FILES, "redis"}:
+        return None
+    try:
+        path = sqlite_path(settings)
+    except StoreError:
+        return None
+    return path.with_name(f"{path.stem}.paces{path.suffix}")
+
+
 class FileStore(NamedTuple):
     """How a store in a file of this machine is opened, and where its file is.
 

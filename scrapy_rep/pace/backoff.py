@@ -20,7 +20,7 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -28,37 +28,49 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request, signals
 from scrapy.http import Headers
+from scrapy.utils.asyncio import call_later
 
 from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
-from scrapy_rep.engine.downloader import NEVER, Downloader
+from scrapy_rep.engine.clock import Monotonic, monotonic_at, posix_at
+from scrapy_rep.engine.downloader import Downloader
 from scrapy_rep.engine.transfer import headers_of
+from scrapy_rep.fetch.chosen_store import paces_path
+from scrapy_rep.fetch.failures import failure_of
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
+from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.lifetime import retry_after_seconds
 from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
+from scrapy_rep.protocol.extensions.learned_pace import Quota
+from scrapy_rep.protocol.extensions.quota_fields import QUOTA_FIELDS, quota_in
+from scrapy_rep.protocol.extensions.rest import NO_ANSWER, PageAnswer, Rest, RestLimits, rest_after
 from scrapy_rep.protocol.paths import is_robots_txt
-from scrapy_rep.protocol.units import counted
+from scrapy_rep.protocol.units import counted, rate_words
 from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
 from scrapy_rep.stats import Journal
 
+from .paces import Paces
 from .rests import Rests
 
 if TYPE_CHECKING:
     from scrapy.http import Response
-
-    from scrapy_rep.policy import Policy
+    from scrapy.utils.asyncio import CallLaterResult
 
 
 _MARKING_FIELDS = frozenset(Headers(dict.fromkeys(MARKING_FIELDS, "")))
+_QUOTA_FIELDS = frozenset(Headers(dict.fromkeys(QUOTA_FIELDS, "")))
+_LOOK_SECONDS = 0.25  # how soon a process notices what another has learned
+_MUCH = 100  # requests that are left: each answer tells the number again
 _TOO_MANY = 429
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
-_MOST_WELL = 10_000  # origins
+_FEW_DOUBLINGS = 2
+_MORE_TRIES = 5  # where a limit was seen: the pace may be the reason, not the page
 _SHORTLY_SECONDS = 10.0
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
+_TOLD_PACES = 3
 _TOLD_ORIGINS = 10  # the log names their rests; those of others are counted
 
 
@@ -67,28 +79,78 @@ class Backoff:
 
     Attributes:
         rests: those of all crawls of this thread; always empty if `REP_BACKOFF` is off.
+        paces: the learned paces of all crawls of this thread; no origin has one if
+            `REP_LEARN_PACE` is off.
     """
 
     def __init__(self, crawl: Crawl, downloader: Downloader) -> None:
         crawler, settings = crawl.crawler, crawl.settings
         self.rests = shared(Rests) if settings.backoff else Rests()
+        learns = settings.backoff and settings.learn_pace
+        self.paces = shared(Paces) if learns else Paces(learns=False)
+        self._learns = learns
+        self._least_per_second = 1 / settings.learned_delay_max_seconds
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
         self._decisions = crawl.part(Decisions)
         self._journal = Journal(crawler, __name__)
         self._downloader = downloader
         self._retry_times = crawler.settings.getint("RETRY_TIMES")
         self._records = crawl.part(RequestRecords)
-        self._well_at: dict[Origin, float] = {}  # when the last request was sent that went well
         self._passes_challenges = settings.challenges == "pass"
         self._told: set[Origin | None] = set()
+        self._told_paces: set[Origin] = set()
         self._listeners: list[Callable[[Origin, Rest | None, float], None]] = []
         self._is_on = settings.backoff
+        self._settings = settings
+        self._looks: CallLaterResult | None = None
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
+        if learns:
+            self._decisions.log.more_lines.append(self._lines)
+            crawler.signals.connect(self._spider_opened, signal=signals.spider_opened)
+            crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
+
+    def _spider_opened(self) -> None:
+        self.paces.enter(paces_path(self._settings))
+        self._look()
+
+    def _spider_closed(self) -> None:
+        if self._looks is not None:
+            self._looks.cancel()
+            self.paces.leave()
+
+    def _lines(self) -> Iterator[str]:
+        """The learned paces, for the end of the log."""
+        found = {one: pace for one in self._told_paces if (pace := self.paces.of(one)) is not None}
+        if found:
+            told = [
+                f"{one} {rate_words(found[one].per_second)}" for one in list(found)[:_TOLD_PACES]
+            ]
+            more = f"; and {len(found) - len(told):,} more" if len(found) > len(told) else ""
+            yield f"Learned paces: {'; '.join(told)}{more}"
+
+    def _look(self) -> None:
+        """Take over what other processes have learned."""
+        self._looks = call_later(_LOOK_SECONDS, self._look)
+        for origin, status, until in self.paces.news():
+            rest, now = self.rests.of(origin), time.monotonic()
+            until_at = min(monotonic_at(until), now + self._limits.max_seconds)
+            if rest is None or (rest.until_at < until_at and not rest.given_up_until):
+                seconds = until_at - now
+                self.take_over(origin, Rest(now, now, until_at, seconds, status=status, count=1))
 
     def appoint(self, origin: Origin, request: Request) -> bool:
         """Whether a request may be sent now; after a rest, appoint this request to go first."""
         return self.rests.appoint(origin, request, self._has_ended)
+
+    def hand_out(self, origin: Origin, request: Request) -> None:
+        """Note that the queue hands out a request; after a rest, it goes first."""
+        self.appoint(origin, request)
+        self.paces.hand_out(origin, request, self._has_ended)
+
+    def turn_at(self, origin: Origin, request: Request) -> Monotonic:
+        """Take the turn of a request at a learned pace if it has come, or tell when it may."""
+        return self.paces.turn_at(origin, request, self._has_ended)
 
     def goes_first(self, origin: Origin, request: Request) -> bool:
         """Whether a request goes first after a rest, and has not ended."""
@@ -109,6 +171,9 @@ class Backoff:
             return
         # An answer to a request that was sent before now must not end this rest.
         self.rests.put(origin, replace(rest, began_at=now))
+        if self.paces.of(origin) is None:
+            answer = PageAnswer(rest.status, None, now, now, rest.url)
+            self.paces.heed(origin, answer, rest, self._least_per_second)
         self._downloader.recall(partial(self._is_page_of, origin))
         if not was_resting:
             words = "%s answers %d to another worker: no request goes to it for %.1f s"
@@ -175,8 +240,9 @@ class Backoff:
         service = "" if self._passes_challenges else _service_of(response)
         if service == SIGNATURE and response.status == _TOO_MANY and retry_after_seconds:
             service = ""  # a limit; the site may want signatures always
+        is_again = _count(request.meta.get("retry_times")) > 0
         answer = PageAnswer(
-            response.status, retry_after_seconds, sent_at, now, request.url, service
+            response.status, retry_after_seconds, sent_at, now, request.url, service, is_again
         )
         if service:
             record.service = service
@@ -185,25 +251,65 @@ class Backoff:
         if answer.is_refusal:
             answer = replace(answer, is_known=self._is_known(request, answer))
         else:
-            self._note_good_answer(request, record.policy, sent_at)
-            if not self.rests:
+            forget_refusals(request)
+            if not self.rests:  # as usual
+                known = [record.policy.origin] if record.policy else _origins(request.url)
+                self._learn(dict.fromkeys(known), answer, response)
                 return
         changes = [
             (origin, rest_after(self.rests.of(origin), answer, self._limits, _luck()))
             # Two origins, if a download handler follows redirects, as browsers do.
             for origin in {*_origins(request.url), *_origins(response.url)}
         ]
+        self._learn(dict(changes), answer, response)
         if answer.is_refusal:
             record.marks = self._marks_of_refusal(request, answer, dict(changes))
         for origin, rest in changes:
             self._change(origin, rest, answer, response)
 
-    def _note_good_answer(self, request: Request, policy: Policy | None, sent_at: float) -> None:
-        forget_refusals(request)
-        if policy is not None:
-            if len(self._well_at) >= _MOST_WELL:
-                self._well_at.clear()
-            self._well_at[policy.origin] = sent_at
+    def failed(self, request: Request, error: Exception) -> None:
+        """Learn from a request that has no answer in time."""
+        record = self._records.find(request)
+        if record is None or record.sent_at is None or failure_of(error) is not Failure.TIMEOUT:
+            return
+        sent_at, record.sent_at = record.sent_at, None
+        is_again = _count(request.meta.get("retry_times")) > 0
+        answer = PageAnswer(
+            NO_ANSWER, None, sent_at, time.monotonic(), request.url, is_known=is_again
+        )
+        self._learn(dict.fromkeys(_origins(request.url)), answer, None)
+
+    def _learn(
+        self, rests: dict[Origin, Rest | None], answer: PageAnswer, response: Response | None
+    ) -> None:
+        """Learn the pace of origins from an answer; these are their rests after it."""
+        for origin, rest in rests.items():
+            before = self.paces.of(origin)
+            self.paces.heed(origin, answer, rest, self._least_per_second)
+            pace = self.paces.of(origin)
+            if pace is not None and before is None:
+                self._journal.count(stats.BACKOFF_LEARNED)
+            if pace is not None and origin not in self._told_paces and self.paces.is_sure(origin):
+                self._told_paces.add(origin)
+                words = "%s accepts about %s, by its answers: that is its pace now"
+                self._log(origin, words, origin, rate_words(pace.per_second))
+            if response is None or not self._learns:
+                continue
+            if not _QUOTA_FIELDS.isdisjoint(response.headers):
+                self._heed_quota(origin, response)
+
+    def _heed_quota(self, origin: Origin, response: Response) -> None:
+        """Note how many requests an origin accepts, less those that are on their way."""
+        now = time.monotonic()
+        quota = quota_in(headers_of(response), now, time.time())
+        if quota is None:
+            return
+        sent_count = sum(self._is_page_of(origin, one) for one in self._downloader.active)
+        resets_at = min(quota.resets_at, now + self._limits.max_seconds)
+        if quota.left - sent_count < _MUCH:
+            self.paces.heed_quota(origin, Quota(quota.left, resets_at), sent_count)
+        else:
+            self.paces.heed_quota(origin, None, 0)
 
     def _is_known(self, request: Request, answer: PageAnswer) -> bool:
         """Whether an answer concerns its page alone, not its origin.
@@ -218,7 +324,7 @@ class Backoff:
         since_at = time.monotonic() - (time.time() - refused_at)
         if answer.is_plain:
             since_at -= _SHORTLY_SECONDS
-        return any(self._well_at.get(one, NEVER) > since_at for one in _origins(request.url))
+        return any(self.paces.well_at(one) > since_at for one in _origins(request.url))
 
     def _marks_of_refusal(
         self, request: Request, answer: PageAnswer, changes: dict[Origin, Rest | None]
@@ -236,6 +342,8 @@ class Backoff:
         refusals = _count(meta.get(REFUSALS))
         tries = refusals + _count(meta.get("retry_times"))
         most = max(1, _count(meta.get("max_retry_times"), self._retry_times))
+        is_limited = any(self.paces.is_limited(origin) for origin in changes)
+        most += _MORE_TRIES if is_limited else 0
         if is_try and tries >= most:
             forget_refusals(request)
             meta["retry_times"] = max(tries, most)  # no retries beyond those
@@ -243,10 +351,12 @@ class Backoff:
         refused_at = meta.setdefault(REFUSED_AT, time.time())
         is_given_up = any(rest.given_up_until for rest in rests)
         # In a dry run, the request was sent to an origin that was given up.
-        if (is_given_up and self._decisions.is_dry_run) or (is_alone and answer.is_plain):
+        is_of_page = is_alone and answer.is_plain and not is_limited
+        if (is_given_up and self._decisions.is_dry_run) or is_of_page:
             return None  # Scrapy retries it
         self._tell_of_limit(request, answer)
-        own_seconds = answer.own_seconds(self._limits, refusals, _luck())
+        doublings = min(refusals, _FEW_DOUBLINGS) if is_limited else refusals
+        own_seconds = answer.own_seconds(self._limits, doublings, _luck())
         if not is_alone:  # after the rest, another page goes first, if there is one
             own_seconds = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS
         if is_alone:
@@ -283,6 +393,8 @@ class Backoff:
         """Note the rest of an origin after the answer to a request that was sent then."""
         known = [one for one in (self.rests.of(origin), rest) if one is not None]
         self.rests.put(origin, rest)
+        if self._learns and rest is not None and rest.is_resting:
+            self.paces.note_rest(origin, rest.status, posix_at(rest.until_at))
         if any(one.seconds or one.given_up_until for one in known):
             for tell in self._listeners:
                 tell(origin, rest, sent_at)
@@ -302,7 +414,9 @@ class Backoff:
                 self._log(origin, "%s answers well again: its rest is over", origin)
             return
         if rest.seconds or rest.given_up_until:
-            self._decisions.rested(origin, response.status, rest)
+            pace = self.paces.of(origin)
+            per_second = None if pace is None else pace.per_second
+            self._decisions.rested(origin, response.status, rest, per_second)
         if rest.given_up_until and rest.service:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._log(

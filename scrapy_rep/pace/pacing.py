@@ -20,7 +20,7 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.clock import monotonic_at
-from scrapy_rep.engine.downloader import Downloader, slot_key
+from scrapy_rep.engine.downloader import NEVER, Downloader, slot_key
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import has_own_queue, is_closing, wake
 from scrapy_rep.engine.transfer import is_own
@@ -111,7 +111,8 @@ class Pacing:
     @property
     def is_idle(self) -> bool:
         """Whether no request has to wait: no host has a delay, and no origin rests."""
-        return not self.visits and not self.backoff.rests and self.gate is None
+        backoff = self.backoff
+        return not (self.visits or backoff.rests or backoff.paces) and self.gate is None
 
     def is_free(self, policy: Policy) -> bool:
         """Whether no request of this crawl to an origin has to wait, as far as it knows."""
@@ -119,6 +120,7 @@ class Pacing:
             self.gate is None
             and policy.origin.host not in self.visits
             and policy.origin not in self.backoff.rests
+            and policy.origin not in self.backoff.paces
             and self.of(policy) is NO_PACE
         )
 
@@ -221,19 +223,22 @@ class Pacing:
         return False
 
     async def _rest_is_over(self, origin: Origin, request: Request) -> bool:
-        """Wait for the end of the rest of an origin and a page; False if the crawl closes first."""
+        """Wait for the end of the rest of an origin and a page, and for a turn at a learned pace.
+
+        Returns False if the crawl closes first.
+        """
         backoff = self.backoff
         while True:
-            own_left = refused_until(request) - time.time()
-            if (
-                own_left <= 0
-                and backoff.appoint(origin, request)
-                and self._may_probe(origin, request)
-            ):
-                return True
+            left = refused_until(request) - time.time()
+            if not backoff.appoint(origin, request):
+                left = max(left, backoff.rests.ready_at(origin) - time.monotonic())
+            elif left <= 0 and self._may_probe(origin, request):
+                turn_at = backoff.turn_at(origin, request)
+                if turn_at == NEVER:
+                    return True
+                left = turn_at - time.monotonic()
             if is_closing(self._crawler):
                 return False
-            left = max(own_left, backoff.rests.ready_at(origin) - time.monotonic())
             with self._room_for_others(request, is_needed=True):
                 await sleep(max(0.0, min(left, _LOOK_SECONDS)))
 

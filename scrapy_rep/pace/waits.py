@@ -14,6 +14,7 @@ order of `of`:
 `UNFETCHED`,   `policies`                              the robots.txt has come
 `FETCHING`
 `SHUT`         `Pacing.opens_at`                       the visit time of the site begins
+`LEARNED`      `Paces`, from the answers of pages      the site accepts another request
 `PACED`        `visits`, by `Pacing.delay_of`          the delay has passed since the last visit
 =============  ======================================  =========================================
 
@@ -59,6 +60,7 @@ class Why(Enum):
     HELD = "the retry of their robots.txt, which is unreachable"
     SHUT = "the visit time of the site"
     RESTING = "the end of a rest after 429, 503 or a challenge"
+    LEARNED = "the pace that the site accepts, learned from its answers"
     PACED = "the delay of the site"
     REFUSED = "the time after which refused pages may be requested again"
     FULL = "a place in their download slot, or its delay"
@@ -107,6 +109,9 @@ class Waits:
         opens_at = self._pacing.opens_at(policy)
         if opens_at > time.time():
             return Wait(Why.SHUT, monotonic_at(opens_at))
+        at = self._pacing.backoff.paces.ready_at(origin)
+        if at > time.monotonic():
+            return Wait(Why.LEARNED, at)
         return self.of_host(origin.host)
 
     def of_host(self, host: str) -> Wait:
@@ -121,7 +126,7 @@ class Waits:
     def hand_out(self, origin: Origin, request: Request) -> None:
         """Note that a request is handed out; after a rest, it goes first."""
         self.note_delay(origin)  # the record of its host may have been forgotten
-        self._pacing.backoff.appoint(origin, request)
+        self._pacing.backoff.hand_out(origin, request)
 
     def note_delay(self, origin: Origin) -> None:
         """Keep the delay of an origin, which applies even if its policy is evicted later."""

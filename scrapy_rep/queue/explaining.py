@@ -28,8 +28,9 @@ def explain(crawler: Crawler, url: str) -> dict[str, Any]:
         JSON values by name: `url` and `origin`; `robots_txt` (its `uri`, `event`, `access_result`,
         `meaning`, `source`, `is_stale`, `age_seconds` and `usable_seconds`; None while it is
         not in memory); `verdict` (`allowed`, `reason`, `line`, `rule`, `group`; None without
-        robots_txt); `pace` (`delay_seconds`, and `next_seconds` until the host may be visited; None
-        while another request has its turn); `rest` (`seconds` until one request may be sent, and
+        robots_txt); `pace` (`delay_seconds`, `next_seconds` until the host may be visited, which
+        is None while another request has its turn, and `learned_per_second`; None if no pace was
+        learned); `rest` (`seconds` until one request may be sent, and
         `is_given_up`; None if the origin does not rest); `queued` (the requests of the origin in
         `RepPriorityQueue`, by what they wait for, as in `pace.waits.Why`; None with
         another queue).
@@ -85,7 +86,13 @@ def _pace(pacing: Pacing, origin: Origin, policy: Policy | None) -> dict[str, An
     seconds = 0.0 if policy is None else pacing.delay_of(policy).seconds
     left_seconds = None if at == EVENT else round(max(0.0, at - time.monotonic()), 3)
     is_skipped = policy is not None and pacing.of(policy).is_skipped
-    return {"delay_seconds": seconds, "next_seconds": left_seconds, "is_skipped": is_skipped}
+    learned = pacing.backoff.paces.of(origin)
+    return {
+        "delay_seconds": seconds,
+        "next_seconds": left_seconds,
+        "is_skipped": is_skipped,
+        "learned_per_second": None if learned is None else round(learned.per_second, 3),
+    }
 
 
 def _rest(pacing: Pacing, origin: Origin) -> dict[str, Any] | None:

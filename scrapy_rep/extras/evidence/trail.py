@@ -310,8 +310,10 @@ class Trail(Listener):
             }
             self._writer.put(line(held), at)
 
-    def rested(self, origin: Origin, status: int, rest: Rest) -> None:
-        """Write that an origin rests, and until when."""
+    def rested(
+        self, origin: Origin, status: int, rest: Rest, per_second: float | None = None
+    ) -> None:
+        """Write that an origin rests, until when, and at which learned pace it goes on."""
         until_at = rest.given_up_until or rest.until_at
         held = {
             "until": rounded(self._clock.at(until_at)),
@@ -319,6 +321,7 @@ class Trail(Listener):
             "asked_seconds": rounded(rest.retry_after_seconds),
             "is_given_up": True if rest.given_up_until else None,
             "challenge": rest.service or None,
+            "learned_per_second": rounded(per_second),
         }
         self._of_origin(records.REST, origin, held)
 

@@ -99,7 +99,7 @@ _TYPES: dict[FieldCheck, str] = {
     _is_count: "v segment n p line octets status count records gaps lines from_n to_n disallowed "
     "exempt drop withheld",
     _is_number: "at left_by since seconds fetched_at confirmed_at usable_until crawl_delay "
-    "waited_seconds kept_seconds until asked_seconds step_seconds from_at to_at",
+    "waited_seconds kept_seconds until asked_seconds learned_per_second step_seconds from_at to_at",
     _is_map: "software settings",
     _all(_is_text): "tokens urls",
     _are_keys: "keys",

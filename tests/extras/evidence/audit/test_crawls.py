@@ -14,8 +14,10 @@ from scrapy_rep.extras.evidence.trail_check import check
 from scrapy_rep.extras.evidence.trail_reading import Run
 from scrapy_rep.settings import PaceSettings
 from tests.crawling import LOOPS, Loop
+from tests.crawls.limited_site import limited
 from tests.crawls.settings import WITH_SCRAPYS_QUEUE
 from tests.extras.evidence.audit.crawled import audited, fetched, of_kind, passed
+from tests.protocol.limiters import bucket
 from tests.servers.handle import Answer, Site, free_port, redirect
 
 FILE = "# who may\nUser-agent: *\nDisallow: /private\nAllow: /private/open\nCrawl-delay: 0\n"
@@ -217,3 +219,12 @@ def test_trail_has_checked_settings(tmp_path: Path) -> None:
             (site.url("/private/x"), "off", "request"),
         ]
         assert of_kind(off, "decision") == [], "nothing was judged, and the trail says so"
+
+
+def test_a_trail_has_the_learned_pace_of_each_rest(tmp_path: Path) -> None:
+    with limited(bucket(20, 5)) as site:
+        _, run = audited(site.urls(40), tmp_path)
+    assert_sound(run)
+    rests = of_kind(run, "rest")
+    assert rests
+    assert all(rest["learned_per_second"] > 0 for rest in rests)

@@ -1,0 +1,202 @@
+"""Crawls learn the pace that a site accepts, keep it, and lose no page."""
+
+from __future__ import annotations
+
+import json
+import signal
+import sqlite3
+import time
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.calling import rep_process
+from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.faults.test_closing import assert_clean, log_of, started
+from tests.protocol.limiters import GOOD, Answer, Site, bucket, fixed_window
+
+from .limited_site import SILENCE, LimitedSite, limited
+
+pytestmark = pytest.mark.timed
+
+_RATE, _BURST, _PAGES = 20, 5, 100
+_LEAST_SECONDS = (_PAGES - _BURST) / _RATE
+
+
+def kinds() -> dict[str, Site]:
+    return {
+        "503": bucket(_RATE, _BURST, 503),
+        "429": bucket(_RATE, _BURST),
+        "Retry-After": bucket(_RATE, _BURST, 429, 2.0),
+        "window": fixed_window(2 * _RATE, 2.0),
+    }
+
+
+def kept(folder: Path) -> dict[str, Any]:
+    """Settings with a store in a file, which remembers paces."""
+    return {**ADDON, "REP_STORE": "sqlite", "REP_STORE_PATH": str(folder / "robots.sqlite")}
+
+
+def assert_all_came(result: Crawl, urls: list[str]) -> None:
+    assert result.exit_code == 0, result.error
+    assert sorted(item["url"] for item in result.items) == sorted(urls)
+    assert result.deprecations == []
+    assert_clean(result.log)
+
+
+def assert_few_refusals(site: LimitedSite) -> None:
+    assert len(site.refused) <= 25, len(site.refused)
+    assert site.seconds <= 3 * _LEAST_SECONDS + 10
+
+
+@pytest.mark.parametrize(
+    ("loop", "kind"),
+    [("asyncio", "503"), ("select", "429"), ("reactorless", "Retry-After"), ("asyncio", "window")],
+)
+def test_all_pages_of_a_limited_site_come_with_few_refusals(loop: Loop, kind: str) -> None:
+    with limited(kinds()[kind]) as site:
+        urls = site.urls(_PAGES)
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+        assert_all_came(result, urls)
+        assert_few_refusals(site)
+    assert result.stats["rep/backoff/learned"] >= 1
+    assert "requests a second, by its answers: that is its pace now" in result.log
+    assert "Learned paces: http://127.0.0.1:" in result.log
+
+
+@pytest.mark.at_length
+@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("kind", kinds())
+def test_each_limit_is_learned_in_each_loop(loop: Loop, kind: str) -> None:
+    with limited(kinds()[kind]) as site:
+        urls = site.urls(_PAGES)
+        assert_all_came(crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls), urls)
+        assert_few_refusals(site)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_requests_of_scrapys_queue_wait_for_their_turns(loop: Loop) -> None:
+    with limited(bucket(_RATE, _BURST)) as site:
+        urls = site.urls(_PAGES)
+        result = crawl(URLS_SPIDER, loop=loop, settings=WITH_SCRAPYS_QUEUE, urls=urls)
+        assert_all_came(result, urls)
+        assert_few_refusals(site)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_the_fields_of_a_site_prevent_refusals(loop: Loop) -> None:
+    """The first requests are sent before an answer tells the limit, so a window is large enough."""
+    used, ends_at = 0, 0.0
+
+    def limiter(now: float, _path: str) -> Answer:
+        nonlocal used, ends_at
+        if now >= ends_at:
+            used, ends_at = 0, now + 2
+        used += 1
+        return GOOD if used <= 30 else (429, None)
+
+    def fields(now: float) -> Mapping[str, str]:
+        return {"RateLimit": f'"default";r={max(0, 30 - used)};t={int(ends_at - now) + 1}'}
+
+    with limited(limiter, fields) as site:
+        urls = site.urls(90)
+        assert_all_came(crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls), urls)
+        assert site.refused == []
+
+
+def test_the_second_crawl_begins_with_the_pace(tmp_path: Path) -> None:
+    with limited(bucket(_RATE, _BURST)) as site:
+        urls = site.urls(_PAGES)
+        first = crawl(URLS_SPIDER, settings=kept(tmp_path), urls=urls)
+        refused_count = len(site.refused)
+        time.sleep(1)
+        second = crawl(URLS_SPIDER, settings=kept(tmp_path), urls=urls)
+        assert len(site.refused) - refused_count <= 3
+        plan = rep_process(
+            *("rep", "plan", urls[0], "--json", "-s", "REP_STORE=sqlite"),
+            *("-s", f"REP_STORE_PATH={tmp_path / 'robots.sqlite'}"),
+        )
+    assert_all_came(first, urls)
+    assert_all_came(second, urls)
+    assert "requests a second, learned on " in json.loads(plan.out)["pace"]["by"]
+
+
+@pytest.mark.parametrize("kind", ["429", "window"])
+def test_processes_of_one_machine_share_the_pace_of_a_site(kind: str, tmp_path: Path) -> None:
+    with limited(kinds()[kind]) as site, ThreadPoolExecutor(3) as pool:
+        urls = site.urls(_PAGES)
+        parts = [urls[number::3] for number in range(3)]
+        settings = kept(tmp_path)
+        crawls = [pool.submit(crawl, URLS_SPIDER, settings=settings, urls=part) for part in parts]
+        for done, part in zip(crawls, parts, strict=True):
+            assert_all_came(done.result(), part)
+        assert_few_refusals(site)
+
+
+@pytest.mark.parametrize("kind", ["damaged", "locked", "folder"])
+def test_a_file_of_paces_that_cannot_be_used_stops_no_crawl(kind: str, tmp_path: Path) -> None:
+    file = tmp_path / "robots.paces.sqlite"
+    held = sqlite3.connect(tmp_path / "other.sqlite")
+    if kind == "damaged":
+        file.write_bytes(b"no database at all" * 1000)
+    elif kind == "folder":
+        file.mkdir()
+    else:
+        held = sqlite3.connect(file, isolation_level=None)
+        held.execute("pragma journal_mode = wal")
+        held.execute("begin exclusive")
+    with limited(bucket(_RATE, _BURST)) as site:
+        urls = site.urls(_PAGES)
+        assert_all_came(crawl(URLS_SPIDER, settings=kept(tmp_path), urls=urls), urls)
+        assert_few_refusals(site)
+    held.close()
+
+
+def test_disallowed_requests_take_no_turn() -> None:
+    with limited(bucket(2, 5)) as site:
+        pages = site.urls(15)
+        private = [f"http://127.0.0.1:{site.port}/private/{number}" for number in range(300)]
+        began_at = time.monotonic()
+        urls = [*pages[:8], *private, *pages[8:]]
+        result = crawl(URLS_SPIDER, settings=ADDON, urls=urls)
+        assert time.monotonic() - began_at < 30
+        assert set(site.times) == {f"/{number}" for number in range(15)}
+    assert result.stats["rep/verdict/disallowed"] == 300
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_pages_without_an_answer_in_time_slow_a_crawl(loop: Loop) -> None:
+    def site(_now: float, path: str) -> Answer:
+        return GOOD if int(path[1:]) < 20 else (SILENCE, None)
+
+    with limited(site) as served:
+        settings = {**ADDON, "DOWNLOAD_TIMEOUT": 0.5, "RETRY_ENABLED": False}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=served.urls(36))
+    assert result.stats["downloader/exception_count"] >= 16
+    assert result.stats["rep/backoff/learned"] == 1
+
+
+def test_a_stopped_crawl_loses_no_request_that_waits_for_a_turn(tmp_path: Path) -> None:
+    settings = {**ADDON, "JOBDIR": str(tmp_path / "job")}
+    with limited(bucket(4, 3)) as site:
+        with started(tmp_path, "asyncio", settings, site.urls(40)) as process:
+            while len(site.times) < 8:
+                time.sleep(0.05)
+            process.send_signal(signal.SIGTERM)
+            process.wait(timeout=30)
+        assert "Spider closed (shutdown)" in log_of(tmp_path)
+        result = crawl("tests.faults.spiders:ResumedSpider", settings=settings)
+        assert len(site.times) == 40
+    assert result.finish_reason == "finished"
+
+
+def test_nothing_is_learned_if_that_is_off() -> None:
+    with limited(bucket(_RATE, _BURST)) as site:
+        urls = site.urls(40)
+        settings = {**ADDON, "REP_LEARN_PACE": False}
+        assert_all_came(result := crawl(URLS_SPIDER, settings=settings, urls=urls), urls)
+    assert "rep/backoff/learned" not in result.stats

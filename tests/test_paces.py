@@ -1,0 +1,161 @@
+"""The file in which processes share the paces of origins, with rows that nobody should believe."""
+
+from __future__ import annotations
+
+import json
+import sqlite3
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from scrapy import Request
+
+from scrapy_rep.pace.paces import Paces
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.extensions.learned_pace import Quota
+from scrapy_rep.protocol.extensions.rest import PageAnswer
+
+_ORIGIN = Origin.of("http://example.com/")
+assert _ORIGIN is not None
+ORIGIN: Origin = _ORIGIN
+_REQUEST = Request("http://example.com/1")
+
+
+def opened(file: Path) -> Paces:
+    """The paces of one process."""
+    paces = Paces()
+    paces.enter(file)
+    return paces
+
+
+def refused(paces: Paces) -> None:
+    """Have the origin accept ten requests, and refuse two."""
+    now = time.monotonic()
+    for number in range(12):
+        status = 200 if number < 10 else 429
+        answer = PageAnswer(status, None, now - 5 + number / 10, now, f"/{number}")
+        paces.heed(ORIGIN, answer, None, 1 / 60)
+
+
+def row(file: Path) -> dict[str, Any]:
+    """What the file holds of the origin."""
+    with sqlite3.connect(file) as connection:
+        ((learning,),) = connection.execute("select learning from paces_1")
+    found: dict[str, Any] = json.loads(learning)
+    return found
+
+
+def write(file: Path, learning: object, until: object = 0.0) -> None:
+    """Change that, as another process."""
+    with sqlite3.connect(file) as connection:
+        connection.execute(
+            "update paces_1 set learning = ?, rest_until = ?, writer = '', changed_at = ?",
+            (learning if isinstance(learning, str) else json.dumps(learning), until, time.time()),
+        )
+
+
+def wait_seconds(paces: Paces) -> float:
+    """How long a request must wait now."""
+    list(paces.news())
+    return paces.turn_at(ORIGIN, _REQUEST, lambda _: False) - time.monotonic()
+
+
+def test_a_process_takes_over_what_another_has_learned(tmp_path: Path) -> None:
+    file = tmp_path / "paces.sqlite"
+    first, second = opened(file), opened(file)
+    refused(first)
+    first.note_rest(ORIGIN, 429, time.time() + 60)
+    assert [(origin, status) for origin, status, _ in second.news()] == [(ORIGIN, 429)]
+    pace = second.of(ORIGIN)
+    assert pace is not None
+    assert pace.per_second == pytest.approx(2, rel=0.1)
+    first.leave()
+    second.leave()
+
+
+@pytest.mark.parametrize("name", ["per_second", "burst", "tokens", "refusals"])
+@pytest.mark.parametrize("value", [-1, 1e308, float("nan"), float("inf"), "x", None, [], True])
+def test_numbers_that_no_process_writes_are_ignored(
+    name: str, value: object, tmp_path: Path
+) -> None:
+    file = tmp_path / "paces.sqlite"
+    writer, reader = opened(file), opened(file)
+    refused(writer)
+    learning = row(file)
+    learning["pace"][name] = value
+    write(file, learning)
+    assert wait_seconds(reader) < 0
+    refused(reader)
+    assert reader.of(ORIGIN) is not None
+    writer.leave()
+    reader.leave()
+
+
+@pytest.mark.parametrize("text", ["[]", "7", "{}", "no JSON", "", '{"pace": []}', "[" * 100_000])
+def test_texts_that_no_process_writes_are_ignored(text: str, tmp_path: Path) -> None:
+    file = tmp_path / "paces.sqlite"
+    writer, reader = opened(file), opened(file)
+    refused(writer)
+    write(file, text)
+    assert wait_seconds(reader) < 0
+    writer.leave()
+    reader.leave()
+
+
+def test_times_in_the_future_hold_no_origin_for_long(tmp_path: Path) -> None:
+    """As after the clock was set back."""
+    file = tmp_path / "paces.sqlite"
+    writer, reader = opened(file), opened(file)
+    refused(writer)
+    learning = row(file)
+    for name in ("at", "refused_at", "gained_at"):
+        learning["pace"][name] += 3600
+    write(file, learning)
+    assert wait_seconds(reader) < 2
+    writer.leave()
+    reader.leave()
+
+
+def test_a_locked_file_delays_a_process_only_once(tmp_path: Path) -> None:
+    file = tmp_path / "paces.sqlite"
+    paces = opened(file)
+    refused(paces)
+    other = sqlite3.connect(file, isolation_level=None)
+    other.execute("begin exclusive")
+    began_at = time.monotonic()
+    for _ in range(100):
+        refused(paces)
+    assert time.monotonic() - began_at < 1
+    other.close()
+    paces.leave()
+
+
+def test_many_origins_with_a_pace_take_no_more_time_each(tmp_path: Path) -> None:
+    paces, quota = Paces(), Quota(1, time.monotonic() + 600)
+    origins = [Origin.of(f"http://host{number}.example/") for number in range(30_000)]
+    began_at = time.monotonic()
+    for origin in origins:
+        assert origin is not None
+        paces.heed_quota(origin, quota, 0)
+    assert time.monotonic() - began_at < 10
+    assert sum(origin in paces for origin in origins if origin is not None) <= 10_000
+
+
+def test_requests_take_turns_in_the_order_in_which_they_came(tmp_path: Path) -> None:
+    paces = Paces()
+    refused(paces)
+    requests = [Request(f"http://example.com/{number}") for number in range(3)]
+    times = [paces.turn_at(ORIGIN, request, lambda _: False) for request in requests]
+    assert times == sorted(times)
+    assert times[2] - times[0] == pytest.approx(1, rel=0.2)
+
+
+def test_requests_that_have_ended_hold_no_place(tmp_path: Path) -> None:
+    paces = Paces()
+    refused(paces)
+    gone = [Request(f"http://example.com/gone/{number}") for number in range(40)]
+    for request in gone:
+        paces.hand_out(ORIGIN, request, lambda _: True)
+    time.sleep(0.2)  # they never came to the downloader
+    assert paces.turn_at(ORIGIN, _REQUEST, lambda _: False) - time.monotonic() < 1
