@@ -7,6 +7,9 @@ from typing import TYPE_CHECKING, Any
 from weakref import WeakKeyDictionary
 
 from scrapy import Request
+from scrapy.signals import response_received
+
+from scrapy_rep.signals import MARKS
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -55,8 +58,9 @@ _verdicts: WeakKeyDictionary[Request, Verdict] = WeakKeyDictionary()
 class RequestRecords:
     """The records of the requests of one crawl; another crawl may have the same requests."""
 
-    def __init__(self, crawl: Crawl) -> None:  # noqa: ARG002 - as each part of a crawl
+    def __init__(self, crawl: Crawl) -> None:
         self._records: WeakKeyDictionary[Request, RequestRecord] = WeakKeyDictionary()
+        crawl.crawler.signals.connect(_remove_marks, signal=response_received)
 
     def of(self, request: Request) -> RequestRecord:
         """The record of a request, which is made on first use."""
@@ -72,6 +76,13 @@ class RequestRecords:
     def passed(self, request: Request, verdict: Verdict) -> None:
         """Note the verdict that let a request pass."""
         self.of(request).verdict = _verdicts[request] = verdict
+
+
+def _remove_marks(request: Request) -> None:
+    """Remove our marks from the meta of a request that is answered: callbacks may copy it."""
+    if not MARKS.isdisjoint(request.meta):
+        for mark in MARKS:
+            request.meta.pop(mark, None)
 
 
 def verdict_of(response: Response) -> Verdict | None:

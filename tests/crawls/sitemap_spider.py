@@ -91,6 +91,15 @@ class DatesSpider(RobotsSitemapSpider):
         return {"url": response.url, "entry": response.meta["rep_sitemap"]}
 
 
+class MarksSpider(RobotsSitemapSpider):
+    """Tells which of our keys are in the meta of each page."""
+
+    name = "marks"
+
+    def parse(self, response: Response) -> dict[str, Any]:
+        return {"marks": sorted(key for key in response.meta if key.startswith("rep_"))}
+
+
 class MixedSpider(Listening, CrawlSpider):
     """Its own start URLs and rules, and the sitemaps."""
 

@@ -69,6 +69,21 @@ def test_crawl_has_nothing_that_is_not_listed(loop: Loop, tmp_path: Path) -> Non
     assert {path.name for path in tmp_path.iterdir()} == {"robots.sqlite", "robots.sqlite.lock"}
 
 
+def test_callbacks_see_no_marks_without_the_page_middleware() -> None:
+    with Site({}) as site:
+        rules = Answer(body=f"Sitemap: {site.url('/list.txt')}\n")
+        site.change({"/robots.txt": rules, "/list.txt": Answer(body=site.url("/a"))})
+        settings = {
+            "ADDONS": {"scrapy_rep.Addon": 500},
+            "ROBOTSTXT_OBEY": True,
+            "REP_STORE": "memory",
+            "SPIDER_MIDDLEWARES": {"scrapy_rep.RepPageMiddleware": None},
+        }
+        spider = "tests.crawls.sitemap_spider:MarksSpider"
+        found = crawl(spider, settings=settings, sites=[site.url("/")])
+    assert [item["marks"] for item in found.items] == [["rep_sitemap", "rep_verdict"]], found.log
+
+
 def test_middlewares_of_the_project_see_the_mark() -> None:
     with Site({"/robots.txt": _RULES}) as site:
         settings = {

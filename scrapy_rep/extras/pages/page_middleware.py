@@ -15,7 +15,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.refusals import refusals_in_one_line
-from scrapy_rep.signals import MARKS, VERDICT
+from scrapy_rep.signals import VERDICT
 from scrapy_rep.stats import Journal
 
 from .page_crawls import PageCrawl
@@ -69,11 +69,8 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         await self._decisions.leave(reason)
 
     def process_spider_input(self, response: Response) -> None:
-        """Adopt a response; remove our marks from meta, which callbacks may copy."""
+        """Adopt a response."""
         self._crawl.adopt(response)
-        if response.request is not None and not MARKS.isdisjoint(response.request.meta):
-            for mark in MARKS:
-                response.request.meta.pop(mark, None)
 
     async def process_spider_output_async(
         self,

@@ -50,15 +50,11 @@ def test_subclass_sees_every_result_of_callbacks() -> None:
     assert [*made.process_spider_output(response_of(_PAGE), [1, "a"])] == [2, "aa"]
 
 
-def test_callbacks_see_no_marks_of_earlier_tries() -> None:
-    marks = {"rep_refusals": 2, "rep_refused_at": 1.0, "rep_put_back": False, "rep_judged_in": "x"}
-    request = Request(URL, meta={"rep_verdict": "allowed", **marks, "mine": 2})
-    made = middleware()
-    response = response_of(_PAGE, request=request)
-    made.process_spider_input(response)
-    assert request.meta == {"rep_verdict": "allowed", "mine": 2}
+def test_links_do_not_inherit_the_verdict_of_their_page() -> None:
+    request = Request(URL, meta={"rep_verdict": "allowed", "mine": 2})
     copy = Request(f"{URL}/2", meta=request.meta)
-    assert [*made.process_spider_output(response, [copy])] == [copy]
+    response = response_of(_PAGE, request=request)
+    assert [*middleware().process_spider_output(response, [copy])] == [copy]
     assert copy.meta == {"mine": 2}
 
 
