@@ -14,6 +14,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.extras import needs
 from tests.processes import Scrapy
 from tests.redis_server import needs_redis
 
@@ -112,6 +113,7 @@ class TestSitemaps:
         )
 
 
+@needs("pages")
 class TestPages:
     """The third spider: what pages and their site withhold, and which statement says so."""
 

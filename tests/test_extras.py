@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -36,18 +37,32 @@ _SETTINGS = {
 }
 
 
+# What only tests load that are left out with an extra
+_LOADED_LATE = {"user_project.py", "user_of_star.py"}
+
+
+def test_tests_import_only_the_extras_of_their_folder() -> None:
+    """Others may be deleted: a test that needs them imports them itself."""
+    offenders = []
+    for path in (REPOSITORY / "tests").rglob("*.py"):
+        name = path.relative_to(REPOSITORY / "tests").as_posix()
+        owner = name.removeprefix("extras/").partition("/")[0]
+        needed = EXTRAS_NEEDED.get(owner, {owner})
+        found = re.findall(r"(?m)^(?:from|import) \w+\.extras\.(\w+)", path.read_text("utf-8"))
+        more = {one for one in found if one in _ALL and one not in needed}
+        if more and name not in _LOADED_LATE:
+            offenders.append((name, more))
+    assert offenders == []
+
+
 class Copy:
     """A copy of the repository without some extras."""
 
     def __init__(self, folder: Path, deleted: frozenset[str]) -> None:
         self.folder = folder
         self.deleted = [_BY_NAME[name] for name in sorted(deleted)]
-        for name in ("scrapy_rep", "tests", "docs", "example_project", ".ci"):
-            ignored = shutil.ignore_patterns("__pycache__", ".scrapy")
-            shutil.copytree(REPOSITORY / name, folder / name, ignore=ignored)
-        for file in REPOSITORY.glob("*.*"):
-            if file.is_file():
-                shutil.copy(file, folder)
+        ignored = shutil.ignore_patterns("__pycache__", ".git", ".*_cache", ".scrapy", ".venv")
+        shutil.copytree(REPOSITORY, folder, ignore=ignored)
         for extra in self.deleted:
             for home in ("scrapy_rep", "tests"):
                 shutil.rmtree(folder / home / "extras" / extra.name)

@@ -19,7 +19,6 @@ from scrapy.utils.test import get_crawler
 from twisted.internet.defer import succeed
 
 from scrapy_rep import Origin, RepMiddleware
-from scrapy_rep.extras.pages.browsers import browser_pages
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Event, Meaning
@@ -29,7 +28,7 @@ from scrapy_rep.protocol.extensions.pace import Pace
 from scrapy_rep.settings import RepSettings
 from scrapy_rep.signals import RobotsTxtDisallowed, RobotsTxtUnreachable
 from tests.crawls.settings import ADDON
-from tests.extras import skip_refused
+from tests.extras import needs, skip_refused
 from tests.played import in_a_loop, played_crawler
 from tests.processes import REPOSITORY
 from tests.servers.handle import Answer, Site
@@ -305,12 +304,15 @@ def test_links_without_a_known_refusal_are_queued(policy: Policy | None, request
     assert not any(map(crawl.counted, ("rep/verdict/disallowed", "robotstxt/forbidden")))
 
 
+@needs("pages")
 @pytest.mark.parametrize(
     ("event", "error"), [(503, RobotsTxtUnreachable), (200, RobotsTxtDisallowed)]
 )
 def test_refused_redirect_of_a_browser_drops_its_request(
     event: Event, error: type[Exception], monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    from scrapy_rep.extras.pages.browsers import browser_pages
+
     verdict = policy_of(event=event, meaning=Meaning.DISALLOW).verdict(_PAGE)
     refusals = {_PAGE: verdict}
     monkeypatch.setattr(
@@ -324,9 +326,12 @@ def test_refused_redirect_of_a_browser_drops_its_request(
     assert crawl.counted("robotstxt/forbidden") == 1
 
 
+@needs("pages")
 @pytest.mark.parametrize("obeys", [True, False])
 def test_pages_of_browsers_belong_to_the_crawl(obeys: bool) -> None:
     """Even where it obeys nothing: the hook aborts what belongs to no crawl."""
+    from scrapy_rep.extras.pages.browsers import browser_pages
+
     settings = {**ADDON, "PLAYWRIGHT_ABORT_REQUEST": "scrapy_rep.playwright_abort_request"}
     crawler = get_crawler(settings_dict={**settings, "ROBOTSTXT_OBEY": obeys})
     with nullcontext() if obeys else pytest.raises(NotConfigured):

@@ -33,6 +33,7 @@ from tests.extras import skip_refused
 )
 def test_values_may_come_as_text(name: str, text: str, value: Any) -> None:
     """As the command line passes them: ``-s 'REP_FETCH_META={"proxy": ...}'``."""
+    skip_refused([f"REP_{name.upper()}"])
     values = RepSettings.of(Settings({f"REP_{name.upper()}": text}))
     if name == "policy_overrides":
         assert values.options.access.overrides == value

@@ -291,6 +291,7 @@ def test_missing_store_is_not_created(tmp_path: Path) -> None:
     assert not path.exists()
 
 
+@needs("pages")
 @every_store
 def test_tdmrep_is_an_entry_of_its_own(settings: dict[str, Any]) -> None:
     """It is never read as rules, and is purged with its origin."""

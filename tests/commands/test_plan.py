@@ -20,6 +20,7 @@ from tests.commands.calling import Done, rep_process, stored
 from tests.commands.terminals import on_terminal
 from tests.crawling import crawl
 from tests.crawls.test_sitemaps import SITES, index, urlset, xml
+from tests.extras import needs
 from tests.processes import REPOSITORY, without_proxies
 from tests.servers.handle import Answer, Site, free_port, redirect
 
@@ -84,6 +85,7 @@ def site() -> Iterator[Site]:
 
 
 class TestSite:
+    @needs("pages")
     def test_every_number_of_a_plan_is_right(self, site: Site) -> None:
         """Every number of the plan of a site, and no request for a page."""
         found = facts(site.url("/start"))

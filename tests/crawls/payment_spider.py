@@ -8,7 +8,6 @@ from typing import Any
 from scrapy.http import Response
 
 from scrapy_rep import signals
-from scrapy_rep.extras.pages import PaymentRequired
 from tests.spiders import UrlsSpider
 
 
@@ -17,12 +16,12 @@ class PaymentSpider(UrlsSpider):
 
     async def start(self) -> AsyncIterator[Any]:
         """All requests."""
-        self.terms: dict[str, list[PaymentRequired]] = {}
+        self.terms: dict[str, list[Any]] = {}
         self.crawler.signals.connect(self.priced, signals.payment_required)
         async for request in super().start():
             yield request
 
-    def priced(self, response: Response, terms: PaymentRequired) -> None:
+    def priced(self, response: Response, terms: Any) -> None:
         """Keep the terms."""
         self.terms.setdefault(response.url, []).append(terms)
 

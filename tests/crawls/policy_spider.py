@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator
 from dataclasses import asdict
+from importlib.util import find_spec
 from typing import Any
 
 from scrapy import Request, Spider, signals
@@ -12,6 +13,8 @@ from scrapy.http import Response
 from typing_extensions import Self
 
 import scrapy_rep
+
+_FINDS = find_spec("scrapy_rep.extras.webmaster") is not None
 
 
 class MinimalParser:
@@ -59,7 +62,7 @@ class PolicySpider(Spider):
             "crawl_delay": policy.crawl_delay,
             "disallows_a": not policy.verdict(response.urljoin("/a")).allowed,
             "status": policy.status,
-            "findings": [str(finding) for finding in policy.findings],
+            "findings": [str(finding) for finding in policy.findings] if _FINDS else [],
             "final_url": policy.final_url,
             "hops": list(policy.hops),
             "steps": [asdict(step) for step in policy.steps],

@@ -10,6 +10,7 @@ import pytest
 from scrapy_rep.stats import MEANINGS
 from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
 from tests.crawls.settings import URLS_SPIDER
+from tests.extras import needs
 from tests.servers.handle import Answer, Site
 
 _PAGE = (REPOSITORY / "docs" / "footprint.md").read_text(encoding="utf-8")
@@ -69,6 +70,7 @@ def test_crawl_has_nothing_that_is_not_listed(loop: Loop, tmp_path: Path) -> Non
     assert {path.name for path in tmp_path.iterdir()} == {"robots.sqlite", "robots.sqlite.lock"}
 
 
+@needs("pages")
 def test_callbacks_see_no_marks_without_the_page_middleware() -> None:
     with Site({}) as site:
         rules = Answer(body=f"Sitemap: {site.url('/list.txt')}\n")

@@ -12,6 +12,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
+from tests.extras import needs
 from tests.servers.handle import Answer, Site, redirect
 
 _WALL = Answer(body="<!DOCTYPE html>\n<title>Are you a robot?</title>\n")
@@ -81,6 +82,7 @@ def test_target_of_a_redirect_gets_the_html_page_too() -> None:
         assert target.paths() == ["/robots.txt"]
 
 
+@needs("webmaster")
 def test_log_says_that_the_file_is_html(tmp_path: Path) -> None:
     spider = "tests.crawls.policy_spider:PolicySpider"
     with Site({"/robots.txt": _WALL}) as site:

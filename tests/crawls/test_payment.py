@@ -10,6 +10,7 @@ import pytest
 from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON
+from tests.extras import needs
 from tests.servers.handle import Answer, Site
 
 SPIDER = "tests.crawls.payment_spider:PaymentSpider"
@@ -51,6 +52,7 @@ def test_a_file_that_requires_a_payment() -> None:
     assert "rep/payment_required" not in result.stats
 
 
+@needs("pages")
 def test_answers_of_a_cache(tmp_path: Path) -> None:
     """The site requested a payment once."""
     settings = {**ADDON, **SETTINGS, "HTTPCACHE_ENABLED": True, "HTTPCACHE_DIR": str(tmp_path)}

@@ -12,6 +12,7 @@ import pytest
 
 from tests.crawling import LOOPS, Loop, crawl, without_proxies
 from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.extras import needs
 from tests.servers.handle import Answer, Site
 
 BAD: dict[str, tuple[dict[str, Any], str]] = {
@@ -253,6 +254,7 @@ def test_error_of_the_project_is_logged_after_ours() -> None:
     assert "KeyError: 'of the project'" in done.stderr
 
 
+@needs("fleet")
 def test_scheduler_of_a_fleet_is_refused_in_one_line(tmp_path: Path) -> None:
     """Scrapy fails again when it cleans up."""
     for options in _OPTIONS.values():

@@ -8,9 +8,11 @@ import pytest
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON
+from tests.extras import needs
 from tests.servers.handle import Answer, Site
 
 pytest.importorskip("scrapy_poet", reason="scrapy-poet is not installed")
+pytestmark = needs("pages")
 
 RULES = Answer(body="User-agent: *\nDisallow: /private\nCrawl-delay: 0.01\nSitemap: /map.xml\n")
 POET: dict[str, Any] = {

@@ -15,6 +15,7 @@ import pytest
 
 from tests.commands.calling import rep
 from tests.crawling import crawl
+from tests.extras import needs
 from tests.extras.fleet.crews import (
     SETTINGS,
     SLOW_TREE,
@@ -240,6 +241,7 @@ def test_sitemaps_once_over_the_fleet(site_of: SiteOf, begin: Begin) -> None:
     assert set(seen.values()) == {1}
 
 
+@needs("evidence")
 def test_report_has_the_coverage_of_all_workers(
     site_of: SiteOf, begin: Begin, tmp_path: Path
 ) -> None:

@@ -20,7 +20,7 @@ from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from scrapy_rep.protocol.units import counted
 from tests.crawling import LOOPS, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
-from tests.extras.fleet.crews import Crew
+from tests.extras import needs
 from tests.extras.identity.signatures_seen import AGENT, Bot
 from tests.faults.test_closing import assert_clean, log_of, started, wait_for
 from tests.redis_server import RedisServer, needs_redis
@@ -377,8 +377,11 @@ def test_no_secret_is_in_any_file(
 
 
 @needs_redis
+@needs("fleet")
 @pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
 def test_the_workers_of_a_fleet_sign(loop: Loop, bot: Bot, redis_server: RedisServer) -> None:
+    from tests.extras.fleet.crews import Crew
+
     with Site({"/robots.txt": RULES}, address="0.0.0.0", tls=True) as site:
         roots = [site.url("/", host=f"127.0.2.{number}") for number in (1, 2, 3)]
         spider = "tests.extras.fleet.spiders:TreeSpider"

@@ -15,6 +15,7 @@ import pytest
 
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON
+from tests.extras import needs
 from tests.redis_server import RedisServer
 from tests.servers.handle import Answer, Site, redirect
 
@@ -278,6 +279,7 @@ class TestStores:
         assert said(site, run(site, settings=settings)) == _SAID
         assert 2 <= site.paths().count(_PATH) <= 3
 
+    @needs("fleet")
     def test_workers_of_a_fleet_share_tdmrep(self, site: Site, redis_server: RedisServer) -> None:
         """Two crawls, of which the second is a worker of a fleet."""
         settings: dict[str, Any] = {

@@ -6,7 +6,6 @@ import json
 import re
 import subprocess
 import sys
-from html.parser import HTMLParser
 from importlib.util import find_spec
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from tests.crawling import REPOSITORY
 from tests.extras.survey import inputs
 from tests.extras.survey.files import SMALL, captures
 from tests.others.browsers import CHROMIUM
+from tests.others.elements import Elements
 
 pytest.importorskip("jinja2", reason="needs Jinja")
 
@@ -38,15 +38,6 @@ def _page(before: Survey | None = None) -> str:
     from scrapy_rep.extras.survey.survey_page import page
 
     return page(_survey(), None, before)
-
-
-class Elements(HTMLParser):
-    def __init__(self) -> None:
-        super().__init__()
-        self.found: list[tuple[str, dict[str, str | None]]] = []
-
-    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        self.found.append((tag, dict(attrs)))
 
 
 def test_page_of_a_survey_runs_and_loads_nothing() -> None:
@@ -103,7 +94,7 @@ def test_page_of_a_survey_reads_well_in_chromium(tmp_path: Path) -> None:
     path = tmp_path / "page.html"
     path.write_text(_page(), encoding="utf-8")
     done = subprocess.run(
-        [sys.executable, "-m", "tests.extras.survey.browser", CHROMIUM, str(path)],
+        [sys.executable, "-m", "tests.others.looks", CHROMIUM, str(path)],
         cwd=REPOSITORY,
         capture_output=True,
         check=False,

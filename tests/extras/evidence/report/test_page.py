@@ -19,8 +19,8 @@ from scrapy_rep.extras.evidence.trail_reading import Run
 from tests.commands.calling import rep
 from tests.crawling import REPOSITORY
 from tests.extras.evidence.report.making import BEGAN, HOSTILE, Made, hostile_urls
-from tests.extras.survey.test_page import Elements
 from tests.others.browsers import CHROMIUM
+from tests.others.elements import Elements
 
 pytest.importorskip("jinja2", reason="needs Jinja")
 
@@ -208,7 +208,7 @@ def test_page_in_chromium(tmp_path: Path) -> None:
 def _seen(path: Path, for_axe: Path) -> list[dict[str, Any]]:
     """The findings of a browser, for each scheme of colours and two widths."""
     done = subprocess.run(
-        [sys.executable, "-m", "tests.extras.survey.browser", CHROMIUM, str(path), str(for_axe)],
+        [sys.executable, "-m", "tests.others.looks", CHROMIUM, str(path), str(for_axe)],
         cwd=REPOSITORY,
         capture_output=True,
         check=False,

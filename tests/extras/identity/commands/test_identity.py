@@ -25,6 +25,7 @@ from scrapy_rep.extras.identity.signatures import (
 )
 from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
 from tests.commands.calling import Done, rep, rep_process
+from tests.extras import needs
 from tests.extras.identity.test_signatures import vectors
 from tests.processes import REPOSITORY
 from tests.servers.handle import Answer, Site, certificate
@@ -132,6 +133,8 @@ def test_key_set_of_any_shape_is_judged(keys: object, words: str) -> None:
     assert words in "\n".join(key_set_problems(keys))
 
 
+@needs("evidence")
+@needs("pages")
 def test_card_has_the_facts_of_the_settings() -> None:
     done = rep("identity", "card", settings=BOT)
     card = json.loads(done.out)
@@ -147,6 +150,8 @@ def test_card_has_the_facts_of_the_settings() -> None:
     assert "the card is a draft" in done.err
 
 
+@needs("evidence")
+@needs("pages")
 def test_page_has_the_same_facts() -> None:
     html = rep("identity", "page", settings=BOT | {"USER_AGENT": "Bot/1 (<b>)"}).out
     policies = [

@@ -2,7 +2,7 @@
 
 ::
 
-    python -m tests.extras.survey.browser CHROMIUM PAGE [FOR_AXE]
+    python -m tests.others.looks CHROMIUM PAGE [FOR_AXE]
 
 FOR_AXE is the same page with fewer rows: axe takes longer than all the rest, and each row is as the
 others.
