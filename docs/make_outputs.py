@@ -12,22 +12,26 @@ some lines of a log. The script ends with an error if a page needs other lines o
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import signal
+import socketserver
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import ExitStack, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
+from threading import Thread
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from plays import PLAYS, Play
 
+from tests.processes import start_scrapy
 from tests.servers.answers import Answer, Scripted, sequence
 from tests.servers.handle import Site, certificate, free_port
 
@@ -49,6 +53,40 @@ _CHANGING = (
         "(time)",
     ),
 )
+
+
+# The `scrapy` of the shell: it has another process make the call, with its streams, and waits.
+_SCRAPY = f"""#!{sys.executable} -IS
+import json, os, socket, sys
+call = [os.getpid(), os.getcwd(), dict(os.environ), sys.argv[1:]]
+with socket.socket(socket.AF_UNIX) as line:
+    line.connect(os.path.dirname(__file__) + "/line")
+    line.sendall(json.dumps(call).encode() + b"\\n")
+    sys.exit(int(line.recv(9)))
+"""
+
+
+class _Calls(socketserver.StreamRequestHandler):
+    """Makes the calls in forks of a process that has loaded Scrapy: a new one takes longer."""
+
+    def handle(self) -> None:
+        caller, folder, environment, words = json.loads(self.rfile.readline())
+        streams = [Path(f"/proc/{caller}/fd/{number}") for number in range(3)]
+        process = start_scrapy(words, streams, environment, Path(folder))
+        self.wfile.write(f"{process.wait()}\n".encode())
+
+
+@contextmanager
+def _scrapy() -> Iterator[Path]:
+    """A folder with this command."""
+    with tempfile.TemporaryDirectory(prefix="scrapy-") as name:
+        folder = Path(name)
+        (folder / "scrapy").write_text(_SCRAPY, encoding="utf-8")
+        (folder / "scrapy").chmod(0o700)
+        with socketserver.ThreadingUnixStreamServer(str(folder / "line"), _Calls) as server:
+            Thread(target=server.serve_forever, daemon=True).start()
+            yield folder
+            server.shutdown()
 
 
 @dataclass(frozen=True)
@@ -110,23 +148,21 @@ def outputs(calls: list[Call], play: Play) -> list[str]:
         for path, text in {**play.files, "script": script}.items():
             (folder / path).parent.mkdir(parents=True, exist_ok=True)
             (folder / path).write_text(_renamed(text, names), encoding="utf-8")
-        printed = folder / "printed"
-        with printed.open("wb") as file:
-            shell = subprocess.Popen(
-                ["/usr/bin/env", "bash", "script"],
-                cwd=folder,
-                env=_environment(folder),
-                stdin=subprocess.DEVNULL,
-                stdout=file,
-                stderr=file,
-                start_new_session=True,
-            )
-            try:
-                shell.wait(300)
-            finally:
-                with suppress(ProcessLookupError):
-                    os.killpg(shell.pid, signal.SIGKILL)
-        text = printed.read_text(encoding="utf-8")
+        shell = subprocess.Popen(
+            ["/usr/bin/env", "bash", "script"],
+            cwd=folder,
+            env=_environment(folder, stack.enter_context(_scrapy())),
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            start_new_session=True,
+            encoding="utf-8",
+        )
+        try:
+            text, _ = shell.communicate(timeout=300)
+        finally:
+            with suppress(ProcessLookupError):
+                os.killpg(shell.pid, signal.SIGKILL)
     text = _renamed(text, {f"{folder}/": "", **{real: name for name, real in names.items()}})
     text = re.sub(r"localhost:\d{5}", "localhost:8000", text)  # a server of the page itself
     return [one.rstrip("\n") + "\n" for one in re.split(r"\n@@ \d+\n", text)[1:]]
@@ -144,11 +180,13 @@ def _renamed(text: str, names: dict[str, str]) -> str:
     return text
 
 
-def _environment(folder: Path) -> dict[str, str]:
+def _environment(folder: Path, commands: Path) -> dict[str, str]:
     kept = {name: value for name, value in os.environ.items() if "_proxy" not in name.lower()}
-    search = os.pathsep.join([str(Path(sys.executable).parent), os.environ["PATH"]])
+    places = str(commands), str(Path(sys.executable).parent), os.environ["PATH"]
     folders = {name: str(folder / ".home") for name in ("XDG_CACHE_HOME", "XDG_STATE_HOME")}
-    made = {"PATH": search, "PYTHONPATH": str(_ROOT), "SSL_CERT_FILE": str(certificate())}
+    made = {"PATH": os.pathsep.join(places), "PYTHONPATH": str(_ROOT)}
+    made["SSL_CERT_FILE"] = str(certificate())
+    made["PYTHONUNBUFFERED"] = "1"  # lines come in the order of a terminal
     return {**kept, **folders, **made, "NO_COLOR": "1"}
 
 

@@ -13,7 +13,7 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from importlib import import_module
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -115,10 +115,9 @@ class Scrapy:
         self._folder = tempfile.TemporaryDirectory(prefix="scrapy-")
         self._streams = Path(self._folder.name)
         (self._streams / "0").write_bytes(stdin)
-        self.process = Forked(
-            *(_call, self._streams, [str(argument) for argument in arguments], folder),
-            *(dict(without_proxies() if environment is None else environment), most_files),
-        )
+        streams = [self._streams / name for name in "012"]
+        variables = without_proxies() if environment is None else environment
+        self.process = start_scrapy(arguments, streams, variables, folder, most_files)
 
     def end(self, timeout: float = 120) -> subprocess.CompletedProcess[bytes]:
         """Wait for its end; what came of it.
@@ -136,25 +135,39 @@ class Scrapy:
             self._folder.cleanup()
 
 
+def start_scrapy(
+    arguments: Iterable[object],
+    streams: Iterable[Path],
+    environment: Mapping[str, str],
+    folder: Path = REPOSITORY,
+    most_files: int | None = None,
+) -> Forked:
+    """Call ``scrapy`` with what its three streams open; a terminal is its own."""
+    words = [str(argument) for argument in arguments]
+    return Forked(_call, [*streams], words, folder, dict(environment), most_files)
+
+
 def _call(
-    streams: Path,
+    streams: list[Path],
     arguments: list[str],
     folder: Path,
     environment: dict[str, str],
     most_files: int | None,
 ) -> None:
     multiprocessing.current_process().daemon = False  # it may start processes of its own
+    if any(path.is_char_device() for path in streams):
+        os.setsid()  # Ctrl-C reaches those whose session opens the terminal
     _move(folder, environment)
     if most_files is not None:
         resource.setrlimit(resource.RLIMIT_NOFILE, (most_files, most_files))
-    for descriptor, (name, mode, way) in enumerate(
-        (("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY))
-    ):
-        opened = os.open(streams / str(descriptor), way | os.O_CREAT, 0o600)
+    ways = ("stdin", "r", os.O_RDONLY), ("stdout", "w", os.O_WRONLY), ("stderr", "w", os.O_WRONLY)
+    for descriptor, (path, (name, mode, way)) in enumerate(zip(streams, ways, strict=True)):
+        opened = os.open(path, way | os.O_CREAT, 0o600)
         os.dup2(opened, descriptor)
         os.close(opened)
         # As an interpreter opens them in a UTF-8 locale.
-        stream = open(descriptor, mode, encoding="utf-8", closefd=False)  # noqa: SIM115
+        lines = 1 if "PYTHONUNBUFFERED" in environment else -1
+        stream = open(descriptor, mode, lines, encoding="utf-8", closefd=False)  # noqa: SIM115
         setattr(sys, name, stream)
     sys.argv = ["scrapy", *arguments]
     sys.path.insert(0, str(folder))  # as `python -m` does

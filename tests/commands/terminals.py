@@ -6,10 +6,7 @@ import fcntl
 import os
 import pty
 import select
-import signal
 import struct
-import subprocess
-import sys
 import termios
 import time
 from collections.abc import Iterator
@@ -17,8 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from tests.crawling import REPOSITORY
 from tests.extras import skip_refused
+from tests.processes import Forked, start_scrapy
 
 
 def plain_environment() -> dict[str, str]:
@@ -39,7 +36,7 @@ class Screen:
         text: the output so far.
     """
 
-    process: subprocess.Popen[bytes]
+    process: Forked
     terminal: int
     text: str = ""
     _octets: bytes = field(default=b"", repr=False)
@@ -75,31 +72,22 @@ class Screen:
 
 @contextmanager
 def on_terminal(
-    *arguments: object, stdin: int | None = None, stdout: Path | None = None
+    *arguments: object, stdin: Path | None = None, stdout: Path | None = None
 ) -> Iterator[Screen]:
-    """``scrapy rep`` on a terminal of its own; its input may be a pipe, its output a file."""
+    """``scrapy rep`` on a terminal of its own; its input and its output may be files."""
     skip_refused(arguments)
     ours, its = pty.openpty()
     fcntl.ioctl(its, termios.TIOCSWINSZ, struct.pack("HHHH", 24, 80, 0, 0))
-    out = its if stdout is None else os.open(stdout, os.O_WRONLY | os.O_CREAT)
-    process = subprocess.Popen(
-        [sys.executable, "-m", "scrapy", "rep", *map(str, arguments)],
-        cwd=REPOSITORY,
-        env={**plain_environment(), "TERM": "xterm", "PYTHONPATH": str(REPOSITORY)},
-        stdin=its if stdin is None else stdin,
-        stdout=out,
-        stderr=its,
-        start_new_session=True,
-        # So that Ctrl-C reaches it; the tests run no thread at this time.
-        preexec_fn=lambda: fcntl.ioctl(2, termios.TIOCSCTTY, 0),  # noqa: PLW1509
+    terminal = Path(os.ttyname(its))
+    process = start_scrapy(
+        ("rep", *arguments),
+        (stdin or terminal, stdout or terminal, terminal),
+        {**plain_environment(), "TERM": "xterm"},
     )
-    os.close(its)
-    if stdout is not None:
-        os.close(out)
     try:
         yield Screen(process, ours)
     finally:
-        if process.poll() is None:
-            process.send_signal(signal.SIGKILL)
-            process.wait()
+        process.kill()
+        process.wait()
+        os.close(its)
         os.close(ours)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import socket
 import subprocess
@@ -138,15 +139,14 @@ class TestBar:
     def test_bar_stays_while_output_goes_to_a_file(self, robots: Path, tmp_path: Path) -> None:
         """Each URL comes once the bar has counted the one before."""
         arguments = ["check", "-", "--agent", "x", "--robots", robots]
-        out = tmp_path / "out"
-        with on_terminal(*arguments, stdin=subprocess.PIPE, stdout=out) as screen:
-            urls = screen.process.stdin
-            assert urls
-            for count in range(1, 4):
-                urls.write(b"/%d\n" % count)
-                urls.flush()
-                assert f"{count} URLs: " in screen.read(until=f"{count} URLs: ")
-            urls.close()
+        pipe, out = tmp_path / "pipe", tmp_path / "out"
+        os.mkfifo(pipe)
+        with on_terminal(*arguments, stdin=pipe, stdout=out) as screen:
+            with pipe.open("w") as urls:
+                for count in range(1, 4):
+                    urls.write(f"/{count}\n")
+                    urls.flush()
+                    assert f"{count} URLs: " in screen.read(until=f"{count} URLs: ")
             assert screen.status() == 0
         cleared = re.findall(r"\r +\r", screen.text)
         assert len(cleared) == 1, "only at the end"
