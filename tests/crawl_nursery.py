@@ -5,6 +5,7 @@ No reactor: each crawl installs its own.
 
 from __future__ import annotations
 
+import gc
 import sys
 from contextlib import suppress
 from importlib import import_module
@@ -54,6 +55,8 @@ def _load() -> None:
         import_module(f"scrapy_rep.commands.{subcommand}")
     if "twisted.internet.reactor" in sys.modules:
         raise AssertionError("a reactor was installed before any crawl chose one")
+    gc.collect()
+    gc.freeze()  # a collection would copy the memory of this process into each fork
 
 
 _load()
