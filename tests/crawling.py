@@ -13,8 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-import pytest
-
+from tests.at_length import at_length
 from tests.extras import skip_refused
 from tests.processes import REPOSITORY, start_crawl, without_proxies
 
@@ -22,12 +21,8 @@ __all__ = ["LOOPS", "ONE_LOOP_IN_CI", "REPOSITORY", "Crawl", "Loop", "crawl", "w
 
 Loop = Literal["asyncio", "select", "reactorless"]
 LOOPS: tuple[Loop, ...] = ("asyncio", "select", "reactorless")
-ONE_LOOP_IN_CI: tuple[Any, ...] = (
-    "asyncio",
-    pytest.param("select", marks=pytest.mark.at_length),
-    pytest.param("reactorless", marks=pytest.mark.at_length),
-)
-"""For a test that takes a minute, where a shorter one runs in each loop."""
+ONE_LOOP_IN_CI: tuple[Any, ...] = ("asyncio", *at_length(["select", "reactorless"]))
+"""For a test that takes long, where a shorter one runs in each loop."""
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,10 @@ from scrapy_rep.pace.waits import READY, Wait, Why
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.queue import priority_queue
 from scrapy_rep.signals import REFUSED_AT, REFUSED_UNTIL
+from tests.at_length import at_length
 
-HISTORIES = range(20_000, 30_000)  # in 29,526 a lane was once in two places
+HISTORIES = range(29_000, 30_000)  # in 29,526 a lane was once in two places
+MORE_HISTORIES = range(20_000, 29_000)
 STEPS = 25
 HOSTS = ("a.example", "b.example", "c.example")
 TIMED = (Why.HELD, Why.SHUT, Why.RESTING)
@@ -237,11 +239,11 @@ def clock_of(world: Callable[[], World]) -> Iterator[None]:
         yield
 
 
-@pytest.mark.long
-def test_random_histories_lose_no_request_and_wait_by_a_clock() -> None:
+@pytest.mark.parametrize("histories", [HISTORIES, *at_length([MORE_HISTORIES])], ids=str)
+def test_random_histories_lose_no_request_and_wait_by_a_clock(histories: range) -> None:
     worlds: list[World] = [SimpleNamespace(now=0.0)]  # type: ignore[list-item]
     with clock_of(lambda: worlds[-1]):
-        for seed in HISTORIES:
+        for seed in histories:
             if seed % 50 == 0:  # each queue listens to the signals of its crawl to the end
                 crawler = get_crawler(Spider)
             worlds[:] = [world := World(crawler, seed)]

@@ -17,10 +17,10 @@ from scrapy_rep.cache.sqlite import SqliteStore
 from tests.cache.workers import LIMIT_OCTETS, ORIGINS, fetch, number_in, origin_of, write
 from tests.processes import Forked
 
-_ROUNDS = 6
+_ROUNDS = 4
 _WRITERS = 4
 _FETCHERS = 8
-_FETCHED = 500
+_FETCHED = 200
 
 
 def acknowledged(log: Path) -> list[int]:

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.protocol.access.origin import Origin
+from tests.at_length import at_length
 from tests.cache.samples import file_entry, usual_key
 from tests.commands.calling import Done, rep_process, stored
 from tests.commands.terminals import on_terminal
@@ -337,7 +338,7 @@ _CRAWL = {
 class TestEstimate:
     """The time of a plan is within 20 % of that of a crawl; a busy machine adds to the crawl."""
 
-    @pytest.mark.parametrize("counts", [{0: 160}, {0: 200, 0.2: 30, 1: 12}], ids=str)
+    @pytest.mark.parametrize("counts", [{0: 200, 0.2: 30, 1: 12}, *at_length([{0: 160}])], ids=str)
     def test_estimate_is_near_the_time_of_the_crawl(self, counts: dict[float, int]) -> None:
         """Sites by their delays: one alone, and three side by side."""
         with ExitStack() as stack:

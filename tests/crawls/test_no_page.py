@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from scrapy import version_info
 
-from tests.crawling import LOOPS, Crawl, Loop, crawl
+from tests.crawling import LOOPS, ONE_LOOP_IN_CI, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, DISALLOW_ALL, URLS_SPIDER
 from tests.crawls.test_challenges import challenge
 from tests.servers.handle import Answer, Site, free_port
@@ -183,8 +183,7 @@ CASES = {
 }
 
 
-@pytest.mark.every_loop
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.parametrize("name", CASES)
 def test_crawl_without_a_page_ends_with_a_warning(name: str, loop: Loop) -> None:
     if "proxy" in name and loop == "reactorless" and version_info < (2, 19):

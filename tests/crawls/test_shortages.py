@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from tests.crawling import LOOPS, REPOSITORY, Loop, crawl
+from tests.crawling import LOOPS, ONE_LOOP_IN_CI, REPOSITORY, Loop, crawl
 from tests.crawls.broad_web import broad_web
 from tests.crawls.settings import ADDON, URLS_SPIDER
 from tests.servers.handle import Answer, Site
@@ -54,7 +54,7 @@ def test_shortage_of_open_files_loses_no_page(loop: Loop) -> None:
     assert "ulimit -n" in warning
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 @pytest.mark.parametrize("queue", ["scrapy_rep.Rep", "scrapy.pqueues.Scrapy"])
 def test_open_files_for_names(queue: str, loop: Loop) -> None:
     """A resolver that gets no file says that the name does not resolve."""
@@ -78,7 +78,7 @@ def test_limit_is_raised_and_idle_connections_are_closed(loop: Loop) -> None:
     assert kept["limit"] == 100
 
 
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> None:
     """Other code of the process takes each file that becomes free."""
     settings = {"REP_UNREACHABLE_HOLD_SECONDS": 3, "RETRY_TIMES": 0}
@@ -89,7 +89,7 @@ def test_shortage_that_lasts_does_not_keep_a_crawl_from_its_end(loop: Loop) -> N
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("loop", LOOPS)
+@pytest.mark.parametrize("loop", ONE_LOOP_IN_CI)
 def test_shortage_of_ports_loses_no_page(loop: Loop) -> None:
     """Ten, for forty connections to one host at a time."""
     tool = shutil.which("unshare")

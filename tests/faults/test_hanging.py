@@ -74,7 +74,6 @@ def test_hanging_fetch_ends_at_its_time_limit(part: str, queue: str, loop: Loop)
         assert "did not come in the 2 s of REP_UNREACHABLE_WAIT_SECONDS" in result.log
 
 
-@pytest.mark.every_loop
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize(
     ("answer", "settings", "words"),

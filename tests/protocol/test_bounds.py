@@ -87,10 +87,10 @@ class TestOneVerdict:
         self, grammar: Grammar, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         counted = Counted(monkeypatch)
-        for count in (1500, 3000, 6000, 12_000):
+        for count in (1500, 12_000):
             robots_txt = read(_body(grammar, count))
             for make_url in URLS:
-                for octets in (1000, 2000, 4000, 8000):
+                for octets in (1000, 8000):
                     steps = counted.of(robots_txt, make_url(octets))
                     assert steps <= packed._STEPS + counted.largest
 
@@ -105,10 +105,10 @@ class TestOneVerdict:
 
         monkeypatch.setattr(matching, "matches", noted)
         most = max(packed._STEPS, matching._SAFE_STEPS)
-        for count in (125, 250, 500, 1000):
+        for count in (125, 500, 1000):
             robots_txt = read(_body(grammar, count))
             for make_url in URLS:
-                for octets in (1000, 2000, 4000, 8000):
+                for octets in (1000, 8000):
                     assert counted.of(robots_txt, make_url(octets)) <= most + counted.largest
 
     @pytest.mark.parametrize("grammar", GRAMMARS.values(), ids=GRAMMARS)

@@ -12,6 +12,7 @@ import pytest
 
 from scrapy_rep.extras.fleet.batch import HeldRequest, PushKind
 from scrapy_rep.extras.fleet.scripts import CONTROL, LOOK_TOTALS, REQUEUE, VERSION
+from tests.at_length import at_length
 from tests.extras.fleet.test_damage import Snapshot
 from tests.extras.fleet.workers import LEASE_MS, A, B, Fleet, Worker, drain
 from tests.redis_server import needs_redis
@@ -361,7 +362,7 @@ def _fetch_some(worker: Worker, want: int, choice: random.Random, share: float) 
     worker.finish(*(held for held in got if choice.random() < share))
 
 
-@pytest.mark.parametrize("seed", range(40))
+@pytest.mark.parametrize("seed", [*range(12), *at_length(range(12, 40))])
 def test_accounts_are_exact_whatever_happens(fleet: Fleet, seed: int) -> None:
     """Workers push, fetch, freeze and die while keys vanish: the accounts are exact."""
     choice = random.Random(seed)

@@ -13,6 +13,7 @@ from typing import Any
 import msgpack
 import pytest
 
+from tests.at_length import at_length
 from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.extras import needs
@@ -132,8 +133,7 @@ def test_download_delay_and_its_jitter(site_of: SiteOf, begin: Begin) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.every_loop
-@pytest.mark.parametrize("loop", ["asyncio", "reactorless"])
+@pytest.mark.parametrize("loop", ["asyncio", *at_length(["reactorless"])])
 def test_crawl_delay_counts_for_a_robots_txt_that_is_fetched_again(
     site_of: SiteOf, begin: Begin, loop: Loop
 ) -> None:

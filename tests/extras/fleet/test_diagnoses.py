@@ -17,6 +17,7 @@ import pytest
 
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link, Script, advice_on
+from tests.at_length import at_length
 from tests.crawling import crawl
 from tests.extras.fleet.crews import FLAT, SETTINGS, TREE, Begin, SiteOf, assert_nothing_left, until
 from tests.played import in_a_loop
@@ -53,7 +54,7 @@ def give_rights(server: RedisServer, *rights: str) -> str:
     return f"redis://worker:secret@127.0.0.1:{server.port}/1"
 
 
-@pytest.mark.parametrize("missing", ["evalsha", "sadd"])
+@pytest.mark.parametrize("missing", ["sadd", *at_length(["evalsha"])])
 def test_a_user_without_a_right(missing: str) -> None:
     """The error names the command, and the rights that it names are enough."""
     with RedisServer() as server:
@@ -192,7 +193,7 @@ class LateReplica:
         self.line.target = self._replica.port
 
 
-@pytest.mark.parametrize("fault", [OlderFiles, LateReplica])
+@pytest.mark.parametrize("fault", [OlderFiles, *at_length([LateReplica])])
 def test_redis_goes_back_to_an_older_copy(
     site_of: SiteOf, begin: Begin, fault: type[OlderFiles | LateReplica]
 ) -> None:
@@ -262,7 +263,11 @@ def test_redis_that_loads_its_data() -> None:
 
 
 @pytest.mark.parametrize(
-    ("stale", "words"), [("yes", "read only replica"), ("no", "MasterDownError")]
+    ("stale", "words"),
+    [
+        pytest.param("yes", "read only replica", marks=pytest.mark.at_length),
+        ("no", "MasterDownError"),
+    ],
 )
 def test_replica_that_becomes_the_master(
     site_of: SiteOf, begin: Begin, stale: str, words: str
@@ -294,10 +299,12 @@ class NamedSpider(scrapy.Spider):
 """
 
 
-@pytest.mark.parametrize("loop", ["asyncio", "none"])
 @pytest.mark.parametrize(
-    ("reason", "status"),
-    [("finished", 0), ("dead_letters", 3), ("queue_lost", 3), ("filter is lost", 3)],
+    ("reason", "status", "loop"),
+    [
+        *(("finished", 0, "asyncio"), ("finished", 0, "none"), ("dead_letters", 3, "asyncio")),
+        *(("queue_lost", 3, "none"), ("filter is lost", 3, "asyncio")),
+    ],
 )
 def test_exit_status_tells_of_a_loss(
     tmp_path: Path, site_of: SiteOf, reason: str, status: int, loop: str

@@ -9,6 +9,7 @@ import time
 
 import pytest
 
+from tests.at_length import at_length
 from tests.crawling import crawl
 from tests.extras.fleet.commands.test_fleet import shown
 from tests.extras.fleet.crews import (
@@ -86,7 +87,7 @@ def test_some_workers_are_deployed(site: Site, begin: Begin, redis_server: Redis
     assert_nothing_left(redis_server)
 
 
-@pytest.mark.parametrize("change", ["spider", "project"])
+@pytest.mark.parametrize("change", ["spider", *at_length(["project"])])
 def test_a_stranger_is_refused(
     site: Site, begin: Begin, redis_server: RedisServer, change: str
 ) -> None:
@@ -162,7 +163,7 @@ WORKERS, ROLLING_HOSTS, DELAY_SECONDS = 3, 2, 0.5
 
 
 @pytest.mark.timed
-@pytest.mark.parametrize("turns", [6, pytest.param(100, marks=pytest.mark.at_length)])
+@pytest.mark.parametrize("turns", [4, *at_length([100])])
 def test_rolling_restarts_lose_nothing(site_of: SiteOf, begin: Begin, turns: int) -> None:
     """Restarts at random times, one deployment and one restart of Redis lose nothing."""
     chance = random.Random(turns)

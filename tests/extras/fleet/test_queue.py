@@ -14,6 +14,7 @@ from scrapy_rep.extras.fleet.batch import HeldRequest, Push, PushKind, Wish
 from scrapy_rep.extras.fleet.batch_codec import RefusedError
 from scrapy_rep.extras.fleet.ledger import PUSH_OCTETS, PUSHES, REPORTS
 from scrapy_rep.extras.fleet.scripts import VERSION
+from tests.at_length import at_length
 from tests.extras.fleet.workers import (
     DELAY,
     LEASE_MS,
@@ -828,7 +829,7 @@ class TestAtRandom:
 
     COUNT, PACED, DELAY_SECONDS = 60, "lane 1", 0.5
 
-    @pytest.mark.parametrize("seed", range(12))
+    @pytest.mark.parametrize("seed", [*range(4), *at_length(range(4, 12))])
     def test_queue_loses_nothing_at_random(self, fleet: Fleet, seed: int) -> None:
         self.chance, self.fleet = random.Random(seed), fleet
         self.done: Counter[str] = Counter()

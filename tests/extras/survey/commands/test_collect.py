@@ -252,8 +252,8 @@ def _wait_for(call: Scrapy, site: Site, count: int) -> None:
 @pytest.mark.long
 def test_stopped_run_resumes_without_repeats(loop: str, tmp_path: Path) -> None:
     """Two signals stop it, and each site is still fetched once, with all hops."""
-    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
-    hop = Answer(status=302, headers=[("Location", "/there")], delay_seconds=0.2)
+    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.1)
+    hop = Answer(status=302, headers=[("Location", "/there")], delay_seconds=0.1)
     with Site({"/robots.txt": hop, "/there": file}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
@@ -304,7 +304,7 @@ def test_third_signal_ends_at_once(loop: str, tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.long
 def test_killed_run_repeats_only_open_and_last_fetches(tmp_path: Path) -> None:
-    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.2)
+    file = Answer(body="User-agent: *\nDisallow: /a\n", delay_seconds=0.1)
     with Site({"/robots.txt": file}, address="0.0.0.0") as site:
         (tmp_path / "list.txt").write_text("\n".join(site.url(host=host) for host in _MANY))
         arguments = ["rep", "collect", str(tmp_path / "list.txt"), "--at-once", "8"]
