@@ -29,7 +29,7 @@ def _made_by(script: str, *arguments: object) -> str:
         pytest.param("make_lint.py", "lint", "*.md", marks=needs("webmaster")),
         pytest.param("make_reference.py", "reference", "s[et]*.md", marks=needs("pages")),
         pytest.param("make_screens.py", "screens", "*.svg", marks=pytest.mark.slow),
-        pytest.param("make_outputs.py", "", "*.md", marks=pytest.mark.slow),
+        pytest.param("make_outputs.py", "", "*.md", marks=[pytest.mark.slow, pytest.mark.long]),
         pytest.param("make_report.py", "examples", "*.html", marks=pytest.mark.slow),
     ],
 )

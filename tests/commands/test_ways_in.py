@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.commands.subcommands import SUBCOMMANDS
+from tests.at_length import at_length
 from tests.processes import REPOSITORY
 from tests.servers.handle import Answer, Site
 
@@ -115,6 +116,7 @@ def test_hooks_lint_and_format(project: Path) -> None:
     assert (project / "robots.txt").read_text(encoding="utf-8") == SHUT
 
 
+_WITH_SETTINGS = ("check", "cache", "doctor")
 HOSTILE_SETTINGS = "from pathlib import Path\nPath(__file__).with_name('ran').touch()\n"
 
 
@@ -143,7 +145,9 @@ def test_action_runs_no_code_from_the_checkout(project: Path) -> None:
     assert not (project / "kept").exists(), "a store in the checkout could answer for the site"
 
 
-@pytest.mark.parametrize("subcommand", SUBCOMMANDS)
+@pytest.mark.parametrize(
+    "subcommand", [*_WITH_SETTINGS, *at_length(sorted({*SUBCOMMANDS} - {*_WITH_SETTINGS}))]
+)
 def test_no_subcommand_imports_the_project(project: Path, subcommand: str) -> None:
     (project / "scrapy.cfg").write_text("[settings]\ndefault = hostile_settings\n", "utf-8")
     (project / "hostile_settings.py").write_text(HOSTILE_SETTINGS, encoding="utf-8")
