@@ -203,7 +203,7 @@ def octets_of(name: str, limit_octets: int = READ_OCTETS) -> bytes:
     """
     try:
         if name == STDIN:
-            return _stdin().read(limit_octets + 1)
+            return stdin().read(limit_octets + 1)
         with Path(name).open("rb") as file:
             return file.read(limit_octets + 1)
     except OSError as error:
@@ -263,7 +263,7 @@ def lines_of(name: str) -> Iterator[bytes]:
         CommandError: it cannot be read, or a line is too long for a list.
     """
     try:
-        with nullcontext(_stdin()) if name == STDIN else Path(name).open("rb") as file:
+        with nullcontext(stdin()) if name == STDIN else Path(name).open("rb") as file:
             for number, line in enumerate(iter(partial(file.readline, _LINE_OCTETS), b"")):
                 if len(line) == _LINE_OCTETS:
                     words = f"a line is longer than {_LINE_OCTETS:,} octets: this is not a list"
@@ -274,7 +274,12 @@ def lines_of(name: str) -> Iterator[bytes]:
         raise unreadable(name, error) from error
 
 
-def _stdin() -> BinaryIO:
+def stdin() -> BinaryIO:
+    """The octets of standard input.
+
+    Raises:
+        CommandError: it is closed.
+    """
     if sys.stdin is None:
         raise CommandError("standard input ('-') is closed")
     return sys.stdin.buffer

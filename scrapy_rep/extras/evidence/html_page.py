@@ -9,9 +9,11 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from scrapy_rep.commands.running import CommandError
 from scrapy_rep.protocol.secrecy import OWNER_ONLY
 
 from .spool import replacing
@@ -92,3 +94,13 @@ def write(path: Path, text: str) -> None:
     with replacing(path) as part:
         part.touch(OWNER_ONLY)
         part.write_text(text, encoding="utf-8")
+
+
+def refuse_page_without_jinja(output: str | None) -> None:
+    """Refuse to write a page if Jinja is not installed.
+
+    Raises:
+        CommandError: Jinja is not installed.
+    """
+    if output and not output.endswith(".json") and find_spec("jinja2") is None:
+        raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from importlib.util import find_spec
 from pathlib import Path
 
 from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
 from scrapy_rep.commands.terminal import safe
+from scrapy_rep.extras.evidence.html_page import refuse_page_without_jinja, write
 from scrapy_rep.extras.evidence.reports.report_making import report_of, trails_at
 from scrapy_rep.extras.evidence.reports.report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport
 from scrapy_rep.extras.evidence.reports.verdict_words import BAD, NOTE, verdict
@@ -30,7 +30,6 @@ def run(call: Call) -> int:
     except TrailError as error:
         raise CommandError(str(error)) from error
     if output:
-        from scrapy_rep.extras.evidence.html_page import write
         from scrapy_rep.extras.evidence.reports.report_page import page
 
         try:
@@ -56,13 +55,3 @@ def _status(report: CrawlReport, *, allows_dry_run: bool) -> int:
     if report.state == CHANGED or any(run.difference for run in report.runs):
         return FOUND
     return _AGAINST if is_against else _STATUSES[report.state]
-
-
-def refuse_page_without_jinja(output: str | None) -> None:
-    """Refuse to write a page if Jinja is not installed.
-
-    Raises:
-        CommandError: Jinja is not installed.
-    """
-    if output and not output.endswith(".json") and find_spec("jinja2") is None:
-        raise CommandError("a page needs Jinja: pip install 'scrapy-rep[report]'")

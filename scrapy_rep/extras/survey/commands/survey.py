@@ -16,7 +16,7 @@ from typing import Any
 from scrapy_rep.commands.inputs import octets_of, put
 from scrapy_rep.commands.running import INTERRUPTED, OK, UNSETTLED, Call, CommandError, unreadable
 from scrapy_rep.commands.terminal import cut, safe
-from scrapy_rep.extras.evidence.commands.report import refuse_page_without_jinja
+from scrapy_rep.extras.evidence.html_page import refuse_page_without_jinja
 from scrapy_rep.extras.survey import jobs
 from scrapy_rep.extras.survey.aggregate import SurveyPart, SurveyReader
 from scrapy_rep.extras.survey.changes import ShareChange, changes_between
