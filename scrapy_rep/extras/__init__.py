@@ -117,6 +117,7 @@ EXTRAS = (
             "survey": "collect statistics on many files",
         },
     ),
+    Extra("accesslog"),
 )
 
 

@@ -1,0 +1,1 @@
+"""Access logs of servers: the crawlers in them, and whether they obeyed the robots.txt then."""

@@ -1,0 +1,164 @@
+"""The lines of access logs as values, by a table of formats.
+
+Strangers chose the target and the User-Agent in a line. So a reader raises `ValueError` for a line
+in another form, or `RecursionError` for JSON that is nested too deeply, and nothing else.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from datetime import datetime, timezone
+from functools import lru_cache
+from typing import Any, NamedTuple
+from urllib.parse import unquote
+
+from scrapy_rep.protocol.errors import ConfigurationError
+
+
+class LogLine(NamedTuple):
+    """A request as a server logged it.
+
+    Attributes:
+        at: when, in POSIX seconds.
+        address: that of the client.
+        target: the target of the request: a path with its query, or a URL; empty if malformed.
+        status: that of the answer; 0 if it is unknown.
+        user_agent: the header; empty without one.
+        host: the host and perhaps the port of the site, in lower case; empty if unknown.
+    """
+
+    at: float
+    address: str
+    target: str
+    status: int
+    user_agent: str
+    host: str
+
+    @property
+    def url(self) -> str:
+        """The target as a URL, of any host; as it is if it is not a path."""
+        return f"http://x{self.target}" if self.target[:1] == "/" else self.target
+
+
+LineReader = Callable[[str], LogLine | None]
+"""Reads a line; None is a comment."""
+
+_NAMES = ("time", "address", "request", "status", "agent", "host", "target")
+_CADDY = (
+    "time=ts,address=request.remote_ip,status=status,agent=request.headers.User-Agent,"
+    "host=request.host,target=request.uri"
+)
+_QUOTED = r'[^"\\]*(?:\\.[^"\\]*)*'
+# Most request lines have the usual form; `_line` reads the others.
+_REQUEST = rf'"(?:[A-Za-z]+ (?P<target>[^"\\ ]+) HTTP/[\d.]+|(?P<request>{_QUOTED}))"'
+_PATTERNS = (
+    re.compile(  # Common and Combined Log Format, perhaps after the host
+        r"(?:(?P<host>[^\s:]+:\d+) )?(?P<address>\S+) \S+ .*?"
+        r"\[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
+        rf'{_REQUEST} (?P<status>\d{{3}}) \S+(?: "{_QUOTED}" "(?P<agent>{_QUOTED})")?'
+    ),
+    re.compile(  # Elastic Load Balancing, as AWS documents it: Application and Classic
+        r"(?:(?:https?|h2|grpcs|wss?) )?(?P<time>\d{4}-\d\d-\d\dT\S+) \S+ (?P<address>\S+):\d+"
+        r"(?P<host>)(?: \S+){4} (?P<status>\S+)(?: \S+){3} "
+        rf'{_REQUEST} "(?P<agent>{_QUOTED})"'
+    ),
+)
+_ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
+_AUTHORITY = re.compile(r"[A-Za-z][\w+.-]*://(?:[^/?#]*@)?([^/?#]*)")
+_DEFAULT_PORT = re.compile(r":(?:80|443)$")
+_MILLISECONDS_FROM, _LATEST = 1e11, 1e10
+
+
+def _line(*values: Any) -> LogLine:
+    """Make a line of the values of `_NAMES`, text or None."""
+    time, address, request, status, agent, host, target = values
+    if request:
+        method, _, rest = request.partition(" ")
+        target, _, version = rest.rpartition(" ")
+        target = (target if version[:5] == "HTTP/" else rest) if method.isalpha() else ""
+    target = target or ""
+    if target[:1] != "/" and (absolute := _AUTHORITY.match(target)):
+        host = absolute[1]  # RFC 9112, 3.2.2
+    host = _DEFAULT_PORT.sub("", host.lower()) if host else ""
+    agent = agent if agent and agent != "-" else ""
+    known = int(status) if status.isdigit() else 0
+    return LogLine(instant_of(time), address, target, known, agent, host)
+
+
+def _unescaped(text: str | None) -> str:
+    """A text in which the escapes of servers for quotes and other octets are decoded."""
+    octets = (text or "").encode("utf-8", "surrogateescape")
+    octets = _ESCAPE.sub(lambda one: bytes((int(one[1], 16),)) if one[1] else one[2], octets)
+    return octets.decode("utf-8", "surrogateescape")
+
+
+@lru_cache(maxsize=1024)
+def instant_of(text: str) -> float:
+    """A time: as in the Common Log Format, in ISO 8601, or in seconds or milliseconds."""
+    if text[2:3] == "/":
+        return _minute(text[:17] + text[20:]) + float(text[18:20])
+    if text.replace(".", "", 1).isdigit():
+        at = float(text) / (1000 if float(text) > _MILLISECONDS_FROM else 1)
+        if at < _LATEST:
+            return at
+    found = datetime.fromisoformat(text.replace("Z", "+00:00"))
+    return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
+
+
+@lru_cache(maxsize=256)
+def _minute(text: str) -> float:
+    return datetime.strptime(text, "%d/%b/%Y:%H:%M %z").timestamp()
+
+
+def line_reader(spec: str) -> LineReader:
+    """A reader of lines in all formats.
+
+    Args:
+        spec: the places of values in JSON; empty for those of Caddy.
+
+    Raises:
+        ConfigurationError: a name is unknown.
+    """
+    places = dict(one.strip().partition("=")[::2] for one in (spec or _CADDY).split(","))
+    if not places.keys() <= {*_NAMES}:
+        raise ConfigurationError(f"{spec!r}: give NAME=PLACE,... of {', '.join(_NAMES)}")
+    paths = [places.get(name, "").split(".") for name in _NAMES]
+    names: list[str] = []
+
+    def read(text: str) -> LogLine | None:
+        if text.startswith("{"):
+            found = json.loads(text)
+            return _line(*(_value(found, path) for path in paths))
+        if text.startswith("#"):
+            names[:] = text.split()[1:] if text.startswith("#Fields:") else names
+            return None
+        for pattern in _PATTERNS:
+            if match := pattern.match(text):
+                values = match.group(*_NAMES)
+                return _line(*(map(_unescaped, values) if "\\" in text else values))
+        return _w3c(names, text)
+
+    return read
+
+
+def _value(found: Any, place: list[str]) -> str:
+    """The value at a place; of a list, the first one."""
+    for step in place:
+        found = found.get(step) if isinstance(found, dict) else None
+        found = found[0] if isinstance(found, list) and found else found
+    return "" if found is None else str(found)
+
+
+def _w3c(names: list[str], text: str) -> LogLine:
+    """Read a line with the fields that ``#Fields:`` named, as of CloudFront (tabs) and IIS."""
+    values = text.rstrip("\r").split("\t" if "\t" in text else " ")
+    if not names or len(values) != len(names):
+        raise ValueError("in no known format")
+    get = dict(zip(names, values, strict=True)).get
+    query, agent = get("cs-uri-query", "-"), get("cs(User-Agent)", "")
+    agent = unquote(agent) if "\t" in text else agent.replace("+", " ")
+    target = get("cs-uri-stem", "") + ("" if query == "-" else f"?{query}")
+    facts = f"{get('date')}T{get('time')}Z", get("c-ip", ""), "", get("sc-status", "")
+    return _line(*facts, agent, get("x-host-header", ""), target)

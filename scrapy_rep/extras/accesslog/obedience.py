@@ -1,0 +1,253 @@
+"""Judges each request of a log by the files that its crawler could know then.
+
+A request is against the rules only if all these files disallow it: the file that the crawler got
+by its last fetch in the log, or the one of 24 hours before the request if that is newer, and each
+later file up to the request (RFC 9309, 2.4). After an answer of 4xx, the crawler has no file, and
+may fetch everything for 24 hours (2.3.1.3).
+
+A User-Agent proves nothing, because any client can send that of a known crawler. Memory is bounded:
+beyond a limit, unknown crawlers are counted as one.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from bisect import bisect_right, insort
+from collections import Counter
+from collections.abc import Callable, Iterable, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, field
+from functools import lru_cache
+from ipaddress import ip_address, ip_network
+from operator import attrgetter
+from typing import NamedTuple
+
+from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
+from scrapy_rep.protocol.errors import ConfigurationError
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
+from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.units import DAY_SECONDS
+from scrapy_rep.protocol.verdict import Verdict
+
+from .file_versions import FileVersion, index_at, rules_of
+from .log_formats import LogLine
+
+AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
+"""The answer to a disallowed request: it was served, redirected, or refused (403, 429)."""
+
+REQUESTS, FETCHES, UNJUDGED = "requests", "robots_txt_fetches", "unjudged"
+COUNTS = (REQUESTS, FETCHES, AGAINST, REDIRECTED, REFUSED, UNJUDGED)
+"""The counts of a crawler: all requests; those for robots.txt; disallowed ones by their answers;
+those without a path, or before the first known file."""
+
+MOST_CRAWLERS = 1000
+"""The number of unknown crawlers that have a row of their own."""
+
+_ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
+# Whether a fetch of robots.txt with this status shows that there is no file.
+_HAS_NONE = dict.fromkeys({*range(400, 500)} - {429}, True) | dict.fromkeys(range(200, 300), False)
+_HAS_NONE[304] = False
+_CLAIMS_KEPT, _ADDRESSES_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 14, 1 << 15
+_AGENT_CHARACTERS = _URL_CHARACTERS = 512  # more of a header is not read; longer URLs are not kept
+_TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
+_PRODUCT = re.compile(r"[\w.-]+(?=/)")
+
+Identify = Callable[[str], str]
+"""Whether a request from an address is genuine, or only claimed."""
+
+
+class CrawlerClaim(NamedTuple):
+    """The crawler that a User-Agent names.
+
+    Attributes:
+        name: its name: that of the list, or as the header spells it.
+        tokens: the names by which it finds its group, in lower case, the preferred one first.
+        crawler: the known crawler, or None.
+    """
+
+    name: str
+    tokens: tuple[str, ...]
+    crawler: Crawler | None = None
+
+
+def claim_of(user_agent: str) -> CrawlerClaim | None:
+    """The crawler that a User-Agent names; None for browsers, and without a name.
+
+    A known crawler takes the group of its fallback before ``*``, as its operator says.
+    """
+    tokens = tokens_from_user_agent(user_agent)
+    if not tokens:  # the comment of Applebot's header lacks "compatible;"
+        tokens = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
+    if not tokens:
+        return None
+    crawler = crawler_of(tokens[0])
+    names = tokens if crawler is None else (*tokens, crawler.token, crawler.fallback)
+    tokens = tuple(dict.fromkeys(name.lower() for name in names if name))
+    return CrawlerClaim(names[0] if crawler is None else crawler.token, tokens, crawler)
+
+
+def identities(octets: bytes) -> Identify:
+    """Tells whether an address belongs to the operator of a crawler, by a file of the operator.
+
+    The file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
+
+    Raises:
+        ConfigurationError: it is another file.
+    """
+    try:
+        prefixes = json.loads(octets)["prefixes"]
+        networks = {ip_network(text) for prefix in prefixes for text in prefix.values()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
+    sizes = {(network.version, network.prefixlen) for network in networks}
+
+    @lru_cache(_ADDRESSES_KEPT)
+    def identity_of(address: str) -> str:
+        with suppress(ValueError):
+            found = ip_address(address.strip("[]"))
+            found = getattr(found, "ipv4_mapped", None) or found
+            for version, size in sizes:
+                if version == found.version and ip_network((found, size), strict=False) in networks:
+                    return "genuine"
+        return "claimed"
+
+    return identity_of
+
+
+class Offence(NamedTuple):
+    """A request that its crawler should not have sent.
+
+    Attributes:
+        crawler: the name of the crawler.
+        line: the line of the log.
+        verdict: that of the oldest file that the crawler could have.
+        file: the name of this file.
+        answer: `AGAINST`, `REDIRECTED` or `REFUSED`.
+    """
+
+    crawler: str
+    line: LogLine
+    verdict: Verdict
+    file: str
+    answer: str
+
+
+@dataclass(slots=True)
+class CrawlerTally:
+    """The requests of one crawler.
+
+    Attributes:
+        claim: the crawler; without tokens, it stands for all further ones.
+        identity: genuine or claimed; empty if that is not known.
+        counts: the numbers of requests, by the names in `COUNTS`.
+        smallest_gap: the shortest time between two requests for other URLs, in seconds.
+        example: the first request that was served against the rules, or the first offence.
+    """
+
+    claim: CrawlerClaim
+    identity: str = ""
+    counts: Counter[str] = field(default_factory=Counter)
+    smallest_gap: float = math.inf
+    example: Offence | None = None
+    _visits: list[float] = field(default_factory=list)
+    _files: list[tuple[float, bool]] = field(default_factory=list)
+
+    def add_fetch(self, line: LogLine) -> None:
+        """Note a request for robots.txt, and whether its answer was that there is no file."""
+        self.counts[FETCHES] += 1
+        if (has_none := _HAS_NONE.get(line.status)) is not None and self.claim.tokens:
+            insort(self._files, (line.at, has_none))
+            del self._files[:-_TIMES_KEPT]
+
+    def last_fetch(self, at: float) -> tuple[float, bool]:
+        """When the crawler last got an answer before a time, and whether there was no file."""
+        files = self._files
+        if files and files[-1][0] <= at:
+            return files[-1]
+        return next((one for one in reversed(files) if one[0] <= at), (-math.inf, False))
+
+    def add_visit(self, at: float) -> None:
+        """Note the time of another request; times may be slightly out of order."""
+        visits = self._visits
+        place = bisect_right(visits, at) if visits and at < visits[-1] else len(visits)
+        for near in visits[place - 1 if place else 0 : place + 1]:
+            self.smallest_gap = min(self.smallest_gap, abs(at - near))
+        visits.insert(place, at)
+        if len(visits) > 2 * _TIMES_KEPT:
+            del visits[:_TIMES_KEPT]
+
+    def add_offence(self, offence: Offence) -> Offence:
+        """Count a disallowed request, and return it."""
+        self.counts[offence.answer] += 1
+        if self.example is None or self.example.answer != AGAINST == offence.answer:
+            short = offence.line._replace(target=offence.line.target[:512], user_agent="")
+            self.example = offence._replace(line=short)
+        return offence
+
+
+class Obedience:
+    """Tallies the crawlers of a log.
+
+    Attributes:
+        versions: those of the file, in the order of their times.
+        unnamed_count: the requests of browsers, and of clients without a name.
+        others: the tally of all crawlers beyond the limit.
+    """
+
+    def __init__(self, versions: Iterable[FileVersion], identities: Mapping[str, Identify]) -> None:
+        """Take the versions, and what tells genuine addresses, by names in lower case."""
+        self.versions = sorted(versions, key=attrgetter("since"))
+        self.unnamed_count = 0
+        self.others = CrawlerTally(CrawlerClaim("(others)", ()))
+        self._identities = identities
+        self._tallies: dict[tuple[str, str], CrawlerTally] = {}
+        self._claim_of = lru_cache(_CLAIMS_KEPT)(claim_of)
+        self._verdict = lru_cache(_VERDICTS_KEPT)(self._verdict_on)
+
+    def tallies(self) -> list[CrawlerTally]:
+        """All tallies with requests, the worst first."""
+        found = [one for one in (*self._tallies.values(), self.others) if one.counts]
+        return sorted(found, key=lambda one: (-one.counts[AGAINST], -one.counts[REQUESTS]))
+
+    def take(self, line: LogLine) -> Offence | None:
+        """Count a request; return its offence, if there is one."""
+        claim = self._claim_of(line.user_agent[:_AGENT_CHARACTERS])
+        if claim is None:
+            self.unnamed_count += 1
+            return None
+        tally, at, url = self._tally(claim, line.address), line.at, line.url
+        tally.counts[REQUESTS] += 1
+        if is_robots_txt(url):
+            tally.add_fetch(line)
+            return None
+        tally.add_visit(at)
+        fetched_at, has_none = tally.last_fetch(at)
+        if has_none and fetched_at >= at - DAY_SECONDS:
+            return None
+        first = index_at(self.versions, max(fetched_at, at - DAY_SECONDS))
+        if first < 0 or "://" not in url:  # malformed, or of CONNECT or OPTIONS
+            tally.counts[UNJUDGED] += 1
+            return None
+        judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on
+        verdict = judge(first, claim.tokens, url)
+        later = range(first + 1, index_at(self.versions, at) + 1)
+        if verdict.allowed or any(judge(one, claim.tokens, url).allowed for one in later):
+            return None
+        name, file = tally.claim.name, self.versions[first].name
+        answer = _ANSWERS.get(line.status, AGAINST)
+        return tally.add_offence(Offence(name, line, verdict, file, answer))
+
+    def _tally(self, claim: CrawlerClaim, address: str) -> CrawlerTally:
+        name = claim.name.lower()
+        key = name, self._identities[name](address) if name in self._identities else ""
+        tally = self._tallies.get(key)
+        if tally is None:
+            if claim.crawler is None and len(self._tallies) >= MOST_CRAWLERS:
+                return self.others
+            tally = self._tallies[key] = CrawlerTally(claim, key[1])
+        return tally
+
+    def _verdict_on(self, index: int, tokens: tuple[str, ...], url: str) -> Verdict:
+        return rules_of(self.versions[index]).selection(tokens).verdict(url)

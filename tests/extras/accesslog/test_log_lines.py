@@ -1,0 +1,229 @@
+"""Lines of access logs in each format, and hostile ones."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+import time
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from scrapy_rep.commands.running import CommandError
+from scrapy_rep.extras.accesslog.log_formats import LogLine, instant_of, line_reader
+from scrapy_rep.extras.accesslog.log_reading import LogReading
+from scrapy_rep.protocol.errors import ConfigurationError
+
+AT = 1_790_856_000  # 2026-10-01 12:00:00 UTC
+COMBINED = (
+    '192.0.2.1 - - [01/Oct/2026:14:00:00 +0200] "GET /a?b HTTP/1.1" 200 12 "https://x/" "Foo/1.0"'
+)
+CADDY = {
+    "ts": AT + 0.25,
+    "request": {
+        "remote_ip": "2001:db8::1",
+        "method": "GET",
+        "host": "Example.com:443",
+        "uri": "/a",
+        "headers": {"User-Agent": ["Foo/1.0"]},
+    },
+    "status": 301,
+}
+ALB = (
+    "h2 2026-10-01T12:00:00.500000Z app/lb/1 192.0.2.1:2817 10.0.0.1:80 0.0 0.1 0.0 403 403 34 366 "
+    '"GET https://example.com:443/a?b HTTP/2.0" "Foo/1.0" ECDHE TLSv1.2 arn "Root=1" "-" "-" 0'
+)
+CLASSIC = (
+    "2026-10-01T12:00:00.500000Z lb 192.0.2.1:2817 - -1 -1 -1 503 0 0 0 "
+    '"GET http://example.com:80/a HTTP/1.1" "Foo/1.0" - -'
+)
+CLOUDFRONT = (
+    "#Version: 1.0\n"
+    "#Fields: date time c-ip cs-method cs(Host) cs-uri-stem sc-status cs(User-Agent) cs-uri-query "
+    "x-host-header\n"
+    "2026-10-01\t12:00:00\t192.0.2.1\tGET\td1.cloudfront.net\t/a\t200\tFoo/1.0%20(x)\tb=1\t"
+    "example.com\n"
+)
+IIS = (
+    "#Fields: date time cs-method cs-uri-stem cs-uri-query c-ip cs(User-Agent) sc-status\n"
+    "2026-10-01 12:00:00 GET /a - 192.0.2.1 Foo/1.0+(x) 404\n"
+)
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        (COMBINED, LogLine(AT, "192.0.2.1", "/a?b", 200, "Foo/1.0", "")),
+        (
+            f"Example.com:8080 {COMBINED}",
+            LogLine(AT, "192.0.2.1", "/a?b", 200, "Foo/1.0", "example.com:8080"),
+        ),
+        (
+            COMBINED.replace("192.0.2.1", "2001:db8::1"),
+            LogLine(AT, "2001:db8::1", "/a?b", 200, "Foo/1.0", ""),
+        ),
+        (COMBINED.partition(' "https')[0], LogLine(AT, "192.0.2.1", "/a?b", 200, "", "")),
+        (json.dumps(CADDY), LogLine(AT + 0.25, "2001:db8::1", "/a", 301, "Foo/1.0", "example.com")),
+        (
+            ALB,
+            LogLine(
+                AT + 0.5,
+                "192.0.2.1",
+                "https://example.com:443/a?b",
+                403,
+                "Foo/1.0",
+                "example.com",
+            ),
+        ),
+        (
+            CLASSIC,
+            LogLine(
+                AT + 0.5, "192.0.2.1", "http://example.com:80/a", 503, "Foo/1.0", "example.com"
+            ),
+        ),
+        (CLOUDFRONT, LogLine(AT, "192.0.2.1", "/a?b=1", 200, "Foo/1.0 (x)", "example.com")),
+        (IIS, LogLine(AT, "192.0.2.1", "/a", 404, "Foo/1.0 (x)", "")),
+    ],
+)
+def test_each_format_is_recognised(text: str, line: LogLine) -> None:
+    read = line_reader("")
+    assert [read(one) for one in text.splitlines()][-1] == line
+
+
+@pytest.mark.parametrize(
+    ("request_line", "target"),
+    [
+        ("GET /a b HTTP/1.1", "/a b"),
+        ("GET /", "/"),
+        ("POST //x/../y HTTP/2.0", "//x/../y"),
+        ("OPTIONS * HTTP/1.1", "*"),
+        ("CONNECT h:443 HTTP/1.1", "h:443"),
+        (r"\x16\x03\x01\x02 HTTP/1.1", ""),
+        ("-", ""),
+        ("", ""),
+        (r"GET /\"\x22\\\xC3\xA9 HTTP/1.1", '/""\\é'),
+        (r"GET /\xFF HTTP/1.1", "/\udcff"),
+    ],
+)
+def test_target_is_taken_from_the_request_line(request_line: str, target: str) -> None:
+    line = line_reader("")(COMBINED.replace("GET /a?b HTTP/1.1", request_line))
+    assert line is not None
+    assert line.target == target
+
+
+def test_odd_lines_are_read_as_servers_write_them() -> None:
+    read = line_reader("")
+    for text in (
+        '2001:db8::1 - - [01/Oct/2026:12:00:00 +0000] "-" 408 - "-" "-"',
+        '1.2.3.4 - us[er "x [01/Oct/2026:12:00:00 +0000] "GET / HTTP/1.1" 200 5 "-" "-" "1.1.1.1"',
+    ):
+        line = read(text)
+        assert line is not None
+        assert (line.at, line.user_agent) == (AT, "")
+    line = read(COMBINED.replace("Foo/1.0", r"Foo \"1\" \x5c"))
+    assert line is not None
+    assert line.user_agent == 'Foo "1" \\'
+
+
+@pytest.mark.parametrize(
+    ("text", "at"),
+    [
+        ("01/Oct/2026:12:00:00 +0000", AT),
+        ("01/Oct/2026:05:30:00 -0630", AT),
+        ("2026-10-01T12:00:00Z", AT),
+        ("2026-10-01T14:00:00+02:00", AT),
+        ("2026-10-01 12:00:00", AT),
+        (f"{AT}", AT),
+        (f"{AT}.5", AT + 0.5),
+        (f"{AT}500", AT + 0.5),
+    ],
+)
+def test_times_of_servers_are_read(text: str, at: float) -> None:
+    assert instant_of(text) == at
+
+
+def test_fields_of_json_are_found_by_a_map() -> None:
+    read = line_reader("time=when,request=req,status=code,agent=h.ua,address=from")
+    found = {
+        "when": "2026-10-01T12:00:00Z",
+        "req": "GET /x HTTP/1.1",
+        "code": "200",
+        "h": {"ua": "A"},
+    }
+    assert read(json.dumps(found)) == LogLine(AT, "", "/x", 200, "A", "")
+    with pytest.raises(ConfigurationError, match="NAME=PLACE"):
+        line_reader("at=when")
+
+
+_TEXTS = st.one_of(
+    st.text(),
+    st.from_regex(r'1 - - \[01/Oct/2026:\d\d:00:00 \+0000\] "(GET )?[^\n]{0,20}" \d\d\d 1'),
+    st.recursive(
+        st.none() | st.booleans() | st.floats() | st.integers() | st.text(),
+        lambda below: (
+            st.lists(below) | st.dictionaries(st.sampled_from(["ts", "request", "uri"]), below)
+        ),
+    ).map(json.dumps),
+    st.sampled_from(["[" * 100_000, "{" + '"a":{' * 100_000, "#Fields:", '{"ts": 1e999}']),
+)
+
+
+@given(st.lists(_TEXTS, max_size=4))
+def test_no_line_raises_anything_else(texts: list[str]) -> None:
+    read = line_reader("")
+    read("#Fields: date time c-ip")
+    for text in texts:
+        try:
+            line = read(text)
+        except (ValueError, RecursionError):
+            continue
+        assert line is None or isinstance(line, LogLine)
+
+
+def _log(folder: Path, name: str, octets: bytes, mtime: float = 0) -> str:
+    path = folder / name
+    path.write_bytes(octets)
+    os.utime(path, (mtime, mtime))
+    return str(path)
+
+
+def test_logs_are_read_in_the_order_of_their_ages(tmp_path: Path) -> None:
+    lines = [COMBINED.replace("/a?b", f"/{number}").encode() + b"\n" for number in range(4)]
+    names = [
+        _log(tmp_path, "access.log", lines[3], 30),
+        _log(tmp_path, "access.log.1", lines[2].replace(b"\n", b"\r\n\r\n"), 20),
+        _log(tmp_path, "access.log.2.gz", gzip.compress(lines[0] + b"\n" + lines[1]), 10),
+    ]
+    reading = LogReading(names)
+    assert [line.target for line, _ in reading.lines()] == ["/0", "/1", "/2", "/3"]
+    assert (reading.line_count, reading.unreadable_count) == (4, 0)
+    assert "100%, 4 read" in reading.progress()
+
+
+def test_a_log_that_is_cut_off_is_reported(tmp_path: Path) -> None:
+    octets = gzip.compress(b"".join(b"%d\n" % number for number in range(50_000)))
+    reading = LogReading([_log(tmp_path, "a.gz", octets[:-20])])
+    assert [*reading.lines()] == []
+    assert "a.gz cannot be read to its end" in reading.problems[0]
+    assert reading.unreadable_count > 1000
+    with pytest.raises(CommandError, match="No such file"):
+        next(LogReading([str(tmp_path / "none")]).lines())
+
+
+def test_lines_for_other_hosts_are_left_out(tmp_path: Path) -> None:
+    hosts = ("example.com:443", "other.example:80", "EXAMPLE.com:80")
+    text = "".join(f"{host} {COMBINED}\n" for host in hosts)
+    reading = LogReading([_log(tmp_path, "a", text.encode())], site="example.com")
+    assert len([*reading.lines()]) == 2
+    assert reading.foreign_count == 1
+
+
+@pytest.mark.timed
+def test_a_hundred_thousand_lines_a_second_are_read(tmp_path: Path) -> None:
+    name = _log(tmp_path, "a", (COMBINED + "\n").encode() * 200_000)
+    began_at = time.process_time()
+    assert sum(1 for _ in LogReading([name]).lines()) == 200_000
+    assert time.process_time() - began_at < 2

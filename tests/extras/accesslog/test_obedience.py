@@ -1,0 +1,241 @@
+"""A crawler is judged by the files that it could know, under the name that it claims."""
+
+from __future__ import annotations
+
+import math
+import subprocess
+from functools import partial
+from pathlib import Path
+
+import pytest
+
+from scrapy_rep.extras.accesslog import file_versions
+from scrapy_rep.extras.accesslog.file_versions import FileVersion, index_at, named_versions
+from scrapy_rep.extras.accesslog.log_formats import LogLine
+from scrapy_rep.extras.accesslog.obedience import (
+    AGAINST,
+    COUNTS,
+    MOST_CRAWLERS,
+    REDIRECTED,
+    REFUSED,
+    REQUESTS,
+    UNJUDGED,
+    CrawlerTally,
+    Obedience,
+    claim_of,
+    identities,
+)
+from scrapy_rep.protocol.errors import ConfigurationError
+
+OPEN, SHUT = b"User-agent: *\nDisallow:\n", b"User-agent: *\nDisallow: /private\n"
+BOT = "FooBot/1.0"
+HOUR, DAY = 3600, 86_400
+
+
+def versions(*bodies: tuple[float, bytes]) -> list[FileVersion]:
+    return [FileVersion(since, f"file of {since}", partial(bytes, body)) for since, body in bodies]
+
+
+def line(at: float, target: str = "/private", status: int = 200, agent: str = BOT) -> LogLine:
+    return LogLine(at, "192.0.2.1", target, status, agent, "")
+
+
+def tallied(files: list[FileVersion], *lines: LogLine) -> CrawlerTally:
+    judge = Obedience(files, {})
+    for one in lines:
+        judge.take(one)
+    (tally,) = judge.tallies()
+    return tally
+
+
+def against(files: list[FileVersion], *lines: LogLine) -> int:
+    return tallied(files, *lines).counts[AGAINST]
+
+
+class TestWhatACrawlerCouldKnow:
+    CHANGED = versions((0, OPEN), (10 * DAY, SHUT))
+
+    def test_new_rule_counts_after_a_day(self) -> None:
+        assert against(self.CHANGED, line(11 * DAY - 1)) == 0
+        assert against(self.CHANGED, line(11 * DAY)) == 1
+
+    def test_new_rule_counts_from_the_next_fetch_on(self) -> None:
+        fetch = line(10 * DAY + 60, "/robots.txt")
+        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 1
+        assert against(self.CHANGED, fetch, line(10 * DAY + 59)) == 0
+        unmodified = line(10 * DAY + 60, "/robots.txt", 304)
+        assert against(self.CHANGED, unmodified, line(10 * DAY + 61)) == 1
+
+    def test_fetch_of_another_crawler_does_not_count(self) -> None:
+        judge = Obedience(self.CHANGED, {})
+        judge.take(line(10 * DAY + 60, "/robots.txt", agent="BarBot/1.0"))
+        assert judge.take(line(10 * DAY + 61)) is None
+
+    @pytest.mark.parametrize("status", [301, 429, 500, 503])
+    def test_failed_fetch_teaches_nothing(self, status: int) -> None:
+        fetch = line(10 * DAY + 60, "/robots.txt", status)
+        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 0
+
+    @pytest.mark.parametrize("status", [401, 403, 404, 410])
+    def test_missing_file_permits_everything_for_a_day(self, status: int) -> None:
+        fetch = line(20 * DAY, "/robots.txt", status)
+        assert against(self.CHANGED, fetch, line(21 * DAY)) == 0
+        assert against(self.CHANGED, fetch, line(21 * DAY + 1)) == 1
+
+    def test_rule_that_was_removed_does_not_count(self) -> None:
+        removed = versions((0, SHUT), (10 * DAY, OPEN))
+        assert against(removed, line(10 * DAY - 1)) == 1
+        assert against(removed, line(10 * DAY + 1)) == 0
+
+    def test_request_before_the_first_file_is_not_judged(self) -> None:
+        tally = tallied(versions((10 * DAY, SHUT)), line(10 * DAY + HOUR))
+        assert {name: tally.counts[name] for name in COUNTS if tally.counts[name]} == {
+            REQUESTS: 1,
+            UNJUDGED: 1,
+        }
+
+    def test_lines_may_be_slightly_out_of_order(self) -> None:
+        lines = [line(at, "/open") for at in (10, 13, 11, 30, 29.5)]
+        assert tallied(versions((-math.inf, SHUT)), *lines).smallest_gap == 0.5
+
+
+class TestWhatCounts:
+    FILES = versions((-math.inf, SHUT + b"\nUser-agent: MJ12bot\nDisallow: /x\n"))
+
+    def test_robots_txt_itself_is_always_allowed(self) -> None:
+        shut = versions((-math.inf, b"User-agent: *\nDisallow: /\n"))
+        assert against(shut, line(0, "/robots.txt"), line(1, "/%72obots.txt")) == 0
+        assert against(shut, line(0, "/robots.txt?x")) == 1
+
+    @pytest.mark.parametrize(
+        ("status", "answer"),
+        [(200, AGAINST), (304, AGAINST), (404, AGAINST), (302, REDIRECTED), (403, REFUSED)],
+    )
+    def test_redirected_and_refused_requests_are_apart(self, status: int, answer: str) -> None:
+        tally = tallied(self.FILES, line(0, status=status))
+        assert tally.counts[answer] == 1
+        assert tally.example is not None
+        assert (tally.example.answer, tally.example.verdict.line) == (answer, 2)
+
+    def test_first_request_that_was_served_is_the_example(self) -> None:
+        tally = tallied(self.FILES, line(0, status=403), line(1, "/private/1"), line(2))
+        assert tally.example is not None
+        assert tally.example.line.target == "/private/1"
+
+    @pytest.mark.parametrize(
+        "target", ["//private", "/a/../private", "/%70rivate", "http://example.com/private"]
+    )
+    def test_paths_are_compared_in_normal_form(self, target: str) -> None:
+        expected = 0 if target == "//private" else 1
+        assert against(self.FILES, line(0, target)) == expected
+
+    @pytest.mark.parametrize("target", ["", "*", "example.com:443"])
+    def test_request_without_a_path_is_not_judged(self, target: str) -> None:
+        assert tallied(self.FILES, line(0, target)).counts[UNJUDGED] == 1
+
+    def test_each_crawler_takes_its_own_group(self) -> None:
+        judge = Obedience(self.FILES, {})
+        for agent in ("MJ12bot/v1.4", "Mozilla/5.0 (compatible; MJ12bot/v1.4.8; http://x/)"):
+            assert judge.take(line(0, "/private", agent=agent)) is None
+            assert judge.take(line(0, "/x", agent=agent)) is not None
+        (tally,) = judge.tallies()
+        assert (tally.claim.name, tally.counts[REQUESTS]) == ("MJ12bot", 4)
+
+    def test_further_crawlers_are_counted_as_one(self) -> None:
+        judge = Obedience(self.FILES, {})
+        for number in range(MOST_CRAWLERS + 5):
+            judge.take(line(number, agent=f"bot.{number}/1"))
+        judge.take(line(0, agent="GPTBot/1.2"))
+        assert judge.others.counts[AGAINST] == 5
+        assert len(judge.tallies()) == MOST_CRAWLERS + 2
+
+
+class TestClaims:
+    @pytest.mark.parametrize(
+        ("agent", "name", "tokens"),
+        [
+            ("Mozilla/5.0 (compatible; gptbot/1.2; +x)", "GPTBot", ("gptbot",)),
+            ("Googlebot-Image/1.0", "Googlebot-Image", ("googlebot-image", "googlebot")),
+            ("FooBot", "FooBot", ("foobot",)),
+            (
+                "Mozilla/5.0 (Macintosh) Version/13 Safari/605 (Applebot/0.1; +http://apple.com)",
+                "Applebot",
+                ("applebot", "googlebot"),
+            ),
+        ],
+    )
+    def test_crawler_is_named_by_its_header(
+        self, agent: str, name: str, tokens: tuple[str, ...]
+    ) -> None:
+        claim = claim_of(agent)
+        assert claim is not None
+        assert (claim.name, claim.tokens) == (name, tokens)
+
+    @pytest.mark.parametrize("agent", ["", "Mozilla/5.0 (X11; Linux) Gecko/1 Firefox/130.0"])
+    def test_browsers_are_left_out(self, agent: str) -> None:
+        judge = Obedience(TestWhatCounts.FILES, {})
+        assert judge.take(line(0, agent=agent)) is None
+        assert (judge.tallies(), judge.unnamed_count) == ([], 1)
+
+    def test_addresses_tell_genuine_from_claimed(self) -> None:
+        told = identities(
+            b'{"prefixes": [{"ipv4Prefix": "192.0.2.0/24"}, {"ipv6Prefix": "2001:db8::/32"}]}'
+        )
+        genuine = ("192.0.2.255", "2001:db8:1::1", "[2001:db8::1]", "::ffff:192.0.2.1")
+        assert {told(address) for address in genuine} == {"genuine"}
+        claimed = ("192.0.3.0", "2001:db9::1", "unix:", "", "::192.0.2.1")
+        assert {told(address) for address in claimed} == {"claimed"}
+
+    @pytest.mark.parametrize(
+        "octets", [b"", b"[]", b'{"prefixes": [1]}', b'{"prefixes": [{"a": "x"}]}', b"[" * 100_000]
+    )
+    def test_other_files_than_ranges_are_refused(self, octets: bytes) -> None:
+        with pytest.raises(ConfigurationError, match="no list of prefixes"):
+            identities(octets)
+
+
+class TestVersions:
+    def test_arguments_name_versions(self, tmp_path: Path) -> None:
+        (tmp_path / "old.txt").write_bytes(OPEN)
+        folder = tmp_path / "copies"
+        folder.mkdir()
+        for name in ("robots-2026-10-03.txt", "robots.txt.2026-10-02T08:30", "README"):
+            (folder / name).write_bytes(SHUT)
+        old = str(tmp_path / "old.txt")
+        found = sorted(named_versions([old, f"2026-10-01={old}", str(folder)]))
+        day = 1_790_812_800
+        assert [one.since for one in found] == [
+            -math.inf,
+            day,
+            day + DAY + 8.5 * HOUR,
+            day + 2 * DAY,
+        ]
+        assert [one.read() for one in found] == [OPEN, OPEN, SHUT, SHUT]
+        assert index_at(found, day - 1) == 0
+        assert index_at(found[1:], day - 1) == -1
+
+    def test_commits_of_git_are_versions(self, tmp_path: Path) -> None:
+        def git(*arguments: str, at: int = 0) -> None:
+            when = {"GIT_COMMITTER_DATE": f"{at} +0000", "GIT_AUTHOR_DATE": f"{at} +0000"}
+            who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+            command = ["git", "-C", str(tmp_path), *who, *arguments]
+            subprocess.run(command, check=True, capture_output=True, env={"PATH": PATH, **when})
+
+        git("init", "-q")
+        file = tmp_path / "robots.txt"
+        for at, body in ((1_600_000_000, OPEN), (1_600_000_000, SHUT)):
+            file.write_bytes(body)
+            git("add", "robots.txt")
+            git("commit", "-qm", "x", at=at)
+        git("rm", "-q", "robots.txt")
+        git("commit", "-qm", "x", at=1_700_000_000)
+        for path in (tmp_path, file):
+            found = sorted(file_versions.git_versions(path), key=lambda one: one.since)
+            assert [(one.since, one.read()) for one in found] == [
+                (1_600_000_000, OPEN),
+                (1_600_000_000, SHUT),
+                (1_700_000_000, b""),
+            ]
+
+
+PATH = "/usr/bin:/bin"
