@@ -32,14 +32,14 @@ HOMES = dict.fromkeys(_OWN, "scrapy_rep.commands") | {
 }
 """The package of each subcommand, where ``NAME.py`` runs it and ``help/NAME.txt`` describes it."""
 
-OF_FILES = ("lint", "format", "diff", "agents")
+OF_FILES = ("lint", "format", "diff", "agents", "log")
 """The subcommands that need Scrapy only for URLs: ``scrapy-rep`` runs them without it."""
 
 DESCRIPTION = (
     "Plan crawls; test URLs against robots.txt; lint, rewrite, compare and watch such files; show "
     "which known crawlers may fetch a URL; look into the store of answers and into audit trails; "
-    "report on crawls, and show those that several workers share; collect and survey many files. "
-    "'{prog} lint -h' describes lint, and so on."
+    "report on crawls, and show those that several workers share; collect and survey many files; "
+    "show which crawlers in an access log obeyed. '{prog} lint -h' describes lint, and so on."
 )
 
 

@@ -117,7 +117,10 @@ EXTRAS = (
             "survey": "collect statistics on many files",
         },
     ),
-    Extra("accesslog"),
+    Extra(
+        "accesslog",
+        subcommands={"log": "show which crawlers in an access log obeyed robots.txt"},
+    ),
 )
 
 

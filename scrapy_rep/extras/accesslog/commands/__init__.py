@@ -1,0 +1,1 @@
+"""``scrapy rep log``."""

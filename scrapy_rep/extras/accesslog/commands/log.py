@@ -1,0 +1,208 @@
+"""``scrapy rep log``: which crawlers in an access log obeyed robots.txt."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from itertools import chain, islice
+from pathlib import Path
+from pkgutil import get_data
+from tempfile import TemporaryFile
+from typing import Any
+
+from scrapy_rep.commands.inputs import named_origin, octets_of, refuse_two_stdins
+from scrapy_rep.commands.running import FOUND, UNSETTLED, Call, CommandError, text_file, write_rows
+from scrapy_rep.commands.terminal import date, safe
+from scrapy_rep.extras.accesslog import complaint, file_versions, obedience
+from scrapy_rep.extras.accesslog.log_reading import LogReading
+from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
+from scrapy_rep.extras.evidence import html_page
+from scrapy_rep.extras.evidence.trail_reading import TrailError, run_at
+from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.protocol.units import counted
+
+_HEAD = ["crawler", "requests", "fetched robots.txt", "against the rules"]
+_HEAD += ["not counted", "smallest gap (Crawl-delay)", "example"]
+_OFFENCE = ("at", "target", "address", "status", "answer", "file", "rule_line", "rule", "why")
+
+Row = dict[str, Any]
+Texts = Sequence[str]
+Cells = Callable[[Row], Texts]
+
+
+def run(call: Call) -> int | None:
+    """Report on a log, answer a complaint, or verify an excerpt.
+
+    Raises:
+        CommandError: the usage is wrong, or a file cannot be read.
+    """
+    options = call.options
+    if options.verify:
+        _verify(call)
+        return None
+    if not options.logs:
+        raise CommandError("give an access log, or - for standard input")
+    refuse_two_stdins(options.logs)
+    html_page.refuse_page_without_jinja(options.output)
+    site = complaint.site_of(str(named_origin(options.site))) if options.site else ""
+    reading = LogReading(options.logs, options.fields or "", site)
+    is_against = (_answer if options.trail else _judge)(reading, call)
+    return UNSETTLED if reading.problems else FOUND if is_against else None
+
+
+def _judge(reading: LogReading, call: Call) -> bool:
+    """Report on all crawlers, or with `--lines` on one; whether a request was against the rules."""
+    judge = Obedience(_versions(call), dict(map(_identities, call.options.verify_ips)))
+    wanted = (call.options.lines or "").lower()
+    with call.terminal.waiting(reading.progress):
+        for line, text in reading.lines():
+            offence = judge.take(line)
+            if offence is not None and offence.crawler.lower() == wanted:
+                row = {**_offence(offence), "text": text}
+                shown = f"{safe(text)}\n  {row['answer']}: {safe(row['why'])}"
+                call.row(row) if call.is_json else call.line(shown)
+    rows = [*_rows(judge)]
+    if not wanted:
+        _write(call, rows, _HEAD, _cells, [*_sentences(rows, judge.unnamed_count, reading)])
+    return any(row[AGAINST] for row in rows)
+
+
+def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
+    """The versions of the file, by the options."""
+    options = call.options
+    yield from file_versions.named_versions(options.robots)
+    if options.robots_git:
+        yield from file_versions.git_versions(Path(options.robots_git))
+    elif not options.robots:
+        if not options.site:
+            raise CommandError("give --robots, --robots-git, or --site for the store's versions")
+        from scrapy_rep.commands.project_store import project_store
+
+        origin = named_origin(options.site)
+        with project_store(call.settings) as stored:
+            copies = stored.versions(stored.key(origin))
+            if not copies:
+                raise CommandError(stored.absence_words(origin))
+        yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
+
+
+def _identities(argument: str) -> tuple[str, Callable[[str], str]]:
+    name, _, path = argument.partition("=")
+    if not path:
+        raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
+    return name.lower(), obedience.identities(octets_of(path))
+
+
+def _rows(judge: Obedience) -> Iterator[Row]:
+    """Yield a row for each crawler, the worst first."""
+    last = file_versions.rules_of(judge.versions[-1]).file
+    for tally in judge.tallies():
+        crawler, tokens = tally.claim.crawler, tally.claim.tokens
+        yield {
+            "crawler": tally.claim.name,
+            "operator": crawler and crawler.operator,
+            "purpose": crawler and crawler.purpose,
+            "identity": tally.identity or None,
+            **{name: tally.counts[name] for name in obedience.COUNTS},
+            "smallest_gap_seconds": None if tally.smallest_gap == math.inf else tally.smallest_gap,
+            "crawl_delay_seconds": last.crawl_delay(tokens) if tokens else None,
+            **(_offence(tally.example) if tally.example else dict.fromkeys(_OFFENCE)),
+        }
+
+
+def _offence(offence: Offence) -> Row:
+    """An offence as JSON."""
+    _, (at, address, target, status, *_), verdict, file, answer = offence
+    rule = str(verdict.rule or verdict.reason.value)
+    why = f"line {verdict.line} of {file} (group {verdict.product_token}): {rule}"
+    told = (date(at), target[:200], address, status, answer)
+    return dict(zip(_OFFENCE, (*told, file, verdict.line, rule, why), strict=True))
+
+
+def _cells(row: Row) -> Sequence[str]:
+    """A row for people."""
+    facts = ", ".join(filter(None, (row["operator"], row["purpose"], row["identity"])))
+    apart = ", ".join(f"{row[word]:,} {word}" for word in obedience.COUNTS[3:] if row[word])
+    gap, delay = row["smallest_gap_seconds"], row["crawl_delay_seconds"]
+    return (
+        row["crawler"] + (f" ({facts})" if facts else ""),
+        *(f"{row[name]:,}" for name in obedience.COUNTS[:3]),
+        apart or "-",
+        ("-" if gap is None else f"{gap:g} s") + (f" ({delay:g} s)" if delay else ""),
+        f"{row['at']} {row['target']} ({row['status']}): {row['why']}" if row["at"] else "-",
+    )
+
+
+def _sentences(rows: Sequence[Row], unnamed_count: int, reading: LogReading) -> Iterator[str]:
+    """Yield the result, and its limits."""
+    against = counted(sum(row[AGAINST] for row in rows), "request")
+    requests = counted(sum(row["requests"] for row in rows), "request")
+    crawlers = counted(len(rows), "crawler")
+    yield f"{against} went against the robots.txt of that time; {requests} of {crawlers} in all."
+    yield "Not counted: redirected or refused; unjudged, if no robots.txt of that time is known."
+    yield "User-Agents can be forged: --verify-ips tells genuine requests from claimed ones."
+    left = counted(unnamed_count, "request")
+    yield f"Left out: {left} without a crawler's name, {reading.foreign_count:,} to other hosts."
+    if reading.unreadable_count:
+        lines = counted(reading.unreadable_count, "unreadable line")
+        yield f"{lines}; the first: {reading.unreadable_example}"
+    yield from reading.problems
+
+
+def _answer(reading: LogReading, call: Call) -> bool:
+    """Answer a complaint by the trail of a crawl; whether a request was against the rules.
+
+    Raises:
+        CommandError: there is no trail, or the site is not known.
+    """
+    if not reading.site:
+        raise CommandError("--trail needs --site, the site of the log")
+    try:
+        run = run_at(Path(call.options.trail))
+    except TrailError as error:
+        raise CommandError(str(error)) from error
+    with TemporaryFile("w+", encoding="utf-8") as spool:
+        answer = complaint.Complaint(run, reading.site, spool)
+        with call.terminal.waiting(reading.progress):
+            for line, text in reading.lines():
+                answer.take(line, text)
+        answer.settle()
+        if call.options.sign:
+            key = KeyPair.read(call.ours.sign_key)
+            with text_file(call.options.sign) as file:
+                file.write(answer.excerpt(key, call.ours.sign_agent))
+        reading.problems += answer.flaws[:1]
+        sentences = [answer.sentence(), *reading.problems]
+        _write(call, answer.rows(), complaint.HEAD, lambda row: [*row.values()][:-1], sentences)
+    return answer.counts[AGAINST] > 0
+
+
+def _verify(call: Call) -> None:
+    """Verify an excerpt of a trail."""
+    keyid, (head, *found) = complaint.verified(call.options.verify)
+    records, agent = counted(len(found), "record"), head.get("agent")
+    call.line(safe(f"The excerpt verifies, with {records}. Its key is {keyid}, of {agent}"))
+    call.line(safe(head.get("sentence")))
+
+
+def _write(call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Texts) -> None:
+    """Write rows as JSON or CSV, on a page, or for people; then sentences."""
+    if call.is_json or call.options.csv:
+        found = iter(rows)
+        first = next(found, Row())
+        call.options.format = "csv" if call.options.csv else "jsonl"
+        write_rows(call.options, [*first], filter(None, chain([first], found)))
+        for sentence in words:
+            call.complain(safe(sentence))
+        return
+    shown = [cells(row) for row in islice(rows, 1000)]
+    if call.options.output:
+        form = html_page.environment().from_string((get_data(__name__, "log.html") or b"").decode())
+        table = html_page.Table("Requests", "", head, shown, wordy=head[4:], long=head[-1:])
+        with text_file(call.options.output) as file:
+            file.write(form.render(logs=", ".join(call.options.logs), words=words, table=table))
+    else:
+        call.line(safe(words[0]))
+        call.table([head, *([*map(safe, row)] for row in shown)])
+        for sentence in words[1:]:
+            call.remark(safe(sentence))

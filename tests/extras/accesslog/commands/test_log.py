@@ -1,0 +1,195 @@
+"""``scrapy rep log``: its table, its formats, its options and its exit statuses."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from scrapy_rep.protocol.access.origin import Origin
+from tests.cache.samples import file_entry, usual_key
+from tests.commands.calling import rep, rep_process, stored
+from tests.extras.accesslog import WITHOUT_SCRAPY
+from tests.extras.accesslog.counted_logs import BEGIN, DAY, Sent
+
+ROBOTS_TXT = "User-agent: *\nCrawl-delay: 10\nDisallow: /private\n"
+LINES = (
+    Sent(BEGIN, "GPTBot", "/robots.txt", 200),
+    Sent(BEGIN + 1, "GPTBot", "/private/1", 403),
+    Sent(BEGIN + 3, "GPTBot", "/private/2", 200),
+    Sent(BEGIN + 9, "Googlebot", "/", 200),
+    Sent(BEGIN + 9, "Quote", "/private/<b>\u202e", 301),
+    Sent(BEGIN + 9, "", "/private", 200),
+)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    monkeypatch.chdir(tmp_path)
+    Path("robots.txt").write_text(ROBOTS_TXT)
+    Path("access.log").write_text("".join(f"{one.line}\n" for one in LINES) + "nonsense\x1b[8m\n")
+    return tmp_path
+
+
+CALL = ("log", "access.log", "--robots", "robots.txt")
+
+
+@pytest.mark.usefixtures("here")
+class TestForms:
+    def test_table_shows_each_crawler_with_the_rule(self) -> None:
+        done = rep(*CALL)
+        assert done.status == 1
+        first, head, *rows = done.out.splitlines()
+        assert first.startswith("1 request went against the robots.txt of that time; 5 requests of")
+        assert head.split("  ")[0] == "crawler"
+        assert rows[0].split("  ")[0] == "GPTBot (OpenAI, ai-training)"
+        assert "1 refused" in rows[0]
+        assert "2 s (10 s)" in rows[0]
+        assert "/private/2 (200): line 3 of robots.txt (group *): Disallow: /private" in rows[0]
+        assert "note: User-Agents can be forged" in done.out
+        assert "note: Left out: 1 request without a crawler's name, 0 to other hosts." in done.out
+        assert "1 unreadable line; the first: access.log, line 7: nonsense\\x1b[8m" in done.out
+
+    def test_json_and_csv_have_the_same_rows(self) -> None:
+        rows = rep(*CALL, "--json").rows
+        assert [row["crawler"] for row in rows] == ["GPTBot", "Googlebot", "Quote"]
+        assert (rows[0]["operator"], rows[0]["rule_line"]) == ("OpenAI", 3)
+        assert (rows[1]["smallest_gap_seconds"], rows[1]["rule"]) == (None, None)
+        table = list(csv.DictReader(io.StringIO(rep(*CALL, "--csv").out)))
+        assert [row["crawler"] for row in table] == ["GPTBot", "Googlebot", "Quote"]
+        assert table[0].keys() == rows[0].keys()
+        assert rep(*CALL, "--json", "-o", "rows.jsonl").out == ""
+        assert [json.loads(row) for row in Path("rows.jsonl").read_text().splitlines()] == rows
+
+    def test_page_is_escaped_and_has_no_scripts(self) -> None:
+        pytest.importorskip("jinja2")
+        assert rep(*CALL, "-o", "log.html").status == 1
+        page = Path("log.html").read_text(encoding="utf-8")
+        assert "<h1>Requests in access.log</h1>" in page
+        assert "&lt;b&gt;" in page
+        assert "<b>" not in page
+        assert "\u202e" not in page
+        assert "<script" not in page
+
+    def test_lines_of_a_crawler_come_with_their_rules(self) -> None:
+        done = rep(*CALL, "--lines", "gptbot")
+        assert done.status == 1
+        assert done.out.splitlines() == [
+            LINES[1].line,
+            "  refused: line 3 of robots.txt (group *): Disallow: /private",
+            LINES[2].line,
+            "  against: line 3 of robots.txt (group *): Disallow: /private",
+        ]
+        rows = rep(*CALL, "--lines", "GPTBot", "--json").rows
+        assert [(row["answer"], row["text"]) for row in rows][1] == ("against", LINES[2].line)
+        assert rep(*CALL, "--lines", "NoBot").out == ""
+
+    def test_standard_input_and_gzip_are_read(self) -> None:
+        octets = Path("access.log").read_bytes()
+        done = rep("log", "-", "--robots", "robots.txt", "--json", stdin=octets)
+        assert done.rows == rep(*CALL, "--json").rows
+
+    def test_log_is_read_without_scrapy(self) -> None:
+        done = subprocess.run(
+            [sys.executable, "-c", WITHOUT_SCRAPY, *CALL],
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert (done.returncode, done.stderr) == (1, "")
+
+    def test_works_as_a_command_of_scrapy(self) -> None:
+        folder = Path.cwd()
+        done = rep_process(
+            "rep", "log", folder / "access.log", "--robots", folder / "robots.txt", "--json"
+        )
+        assert done.status == 1
+        assert done.rows[0]["crawler"] == "GPTBot"
+
+    def test_progress_is_shown_on_a_terminal(self) -> None:
+        assert rep(*CALL, is_terminal=True).status == 1
+
+
+@pytest.mark.usefixtures("here")
+class TestOptions:
+    def test_no_disobedience_is_status_0(self) -> None:
+        Path("robots.txt").write_text("User-agent: *\nDisallow: /never\n")
+        assert rep(*CALL).status == 0
+
+    def test_old_version_is_used_for_old_lines(self) -> None:
+        Path("old.txt").write_text("User-agent: *\nDisallow:\n")
+        files = ("--robots", "old.txt", "--robots", "2026-10-01=robots.txt")
+        assert rep("log", "access.log", *files).status == 1  # fetched after the change
+        Path("access.log").write_text(LINES[2].line)
+        assert rep("log", "access.log", *files).status == 0
+
+    def test_addresses_tell_who_is_genuine(self) -> None:
+        for file, status in (("192.0.2.0/24", "genuine"), ("192.0.3.0/24", "claimed")):
+            Path("gptbot.json").write_text(json.dumps({"prefixes": [{"ipv4Prefix": file}]}))
+            done = rep(*CALL, "--verify-ips", "GPTBot=gptbot.json", "--json")
+            assert [row["identity"] for row in done.rows] == [status, None, None]
+
+    def test_versions_of_the_store_are_used(self, here: Path) -> None:
+        origin = Origin("https", "example.com", 443)
+        entries = [
+            file_entry(usual_key(origin), at=at, body=body)
+            for at, body in ((BEGIN - 9 * DAY, ROBOTS_TXT.encode()), (BEGIN + 30 * DAY, b""))
+        ]
+        settings = stored(here, *entries, versions=5, REP_STORE_VERSIONS=5)
+        call = ("log", "access.log", "--site", "https://example.com")
+        done = rep(*call, settings=settings)
+        assert "line 3 of https://example.com/robots.txt" in done.out, done.err
+        assert done.status == 1
+        assert rep("log", "access.log", "--site", "none.example", settings=settings).status == 2
+
+    def test_other_hosts_are_left_out(self) -> None:
+        with Path("access.log").open("w") as file:
+            file.writelines(
+                f"{host} {LINES[2].line}\n" for host in ("example.com:80", "other.example:80")
+            )
+        done = rep(*CALL, "--site", "http://example.com")
+        assert "1 request went against" in done.out
+        assert "1 to other hosts" in done.out
+
+    def test_fields_of_json_lines_are_named(self) -> None:
+        row: dict[str, Any] = {"when": BEGIN, "path": "/private", "code": 200, "ua": "FooBot/1"}
+        Path("log.jsonl").write_text(json.dumps(row))
+        fields = "time=when,target=path,status=code,agent=ua"
+        done = rep("log", "log.jsonl", "--robots", "robots.txt", "--fields", fields, "--json")
+        assert done.rows[0]["against"] == 1
+
+    @pytest.mark.parametrize(
+        ("arguments", "words"),
+        [
+            ("", "give an access log"),
+            ("access.log", "give --robots, --robots-git, or --site"),
+            ("none.log --robots robots.txt", "none.log: No such file"),
+            ("access.log --robots none.txt", "none.txt: No such file"),
+            ("access.log --robots 2026-13-01=robots.txt", "robots.txt: "),
+            ("access.log --robots empty", "no file has a name with a date"),
+            ("access.log --robots-git robots.txt", "git knows no version of this file"),
+            ("access.log --robots robots.txt --fields when=x", "give NAME=PLACE"),
+            ("access.log --robots robots.txt --verify-ips x.json", "give CRAWLER=FILE"),
+            ("access.log --robots robots.txt --verify-ips x=robots.txt", "no list of prefixes"),
+            ("- - --robots robots.txt", "can be read only once"),
+            ("access.log --trail audit", "--trail needs --site"),
+            ("access.log --trail none --site http://h", "none: "),
+        ],
+    )
+    def test_wrong_usage_of_log_is_explained(self, arguments: str, words: str) -> None:
+        Path("empty").mkdir()
+        done = rep("log", *arguments.split())
+        assert done.status == 2
+        assert words in done.err
+
+    def test_damaged_log_is_not_settled(self) -> None:
+        Path("access.log").write_bytes(b"\x1f\x8b\x08" + bytes(7) + b"xxxx")
+        done = rep(*CALL)
+        assert done.status == 4
+        assert "access.log cannot be read to its end" in done.out

@@ -1,0 +1,201 @@
+"""A crawl against a real server, and the answer to a complaint with forged lines."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from datetime import datetime, timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from tests.commands.calling import rep
+from tests.crawling import crawl
+from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.extras.accesslog import WITHOUT_SCRAPY
+from tests.extras.accesslog.web_servers import WebServer, needs_nginx, request
+from tests.extras.evidence.audit.making import Judged
+from tests.processes import REPOSITORY
+
+AGENT = "ExampleBot/1.0 (+https://bot.example)"
+SITE = "https://a.example"
+AT = re.compile(r"(?<=\[)\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000")
+
+
+def shifted(log: Path, seconds: float) -> None:
+    """Have the clock of a log run ahead."""
+
+    def later(found: re.Match[str]) -> str:
+        at = datetime.strptime(found[0], "%d/%b/%Y:%H:%M:%S %z") + timedelta(seconds=seconds)
+        return f"{at:%d/%b/%Y:%H:%M:%S %z}"
+
+    log.write_text(AT.sub(later, log.read_text()))
+
+
+@needs_nginx
+def test_every_line_of_ours_is_found_and_forged_lines_are_not_ours(tmp_path: Path) -> None:
+    with WebServer.nginx(tmp_path) as server:
+        urls = [server.url(f"/page/{number}?q={number % 3}") for number in range(60)]
+        urls += [server.url("/private/1"), server.url("/page/1?q=1")]
+        settings = {**ADDON, "USER_AGENT": AGENT, "REP_AUDIT_DIR": str(tmp_path / "audit")}
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+        assert result.exit_code == 0, result.log
+        forged = [f"/page/{number}?q=0".encode() for number in range(50)]
+        forged += [b"/private/%d" % number for number in range(50)]
+        agent = AGENT.encode()
+        server.send((request(target, agent) for target in forged), source="127.0.0.2")
+        site = server.url()
+    shifted(server.log, 90)
+    owner = rep("log", server.log, "--robots", _robots(tmp_path), "--json").rows
+    assert [row["against"] for row in owner] == [50]  # those are forged
+    done = rep(
+        "log", server.log, "--trail", tmp_path / "audit" / "latest", "--site", site, "--json"
+    )
+    assert done.status == 0, done.err
+    by_address: dict[str, list[str]] = {"127.0.0.1": [], "127.0.0.2": []}
+    for row in done.rows:
+        by_address[row["address"]].append(row["outcome"])
+    assert by_address["127.0.0.2"] == ["not ours"] * 100
+    assert set(by_address["127.0.0.1"]) == {"ours"}
+    assert len(by_address["127.0.0.1"]) == 1 + 61  # robots.txt, and the pages
+    assert "our crawl sent 62, 0 of them against" in done.err
+    assert "100 are not ours" in done.err
+    ahead = re.search(r"The clock of the log is (\d+) s ahead of ours", done.err)
+    assert ahead is not None
+    assert 88 <= int(ahead[1]) <= 91
+
+
+def _robots(folder: Path) -> Path:
+    path = folder / "robots.txt"
+    path.write_text("User-agent: *\nDisallow: /private\n")
+    return path
+
+
+def judged(root: Path, **settings: Any) -> Judged:
+    """A crawl with a decision for each of some pages, three of them sent."""
+    crawl = Judged(root, **settings)
+    crawl.know("a.example")
+    crawl.know("b.example")
+    crawl.judge([f"{SITE}/1", f"{SITE}/2?secret=x", f"{SITE}/private", "https://b.example/1"])
+    return crawl
+
+
+def logged(folder: Path, *targets: str, ahead: float = 0, agent: str = "TestBot/1.0") -> Path:
+    now = datetime.now().astimezone() + timedelta(seconds=ahead)
+    path = folder / "access.log"
+    lines = (
+        f'192.0.2.1 - - [{now:%d/%b/%Y:%H:%M:%S %z}] "GET {target} HTTP/1.1" 200 1 "-" "{agent}"\n'
+        for target in targets
+    )
+    path.write_text("".join(lines))
+    return path
+
+
+def answered(folder: Path, log: Path, *more: object, **settings: Any) -> Any:
+    call = ("log", log, "--trail", folder / "latest", "--site", SITE, *more)
+    return rep(*call, settings=settings)
+
+
+class TestOutcomes:
+    def outcomes(self, folder: Path, *targets: str, **facts: Any) -> list[str]:
+        done = answered(folder, logged(folder, *targets, **facts), "--json")
+        return [row["outcome"] for row in done.rows]
+
+    def test_each_request_explains_one_line(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        assert self.outcomes(tmp_path, "/1", "/1", "/2?secret=x", "/private") == [
+            "ours",
+            "not ours",
+            "ours",
+            "not ours",
+        ]
+
+    def test_paths_are_compared_in_their_normal_form(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        assert self.outcomes(tmp_path, "/%31", f"{SITE}/2?secret=x") == ["ours", "ours"]
+
+    def test_lines_of_other_names_claim_nothing(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        assert self.outcomes(tmp_path, "/1", agent="OtherBot/1") == []
+
+    def test_line_of_another_time_is_beyond_the_trail(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        assert self.outcomes(tmp_path, "/x", ahead=-4000) == ["beyond"]
+
+    @pytest.mark.parametrize("query", ["drop", "hash"])
+    def test_trail_without_queries_explains_lines_too(self, tmp_path: Path, query: str) -> None:
+        judged(tmp_path, REP_AUDIT_QUERY=query).end()
+        assert self.outcomes(tmp_path, "/2?secret=x", "/2?secret=x") == ["ours", "not ours"]
+
+    def test_requests_against_the_rules_are_told(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path, REP_DRY_RUN=True)
+        crawl.judge([f"{SITE}/private/2"], dont_obey_robotstxt=True)
+        crawl.end()
+        log = logged(tmp_path, "/1", "/private", "/private/2")
+        done = answered(tmp_path, log, "--json")
+        assert done.status == 1
+        assert [row["outcome"] for row in done.rows] == ["ours", "against", "against"]
+        assert "line 3: Disallow: /private" in done.rows[1]["why"]
+        assert "line 3" in done.rows[2]["why"]
+        assert "2 of them against the robots.txt that it had" in done.err
+
+    def test_trail_without_an_end_settles_nothing(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        log = logged(tmp_path, "/1")
+        done = answered(tmp_path, log)
+        assert done.status == 4
+        assert "the trail has no end" in done.out
+        crawl.end()
+        assert answered(tmp_path, log).status == 0
+
+
+class TestExcerpts:
+    @pytest.fixture
+    def excerpt(self, tmp_path: Path) -> Path:
+        judged(tmp_path).end()
+        assert rep("identity", "keygen", tmp_path / "bot.pem").status == 0
+        path = tmp_path / "excerpt.jsonl"
+        settings = {
+            "REP_SIGN_KEY": str(tmp_path / "bot.pem"),
+            "REP_SIGN_AGENT": "https://bot.example",
+        }
+        done = answered(tmp_path, logged(tmp_path, "/1", "/x"), "--sign", path, **settings)
+        assert done.status == 0, done.err
+        return path
+
+    def test_excerpt_has_only_the_records_of_the_site(self, excerpt: Path) -> None:
+        head, *found, end = [json.loads(line) for line in excerpt.read_text().splitlines()]
+        assert "1 are not ours" in head["sentence"]
+        assert [record["t"] for record in found] == ["policy", *["decision"] * 3]
+        assert found[0]["body"].startswith("sha256:")
+        assert end["jwk"]["crv"] == "Ed25519"
+        assert "b.example" not in excerpt.read_text()
+        assert excerpt.stat().st_mode & 0o077 == 0
+
+    def test_excerpt_verifies_without_scrapy(self, excerpt: Path) -> None:
+        command = [sys.executable, "-c", WITHOUT_SCRAPY, "log", "--verify", str(excerpt)]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stderr) == (0, "")
+        assert "The excerpt verifies, with 4 records. Its key is " in done.stdout
+        assert ", of https://bot.example\nOf 2 requests to a.example" in done.stdout
+
+    @pytest.mark.parametrize(
+        ("old", "new"),
+        [
+            (b'"allowed":false', b'"allowed":true'),
+            (b'"t":"policy"', b'"t":"policx"'),
+            (b'"crv":"Ed25519","kty"', b'"crv":"Ed25519","ktx"'),
+            (b'"signature":"', b'"signature":"AA'),
+            (b"{", b"["),
+        ],
+    )
+    def test_changed_excerpt_does_not_verify(self, excerpt: Path, old: bytes, new: bytes) -> None:
+        octets = excerpt.read_bytes()
+        assert old in octets
+        excerpt.write_bytes(octets.replace(old, new, 1))
+        done = rep("log", "--verify", excerpt)
+        assert done.status == 1
+        assert "does not verify" in done.err
