@@ -34,6 +34,8 @@ _SCREENS = {
     "lint": ["lint", "old.txt", "--uri", "https://shop.example/robots.txt"],
     "diff": ["diff", "old.txt", "new.txt"],
     "agents": ["agents", "old.txt", "--operator", "OpenAI", "--operator", "Anthropic"],
+    "log": ["log", "access.log", "--robots", "old.txt", "--robots", "2026-11-29=new.txt"],
+    "complaint": ["log", "access.log", "--trail", "audit", "--site", "https://shop.example"],
 }
 
 _COLUMNS = 104
