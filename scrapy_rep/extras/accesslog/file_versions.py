@@ -7,14 +7,13 @@ import re
 import subprocess
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import suppress
 from functools import lru_cache, partial
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
 
 from scrapy_rep.commands.inputs import octets_of
-from scrapy_rep.commands.running import CommandError
+from scrapy_rep.commands.running import CommandError, unreadable
 from scrapy_rep.protocol.access.events import AccessResult, access_result
 from scrapy_rep.protocol.access.knowledge import Copy
 from scrapy_rep.protocol.document import parse
@@ -108,27 +107,46 @@ def _version(path: str, date: re.Match[str] | None = None) -> FileVersion:
 def git_versions(path: Path) -> Iterator[FileVersion]:
     """The versions of a file in a git repository, from the times of their commits on.
 
+    A change on a branch counts from the merge on.
+
     Raises:
-        CommandError: git does not know the file.
+        CommandError: git fails, or does not know the file or all of its past.
     """
     path = path / "robots.txt" if path.is_dir() else path
-    commits = _git(path, "log", "--reverse", "--format=%H %ct", "--", path.name).decode().split()
+    if _git(path, "rev-parse", "--is-shallow-repository").strip() == b"true":
+        raise CommandError(f"{path}: a shallow clone lacks versions: run git fetch --unshallow")
+    log = ("log", "--first-parent", "--reverse", "--format=%H %ct", "--", path.name)
+    commits = _git(path, *log).decode().split()
     if not commits:
         raise CommandError(f"{path}: git knows no version of this file")
     for commit, at in zip(commits[::2], commits[1::2], strict=True):
-        read = partial(_git, path, "show", f"{commit}:./{path.name}")  # nothing if deleted
-        yield FileVersion(float(at), f"{path.name} of {commit[:12]}", read)
+        name = f"{path.name} of {commit[:12]}"
+        yield FileVersion(float(at), name, partial(_committed, path, commit))
+
+
+def _committed(path: Path, commit: str) -> bytes:
+    """The octets of a file in a commit; none if the commit does not have it."""
+    mode, *facts = _git(path, "ls-tree", commit, "--", path.name).split() or [b""]
+    if mode and mode[:2] != b"10":  # a link, a folder or a submodule
+        raise CommandError(f"{path}: not a regular file in commit {commit}")
+    return _git(path, "cat-file", "blob", facts[1].decode()) if mode else b""
 
 
 def _git(path: Path, *arguments: str) -> bytes:
-    with suppress(OSError):  # there is no git
-        command = ["git", "-C", str(path.parent), *arguments]
-        return subprocess.run(command, capture_output=True, check=False).stdout  # noqa: S603
-    return b""
+    command = ["git", "--literal-pathspecs", "-C", str(path.parent), *arguments]
+    try:
+        return subprocess.run(command, capture_output=True, check=True).stdout  # noqa: S603
+    except OSError as error:
+        raise unreadable("git", error) from error
+    except subprocess.CalledProcessError as error:
+        words = error.stderr.decode("utf-8", "backslashreplace").strip()
+        raise CommandError(f"{path}: git {arguments[0]} failed: {words}") from error
 
 
 def stored_versions(copies: Iterable[Copy], name: str) -> Iterator[FileVersion]:
-    """The versions that a store has seen; an answer without a file permits everything."""
+    """The versions that a store has seen; an answer that there is no file permits everything."""
     for copy in copies:
-        has_file = access_result(copy.event) is AccessResult.SUCCESSFUL
-        yield FileVersion(copy.fetched_at, name, partial(bytes, copy.body if has_file else b""))
+        result = access_result(copy.event)
+        if result is not AccessResult.UNREACHABLE:  # this says nothing about the file
+            body = copy.body if result is AccessResult.SUCCESSFUL else b""
+            yield FileVersion(copy.fetched_at, name, partial(bytes, body))

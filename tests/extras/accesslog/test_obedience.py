@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.commands.running import CommandError
 from scrapy_rep.extras.accesslog import file_versions
 from scrapy_rep.extras.accesslog.file_versions import FileVersion, index_at, named_versions
 from scrapy_rep.extras.accesslog.log_formats import LogLine
@@ -214,28 +215,76 @@ class TestVersions:
         assert index_at(found, day - 1) == 0
         assert index_at(found[1:], day - 1) == -1
 
-    def test_commits_of_git_are_versions(self, tmp_path: Path) -> None:
-        def git(*arguments: str, at: int = 0) -> None:
-            when = {"GIT_COMMITTER_DATE": f"{at} +0000", "GIT_AUTHOR_DATE": f"{at} +0000"}
-            who = ["-c", "user.name=a", "-c", "user.email=a@b"]
-            command = ["git", "-C", str(tmp_path), *who, *arguments]
-            subprocess.run(command, check=True, capture_output=True, env={"PATH": PATH, **when})
 
-        git("init", "-q")
+class TestVersionsInGit:
+    @pytest.fixture
+    def file(self, tmp_path: Path) -> Path:
+        """A file with two commits of the same second."""
+        git(tmp_path, "init", "-qb", "main")
         file = tmp_path / "robots.txt"
-        for at, body in ((1_600_000_000, OPEN), (1_600_000_000, SHUT)):
-            file.write_bytes(body)
-            git("add", "robots.txt")
-            git("commit", "-qm", "x", at=at)
-        git("rm", "-q", "robots.txt")
-        git("commit", "-qm", "x", at=1_700_000_000)
-        for path in (tmp_path, file):
-            found = sorted(file_versions.git_versions(path), key=lambda one: one.since)
-            assert [(one.since, one.read()) for one in found] == [
-                (1_600_000_000, OPEN),
-                (1_600_000_000, SHUT),
-                (1_700_000_000, b""),
-            ]
+        for body in (OPEN, SHUT):
+            commit(file, body)
+        return file
+
+    def bodies(self, path: Path) -> list[tuple[float, bytes]]:
+        found = sorted(file_versions.git_versions(path), key=lambda one: one.since)
+        return [(one.since, one.read()) for one in found]
+
+    def test_commits_of_git_are_versions(self, file: Path) -> None:
+        git(file.parent, "rm", "-q", "robots.txt")
+        git(file.parent, "commit", "-qm", "x", at=AT + 1)
+        for path in (file.parent, file):
+            assert self.bodies(path) == [(AT, OPEN), (AT, SHUT), (AT + 1, b"")]
+
+    def test_change_on_a_branch_counts_from_the_merge_on(self, file: Path) -> None:
+        git(file.parent, "checkout", "-qb", "next")
+        commit(file, OPEN, at=AT + 5)
+        git(file.parent, "checkout", "-q", "main")
+        git(file.parent, "merge", "-q", "--no-ff", "next", at=AT + 9)
+        assert self.bodies(file) == [(AT, OPEN), (AT, SHUT), (AT + 9, OPEN)]
+
+    def test_missing_object_is_not_an_empty_file(self, file: Path) -> None:
+        digest = git(file.parent, "rev-parse", "HEAD:robots.txt")
+        (file.parent / ".git" / "objects" / digest[:2] / digest[2:]).unlink()
+        with pytest.raises(CommandError, match="git cat-file failed: "):
+            self.bodies(file)
+
+    def test_shallow_clone_is_refused(self, file: Path) -> None:
+        clone = file.parent / "clone"
+        git(file.parent, "clone", "-q", "--depth=1", f"file://{file.parent}", str(clone))
+        with pytest.raises(CommandError, match="shallow clone lacks versions"):
+            self.bodies(clone)
+
+    def test_link_is_not_a_file(self, file: Path) -> None:
+        file.unlink()
+        file.symlink_to("public/robots.txt")
+        git(file.parent, "commit", "-qam", "x")
+        with pytest.raises(CommandError, match="not a regular file"):
+            self.bodies(file)
+
+    def test_failing_git_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        with pytest.raises(CommandError, match="git rev-parse failed: .*not a git repository"):
+            self.bodies(tmp_path)
+        with pytest.raises(CommandError, match="git rev-parse failed: "):
+            self.bodies(tmp_path / "none" / "robots.txt")
+        monkeypatch.setenv("PATH", str(tmp_path))
+        with pytest.raises(CommandError, match="git: No such file"):
+            self.bodies(tmp_path)
 
 
-PATH = "/usr/bin:/bin"
+AT = 1_600_000_000
+
+
+def git(folder: Path, *arguments: str, at: int = AT) -> str:
+    when = {"GIT_COMMITTER_DATE": f"{at} +0000", "GIT_AUTHOR_DATE": f"{at} +0000"}
+    who = ["-c", "user.name=a", "-c", "user.email=a@b"]
+    command = ["git", "-C", str(folder), *who, *arguments]
+    environment = {"PATH": "/usr/bin:/bin", **when}
+    done = subprocess.run(command, check=True, capture_output=True, env=environment, text=True)
+    return done.stdout.strip()
+
+
+def commit(file: Path, body: bytes, at: int = AT) -> None:
+    file.write_bytes(body)
+    git(file.parent, "add", file.name)
+    git(file.parent, "commit", "-qm", "x", at=at)

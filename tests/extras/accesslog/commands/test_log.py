@@ -173,7 +173,7 @@ class TestOptions:
             ("access.log --robots none.txt", "none.txt: No such file"),
             ("access.log --robots 2026-13-01=robots.txt", "robots.txt: "),
             ("access.log --robots empty", "no file has a name with a date"),
-            ("access.log --robots-git robots.txt", "git knows no version of this file"),
+            ("access.log --robots-git robots.txt", "git rev-parse failed: "),
             ("access.log --robots robots.txt --fields when=x", "give NAME=PLACE"),
             ("access.log --robots robots.txt --verify-ips x.json", "give CRAWLER=FILE"),
             ("access.log --robots robots.txt --verify-ips x=robots.txt", "no list of prefixes"),
