@@ -81,8 +81,17 @@ def named_versions(arguments: Iterable[str]) -> Iterator[FileVersion]:
     """The versions that arguments name: ``FILE``, ``DATE=FILE``, or a folder of dated copies.
 
     Raises:
-        CommandError: one cannot be read, or a folder has no dated file.
+        CommandError: one cannot be read, two are for the same time, or a folder has no dated file.
     """
+    times = set[float]()
+    for version in _named_versions(arguments):
+        if version.since in times:
+            raise CommandError(f"{version.name}: two files are for the same time; give DATE=FILE")
+        times.add(version.since)
+        yield version
+
+
+def _named_versions(arguments: Iterable[str]) -> Iterator[FileVersion]:
     for argument in arguments:
         if dated := _DATED_ARGUMENT.fullmatch(argument):
             yield _version(dated[2], dated)

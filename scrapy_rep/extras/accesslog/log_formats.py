@@ -27,6 +27,7 @@ class LogLine(NamedTuple):
         status: that of the answer; 0 if it is unknown.
         user_agent: the header; empty without one.
         host: the host and perhaps the port of the site, in lower case; empty if unknown.
+        method: that of the request; empty if unknown.
     """
 
     at: float
@@ -35,6 +36,7 @@ class LogLine(NamedTuple):
     status: int
     user_agent: str
     host: str
+    method: str = ""
 
     @property
     def url(self) -> str:
@@ -45,14 +47,14 @@ class LogLine(NamedTuple):
 LineReader = Callable[[str], LogLine | None]
 """Reads a line; None is a comment."""
 
-_NAMES = ("time", "address", "request", "status", "agent", "host", "target")
+_NAMES = ("time", "address", "request", "status", "agent", "host", "target", "method")
 _CADDY = (
     "time=ts,address=request.remote_ip,status=status,agent=request.headers.User-Agent,"
-    "host=request.host,target=request.uri"
+    "host=request.host,target=request.uri,method=request.method"
 )
 _QUOTED = r'[^"\\]*(?:\\.[^"\\]*)*'
 # Most request lines have the usual form; `_line` reads the others.
-_REQUEST = rf'"(?:[A-Za-z]+ (?P<target>[^"\\ ]+) HTTP/[\d.]+|(?P<request>{_QUOTED}))"'
+_REQUEST = rf'"(?:(?P<method>[A-Za-z]+) (?P<target>[^"\\ ]+) HTTP/[\d.]+|(?P<request>{_QUOTED}))"'
 _PATTERNS = (
     re.compile(  # Common and Combined Log Format, perhaps after the host
         r"(?:(?P<host>[^\s:]+:\d+) )?(?P<address>\S+) \S+ .*?"
@@ -73,7 +75,7 @@ _MILLISECONDS_FROM, _LATEST = 1e11, 1e10
 
 def _line(*values: Any) -> LogLine:
     """Make a line of the values of `_NAMES`, text or None."""
-    time, address, request, status, agent, host, target = values
+    time, address, request, status, agent, host, target, method = values
     if request:
         method, _, rest = request.partition(" ")
         target, _, version = rest.rpartition(" ")
@@ -84,7 +86,7 @@ def _line(*values: Any) -> LogLine:
     host = _DEFAULT_PORT.sub("", host.lower()) if host else ""
     agent = agent if agent and agent != "-" else ""
     known = int(status) if status.isdigit() else 0
-    return LogLine(instant_of(time), address, target, known, agent, host)
+    return LogLine(instant_of(time), address, target, known, agent, host, method or "")
 
 
 def _unescaped(text: str | None) -> str:
@@ -161,4 +163,5 @@ def _w3c(names: list[str], text: str) -> LogLine:
     agent = unquote(agent) if "\t" in text else agent.replace("+", " ")
     target = get("cs-uri-stem", "") + ("" if query == "-" else f"?{query}")
     facts = f"{get('date')}T{get('time')}Z", get("c-ip", ""), "", get("sc-status", "")
-    return _line(*facts, agent, get("x-host-header", ""), target)
+    host = get("x-host-header") or get("cs-host", "")
+    return _line(*facts, agent, host, target, get("cs-method", ""))

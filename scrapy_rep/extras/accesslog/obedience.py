@@ -17,7 +17,6 @@ import re
 from bisect import bisect_right, insort
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from functools import lru_cache
 from ipaddress import ip_address, ip_network
@@ -40,22 +39,22 @@ AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
 REQUESTS, FETCHES, UNJUDGED = "requests", "robots_txt_fetches", "unjudged"
 COUNTS = (REQUESTS, FETCHES, AGAINST, REDIRECTED, REFUSED, UNJUDGED)
 """The counts of a crawler: all requests; those for robots.txt; disallowed ones by their answers;
-those without a path, or before the first known file."""
+those without a path, before the first known file, or with too many rules to match."""
 
 MOST_CRAWLERS = 1000
 """The number of unknown crawlers that have a row of their own."""
 
 _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
 # Whether a fetch of robots.txt with this status shows that there is no file.
-_HAS_NONE = dict.fromkeys({*range(400, 500)} - {429}, True) | dict.fromkeys(range(200, 300), False)
-_HAS_NONE[304] = False
+_HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
 _CLAIMS_KEPT, _ADDRESSES_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 14, 1 << 15
 _AGENT_CHARACTERS = _URL_CHARACTERS = 512  # more of a header is not read; longer URLs are not kept
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
 _PRODUCT = re.compile(r"[\w.-]+(?=/)")
+_CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
 
 Identify = Callable[[str], str]
-"""Whether a request from an address is genuine, or only claimed."""
+"""Whether a request from an address is genuine or claimed; unknown for that of a proxy."""
 
 
 class CrawlerClaim(NamedTuple):
@@ -65,11 +64,13 @@ class CrawlerClaim(NamedTuple):
         name: its name: that of the list, or as the header spells it.
         tokens: the names by which it finds its group, in lower case, the preferred one first.
         crawler: the known crawler, or None.
+        others: further names in the header, in lower case; it may obey the group of any.
     """
 
     name: str
     tokens: tuple[str, ...]
     crawler: Crawler | None = None
+    others: tuple[str, ...] = ()
 
 
 def claim_of(user_agent: str) -> CrawlerClaim | None:
@@ -77,41 +78,52 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
 
     A known crawler takes the group of its fallback before ``*``, as its operator says.
     """
-    tokens = tokens_from_user_agent(user_agent)
-    if not tokens:  # the comment of Applebot's header lacks "compatible;"
-        tokens = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
-    if not tokens:
+    names = tokens_from_user_agent(user_agent)
+    if user_agent.startswith("Mozilla/") and "compatible;" not in user_agent:  # or an app, as GSA/1
+        names = tuple(name for name in names if crawler_of(name) or _CRAWLER.search(name))
+    if not names:  # the comment of Applebot's header lacks "compatible;"
+        names = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
+    if not names:
         return None
-    crawler = crawler_of(tokens[0])
-    names = tokens if crawler is None else (*tokens, crawler.token, crawler.fallback)
-    tokens = tuple(dict.fromkeys(name.lower() for name in names if name))
-    return CrawlerClaim(names[0] if crawler is None else crawler.token, tokens, crawler)
+    first, *others = names
+    crawler = crawler_of(first)
+    chain = [first] if crawler is None else [first, crawler.token, crawler.fallback]
+    tokens = tuple(dict.fromkeys(name.lower() for name in chain if name))
+    name = first if crawler is None else crawler.token
+    return CrawlerClaim(name, tokens, crawler, tuple(map(str.lower, others)))
 
 
-def identities(octets: bytes) -> Identify:
-    """Tells whether an address belongs to the operator of a crawler, by a file of the operator.
+def identities(*files: bytes) -> Identify:
+    """Tells whether an address belongs to the operator of a crawler, by files of the operator.
 
-    The file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
+    A file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
 
     Raises:
-        ConfigurationError: it is another file.
+        ConfigurationError: one is another file, or has no address.
     """
-    try:
-        prefixes = json.loads(octets)["prefixes"]
-        networks = {ip_network(text) for prefix in prefixes for text in prefix.values()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
+    networks = set()
+    for octets in files:
+        try:
+            prefixes = json.loads(octets)["prefixes"]
+            found = {ip_network(text) for prefix in prefixes for text in prefix.values()}
+        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+            raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
+        if not found:
+            raise ConfigurationError("--verify-ips: no list of prefixes (it is empty)")
+        networks |= found
     sizes = {(network.version, network.prefixlen) for network in networks}
 
     @lru_cache(_ADDRESSES_KEPT)
     def identity_of(address: str) -> str:
-        with suppress(ValueError):
-            found = ip_address(address.strip("[]"))
-            found = getattr(found, "ipv4_mapped", None) or found
-            for version, size in sizes:
-                if version == found.version and ip_network((found, size), strict=False) in networks:
-                    return "genuine"
-        return "claimed"
+        try:
+            found = ip_address(address.strip("[],"))
+        except ValueError:
+            return "unknown"
+        found = getattr(found, "ipv4_mapped", None) or found
+        for version, size in sizes:
+            if version == found.version and ip_network((found, size), strict=False) in networks:
+                return "genuine"
+        return "claimed" if found.is_global else "unknown"
 
     return identity_of
 
@@ -140,7 +152,7 @@ class CrawlerTally:
 
     Attributes:
         claim: the crawler; without tokens, it stands for all further ones.
-        identity: genuine or claimed; empty if that is not known.
+        identity: genuine, claimed or unknown; empty without a list of addresses.
         counts: the numbers of requests, by the names in `COUNTS`.
         smallest_gap: the shortest time between two requests for other URLs, in seconds.
         example: the first request that was served against the rules, or the first offence.
@@ -157,7 +169,10 @@ class CrawlerTally:
     def add_fetch(self, line: LogLine) -> None:
         """Note a request for robots.txt, and whether its answer was that there is no file."""
         self.counts[FETCHES] += 1
-        if (has_none := _HAS_NONE.get(line.status)) is not None and self.claim.tokens:
+        has_none = _HAS_NONE.get(line.status)
+        if line.method not in (("", "GET", "HEAD") if has_none else ("", "GET")):
+            return  # it has not shown the file
+        if has_none or (has_none is False and self.claim.tokens):
             insort(self._files, (line.at, has_none))
             del self._files[:-_TIMES_KEPT]
 
@@ -231,10 +246,14 @@ class Obedience:
             tally.counts[UNJUDGED] += 1
             return None
         judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on
-        verdict = judge(first, claim.tokens, url)
-        later = range(first + 1, index_at(self.versions, at) + 1)
-        if verdict.allowed or any(judge(one, claim.tokens, url).allowed for one in later):
-            return None
+        for index in range(first, index_at(self.versions, at) + 1):
+            verdict = judge(index, claim.tokens, claim.others, url)
+            if verdict.allowed:
+                return None
+            if verdict.rule is None:  # too much work
+                tally.counts[UNJUDGED] += 1
+                return None
+        verdict = judge(first, claim.tokens, claim.others, url)
         name, file = tally.claim.name, self.versions[first].name
         answer = _ANSWERS.get(line.status, AGAINST)
         return tally.add_offence(Offence(name, line, verdict, file, answer))
@@ -249,5 +268,9 @@ class Obedience:
             tally = self._tallies[key] = CrawlerTally(claim, key[1])
         return tally
 
-    def _verdict_on(self, index: int, tokens: tuple[str, ...], url: str) -> Verdict:
-        return rules_of(self.versions[index]).selection(tokens).verdict(url)
+    def _verdict_on(
+        self, index: int, tokens: tuple[str, ...], others: tuple[str, ...], url: str
+    ) -> Verdict:
+        rules = rules_of(self.versions[index])
+        found = [rules.selection(one).verdict(url) for one in (tokens, *zip(others))]
+        return next((one for one in found if one.allowed), found[0])

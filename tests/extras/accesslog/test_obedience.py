@@ -77,6 +77,11 @@ class TestWhatACrawlerCouldKnow:
         fetch = line(10 * DAY + 60, "/robots.txt", status)
         assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 0
 
+    @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 200), ("GET", 206)])
+    def test_fetch_without_the_whole_file_teaches_nothing(self, method: str, status: int) -> None:
+        fetch = line(10 * DAY + 60, "/robots.txt", status)._replace(method=method)
+        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 0
+
     @pytest.mark.parametrize("status", [401, 403, 404, 410])
     def test_missing_file_permits_everything_for_a_day(self, status: int) -> None:
         fetch = line(20 * DAY, "/robots.txt", status)
@@ -142,6 +147,25 @@ class TestWhatCounts:
         (tally,) = judge.tallies()
         assert (tally.claim.name, tally.counts[REQUESTS]) == ("MJ12bot", 4)
 
+    def test_header_with_two_names_may_obey_either(self) -> None:
+        agent = "FooBot/1.0 (compatible; MJ12bot/1; +http://x/)"
+        judge = Obedience(versions((-math.inf, b"User-agent: MJ12bot\nDisallow: /\n\n" + SHUT)), {})
+        assert judge.take(line(0, "/x", agent=agent)) is None
+        assert judge.take(line(0, "/private", agent=agent)) is not None
+
+    def test_too_much_work_is_no_verdict(self) -> None:
+        rules = "".join(f"Disallow: /*a*b*c*{number}*d\n" for number in range(20_000))
+        shut = versions((-math.inf, f"User-agent: *\n{rules}".encode()))
+        tally = tallied(shut, line(0, "/" + "abc" * 20_000))
+        assert (tally.counts[UNJUDGED], tally.counts[AGAINST]) == (1, 0)
+
+    def test_file_that_a_further_crawler_lacks_does_not_count(self) -> None:
+        judge = Obedience(self.FILES, {})
+        for number in range(MOST_CRAWLERS):
+            judge.take(line(number, agent=f"bot.{number}/1"))
+        judge.take(line(0, "/robots.txt", 404, agent="further/1"))
+        assert judge.take(line(1, agent="further/1")) is None
+
     def test_further_crawlers_are_counted_as_one(self) -> None:
         judge = Obedience(self.FILES, {})
         for number in range(MOST_CRAWLERS + 5):
@@ -172,7 +196,15 @@ class TestClaims:
         assert claim is not None
         assert (claim.name, claim.tokens) == (name, tokens)
 
-    @pytest.mark.parametrize("agent", ["", "Mozilla/5.0 (X11; Linux) Gecko/1 Firefox/130.0"])
+    @pytest.mark.parametrize(
+        "agent",
+        [
+            "",
+            "Mozilla/5.0 (X11; Linux) Gecko/1 Firefox/130.0",
+            "Mozilla/5.0 (iPhone) AppleWebKit/605 (KHTML, like Gecko) GSA/277.0 Safari/604.1",
+            "Mozilla/5.0 (Android) (KHTML, like Gecko) Chrome/120 Safari/537 DuckDuckGo/5",
+        ],
+    )
     def test_browsers_are_left_out(self, agent: str) -> None:
         judge = Obedience(TestWhatCounts.FILES, {})
         assert judge.take(line(0, agent=agent)) is None
@@ -184,11 +216,25 @@ class TestClaims:
         )
         genuine = ("192.0.2.255", "2001:db8:1::1", "[2001:db8::1]", "::ffff:192.0.2.1")
         assert {told(address) for address in genuine} == {"genuine"}
-        claimed = ("192.0.3.0", "2001:db9::1", "unix:", "", "::192.0.2.1")
-        assert {told(address) for address in claimed} == {"claimed"}
+        assert {told(address) for address in ("66.249.66.1", "2a00::1")} == {"claimed"}
+        unknown = ("10.0.0.1", "127.0.0.1", "fd00::1", "unix:", "-", "")
+        assert {told(address) for address in unknown} == {"unknown"}
+
+    def test_addresses_of_several_files_are_genuine(self) -> None:
+        files = (b'{"prefixes": [{"ipv4Prefix": "66.249.%d.0/24"}]}' % one for one in (66, 67))
+        told = identities(*files)
+        assert {told(address) for address in ("66.249.66.1", "66.249.67.1,")} == {"genuine"}
 
     @pytest.mark.parametrize(
-        "octets", [b"", b"[]", b'{"prefixes": [1]}', b'{"prefixes": [{"a": "x"}]}', b"[" * 100_000]
+        "octets",
+        [
+            b"",
+            b"[]",
+            b'{"prefixes": [1]}',
+            b'{"prefixes": []}',
+            b'{"prefixes": [{"a": "x"}]}',
+            b"[" * 100_000,
+        ],
     )
     def test_other_files_than_ranges_are_refused(self, octets: bytes) -> None:
         with pytest.raises(ConfigurationError, match="no list of prefixes"):
@@ -196,6 +242,12 @@ class TestClaims:
 
 
 class TestVersions:
+    def test_two_files_for_the_same_time_are_refused(self, tmp_path: Path) -> None:
+        for name in ("a.txt", "b.txt"):
+            (tmp_path / name).write_bytes(OPEN)
+        with pytest.raises(CommandError, match=r"b.txt: two files are for the same time"):
+            [*named_versions([str(tmp_path / "a.txt"), str(tmp_path / "b.txt")])]
+
     def test_arguments_name_versions(self, tmp_path: Path) -> None:
         (tmp_path / "old.txt").write_bytes(OPEN)
         folder = tmp_path / "copies"

@@ -52,7 +52,7 @@ def run(call: Call) -> int | None:
 
 def _judge(reading: LogReading, call: Call) -> bool:
     """Report on all crawlers, or with `--lines` on one; whether a request was against the rules."""
-    judge = Obedience(_versions(call), dict(map(_identities, call.options.verify_ips)))
+    judge = Obedience(_versions(call), _identities(call.options.verify_ips))
     wanted = (call.options.lines or "").lower()
     with call.terminal.waiting(reading.progress):
         for line, text in reading.lines():
@@ -86,11 +86,15 @@ def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
         yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
 
 
-def _identities(argument: str) -> tuple[str, Callable[[str], str]]:
-    name, _, path = argument.partition("=")
-    if not path:
-        raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
-    return name.lower(), obedience.identities(octets_of(path))
+def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
+    """What tells genuine addresses, by names in lower case."""
+    files: dict[str, list[bytes]] = {}
+    for argument in arguments:
+        name, _, path = argument.partition("=")
+        if not path:
+            raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
+        files.setdefault(name.lower(), []).append(octets_of(path))
+    return {name: obedience.identities(*found) for name, found in files.items()}
 
 
 def _rows(judge: Obedience) -> Iterator[Row]:

@@ -130,7 +130,9 @@ class TestOptions:
         assert rep("log", "access.log", *files).status == 0
 
     def test_addresses_tell_who_is_genuine(self) -> None:
-        for file, status in (("192.0.2.0/24", "genuine"), ("192.0.3.0/24", "claimed")):
+        text = Path("access.log").read_text()
+        Path("access.log").write_text(text.replace("192.0.2.1", "66.249.66.1"))
+        for file, status in (("66.249.66.0/24", "genuine"), ("66.249.67.0/24", "claimed")):
             Path("gptbot.json").write_text(json.dumps({"prefixes": [{"ipv4Prefix": file}]}))
             done = rep(*CALL, "--verify-ips", "GPTBot=gptbot.json", "--json")
             assert [row["identity"] for row in done.rows] == [status, None, None]
