@@ -242,21 +242,18 @@ class Obedience:
         if has_none and fetched_at >= at - DAY_SECONDS:
             return None
         first = index_at(self.versions, max(fetched_at, at - DAY_SECONDS))
-        if first < 0 or "://" not in url:  # malformed, or of CONNECT or OPTIONS
+        is_known = first >= 0 and "://" in url  # else malformed, or of CONNECT or OPTIONS
+        indices = range(first, index_at(self.versions, at) + 1) if is_known else ()
+        judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on
+        verdicts = [judge(index, claim.tokens, claim.others, url) for index in indices]
+        if any(verdict.allowed for verdict in verdicts):
+            return None
+        if not verdicts or any(verdict.rule is None for verdict in verdicts):  # too much work
             tally.counts[UNJUDGED] += 1
             return None
-        judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on
-        for index in range(first, index_at(self.versions, at) + 1):
-            verdict = judge(index, claim.tokens, claim.others, url)
-            if verdict.allowed:
-                return None
-            if verdict.rule is None:  # too much work
-                tally.counts[UNJUDGED] += 1
-                return None
-        verdict = judge(first, claim.tokens, claim.others, url)
         name, file = tally.claim.name, self.versions[first].name
         answer = _ANSWERS.get(line.status, AGAINST)
-        return tally.add_offence(Offence(name, line, verdict, file, answer))
+        return tally.add_offence(Offence(name, line, verdicts[0], file, answer))
 
     def _tally(self, claim: CrawlerClaim, address: str) -> CrawlerTally:
         name = claim.name.lower()

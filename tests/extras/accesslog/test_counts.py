@@ -42,7 +42,7 @@ HOSTILE = (
 
 
 def compare(log: Path, folder: Path, expected: dict[str, dict[str, Any]]) -> None:
-    done = rep("log", log, *written_files(folder), "--json")
+    done = rep("log", log, *written_files(folder), "--site", "http://localhost", "--json")
     rows = {row["crawler"]: {name: row[name] for name in _COUNTED} for row in done.rows}
     assert rows == expected
     assert done.status == 1

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import os
 import time
 from pathlib import Path
 
@@ -60,6 +59,10 @@ IIS = (
         (
             f"Example.com:8080 {COMBINED}",
             LogLine(AT, "192.0.2.1", "/a?b", 200, "Foo/1.0", "example.com:8080"),
+        ),
+        (
+            f"example.com {COMBINED.replace('192.0.2.1', '2001:db8::1')}",
+            LogLine(AT, "2001:db8::1", "/a?b", 200, "Foo/1.0", "example.com"),
         ),
         (
             COMBINED.replace("192.0.2.1", "2001:db8::1"),
@@ -183,24 +186,36 @@ def test_no_line_raises_anything_else(texts: list[str]) -> None:
         assert line is None or isinstance(line, LogLine)
 
 
-def _log(folder: Path, name: str, octets: bytes, mtime: float = 0) -> str:
+def _log(folder: Path, name: str, octets: bytes) -> str:
     path = folder / name
     path.write_bytes(octets)
-    os.utime(path, (mtime, mtime))
     return str(path)
 
 
-def test_logs_are_read_in_the_order_of_their_ages(tmp_path: Path) -> None:
-    lines = [COMBINED.replace("/a?b", f"/{number}").encode() + b"\n" for number in range(4)]
+def _at(second: int, target: str) -> bytes:
+    text = COMBINED.replace("14:00:00", f"14:00:{second:02}").replace("/a?b", target)
+    return f"{text}\n".encode()
+
+
+def test_logs_are_read_in_the_order_of_their_times(tmp_path: Path) -> None:
     names = [
-        _log(tmp_path, "access.log", lines[3], 30),
-        _log(tmp_path, "access.log.1", lines[2].replace(b"\n", b"\r\n\r\n"), 20),
-        _log(tmp_path, "access.log.2.gz", gzip.compress(lines[0] + b"\n" + lines[1]), 10),
+        _log(tmp_path, "access.log", b"no line\n" + _at(3, "/3")),
+        _log(tmp_path, "access.log.1", _at(2, "/2").replace(b"\n", b"\r\n\r\n")),
+        _log(tmp_path, "access.log.2.gz", gzip.compress(_at(0, "/0") + b"\n" + _at(1, "/1"))),
     ]
     reading = LogReading(names)
     assert [line.target for line, _ in reading.lines()] == ["/0", "/1", "/2", "/3"]
-    assert (reading.line_count, reading.unreadable_count) == (4, 0)
-    assert "100%, 4 read" in reading.progress()
+    assert (reading.line_count, reading.unreadable_count) == (5, 1)
+    assert "100%, 5 read" in reading.progress()
+
+
+def test_logs_of_several_servers_are_read_as_one(tmp_path: Path) -> None:
+    names = [
+        _log(tmp_path, "a.log", _at(0, "/0") + _at(2, "/2") + _at(9, "/9")),
+        _log(tmp_path, "b.log", IIS.replace(":00 GET", ":01 GET").encode()),
+        _log(tmp_path, "c.log", CLOUDFRONT.replace("x-host-header", "x-h").encode()),
+    ]
+    assert [line.at - AT for line, _ in LogReading(names).lines()] == [0, 0, 1, 2, 9]
 
 
 def test_a_log_that_is_cut_off_is_reported(tmp_path: Path) -> None:
@@ -213,11 +228,41 @@ def test_a_log_that_is_cut_off_is_reported(tmp_path: Path) -> None:
         next(LogReading([str(tmp_path / "none")]).lines())
 
 
+def test_a_file_that_is_no_log_is_reported(tmp_path: Path) -> None:
+    reading = LogReading([_log(tmp_path, "a.zst", b"\x28\xb5\x2f\xfd\n\0\n" * 9)])
+    assert [*reading.lines()] == []
+    assert reading.problems == [f"{tmp_path}/a.zst: no line is in a known format"]
+
+
+def test_a_long_line_is_unreadable_as_a_whole(tmp_path: Path) -> None:
+    begin = COMBINED.partition('"Foo')[0].encode() + b'"'
+    forged = b"x" * ((1 << 16) - len(begin)) + _at(0, "/forged")
+    octets = begin + forged + _at(1, "/1")
+    for name, found in (("a", octets), ("a.gz", gzip.compress(octets))):
+        reading = LogReading([_log(tmp_path, name, found)])
+        assert [line.target for line, _ in reading.lines()] == ["/1"]
+        assert (reading.line_count, reading.unreadable_count) == (2, 1)
+
+
+HOSTS = ("example.com:443", "other.example:80", "EXAMPLE.com:80", "example.com")
+
+
 def test_lines_for_other_hosts_are_left_out(tmp_path: Path) -> None:
-    hosts = ("example.com:443", "other.example:80", "EXAMPLE.com:80")
-    text = "".join(f"{host} {COMBINED}\n" for host in hosts)
-    reading = LogReading([_log(tmp_path, "a", text.encode())], site="example.com")
-    assert len([*reading.lines()]) == 2
+    name = _log(tmp_path, "a", "".join(f"{host} {COMBINED}\n" for host in HOSTS).encode())
+    reading = LogReading([name], site="example.com")
+    assert len([*reading.lines()]) == 3
+    assert reading.foreign_count == 1
+
+
+def test_several_hosts_need_a_site(tmp_path: Path) -> None:
+    name = _log(tmp_path, "a", "".join(f"{host} {COMBINED}\n" for host in HOSTS).encode())
+    with pytest.raises(CommandError, match=r"such as example.com and other.example: give --site"):
+        [*LogReading([name]).lines()]
+
+
+def test_requests_to_a_proxy_are_left_out(tmp_path: Path) -> None:
+    reading = LogReading([_log(tmp_path, "a", _at(0, "/0") + _at(1, "http://x.example/private"))])
+    assert [line.target for line, _ in reading.lines()] == ["/0"]
     assert reading.foreign_count == 1
 
 

@@ -315,7 +315,7 @@ class TestVersionsInGit:
             self.bodies(file)
 
     def test_failing_git_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        with pytest.raises(CommandError, match="git rev-parse failed: .*not a git repository"):
+        with pytest.raises(CommandError, match=r"git rev-parse failed: .*not a git repository"):
             self.bodies(tmp_path)
         with pytest.raises(CommandError, match="git rev-parse failed: "):
             self.bodies(tmp_path / "none" / "robots.txt")
