@@ -2,7 +2,8 @@
 
 The clocks of both differ, and a request is logged some time after its decision. So the times of the
 same targets in the log and in the trail are compared first: for most requests of the crawl, they
-differ by nearly the same time. Each request in the trail explains one line.
+differ by nearly the same time. Each request in the trail explains one line. A line is not ours only
+if the trail is complete and has no request for its target.
 
 An excerpt of the trail has its records on one site, as lines of JSON. The last line signs all
 octets before it (Ed25519), so a reader needs only the public key.
@@ -14,7 +15,8 @@ import json
 from base64 import b64decode, b64encode, urlsafe_b64decode
 from bisect import bisect_right
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
 from typing import Any, TextIO
 
 from cryptography.exceptions import InvalidSignature
@@ -30,21 +32,24 @@ from scrapy_rep.extras.evidence.trail_reading import Run
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.extras.identity.signatures import thumbprint
 from scrapy_rep.protocol.access.origin import known_origin, origin_from
-from scrapy_rep.protocol.paths import normal_path, path_of
+from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
+from scrapy_rep.protocol.paths import END, is_robots_txt, normal_path, path_of, without_dots
+from scrapy_rep.protocol.secrecy import PATH_VALUE
 from scrapy_rep.protocol.units import counted
 
 from .log_formats import LogLine
-from .obedience import AGAINST, claim_of
+from .obedience import AGAINST
 
 HEAD = ("outcome", "at", "target", "address", "why")
 """The facts of a line that claims to be from the crawl."""
 
-OURS, NOT_OURS, BEYOND = "ours", "not ours", "beyond"
+OURS, NOT_OURS, UNTOLD, BEYOND = "ours", "not ours", "cannot be told", "beyond"
 """The outcomes, with `AGAINST`: a line beyond is of another time than the trail."""
 
 _SENT = (PASSED, WOULD_DROP, SLIPPED)
 _EXCERPTED = (records.POLICY, records.DECISION, records.EXEMPT, records.DROP)
 _SPREADS_SECONDS = (5.0, 600.0)  # of most requests; of those with slow answers, or that waited
+_FARTHEST_SECONDS = 15 * 3600.0  # between clocks, if one has a wrong time zone
 _DIFFERENCES_KEPT = 1 << 18
 
 Record = dict[str, Any]
@@ -55,76 +60,108 @@ def site_of(url: str) -> str:
     return str(known_origin(url) or origin_from(url) or "").partition("://")[2]
 
 
+def _is_kin(one: str, other: str) -> bool:
+    """Whether a host is that of the other or below it, such as www.example.com."""
+    return f".{one}".endswith(f".{other}")
+
+
+@dataclass(eq=False)
+class _Span:
+    """The time of a run, its flaws, and whether a line of the log is from then."""
+
+    run: Run
+    begin_at: float
+    end_at: float
+    flaws: list[str]
+    is_used: bool = False
+
+
 class Complaint:
-    """Compares the lines of a log that claim to be from a crawl with its trail.
+    """Compares the lines of a log that claim to be from a crawl with the trails of its runs.
 
     Attributes:
-        flaws: why the trail is damaged or not complete.
+        flaws: why the trails of that time are damaged or not complete; see `settle`.
         counts: the lines by outcome, once `settle` was called.
     """
 
-    def __init__(self, run: Run, site: str, spool: TextIO) -> None:
-        """Read the trail; `spool` is an empty file for lines of the log."""
-        from scrapy_rep.extras.evidence.replay import Replayer  # loads Scrapy
-
+    def __init__(self, runs: Iterable[Run], site: str, spool: TextIO) -> None:
+        """Read the trails; `spool` is an empty file for lines of the log."""
         self.counts: Counter[str] = Counter()
-        self._run, self._site, self._spool, self._difference = run, site, spool, 0.0
-        self._begin_at = self._end_at = float(run.head.get("at") or 0.0)
-        self._names = {token.lower() for token in run.head.get("tokens") or ()}
+        self.flaws: list[str] = []
+        self._site, self._spool, self._difference = site, spool, 0.0
+        self._names, self._agents, self._told = set[str](), set[str](), set[str]()
         self._own: dict[str, list[Record]] = {}
-        self._files: dict[Any, str] = {}
         self._differences: list[float] = []
         self._found: list[Record | None] = []
+        self._spans = [*map(self._read, runs)]
+
+    def _read(self, run: Run) -> _Span:
+        """Note the requests of a run."""
+        from scrapy_rep.extras.evidence.replay import Replayer  # loads Scrapy
+
+        begin_at = end_at = float(run.head.get("at") or 0.0)
+        self._names |= {token.lower() for token in run.head.get("tokens") or ()}
+        self._agents |= {run.head.get("user_agent", "-")}
         undecided = Replayer(run).afterwards()
-        self._against = {
-            one["n"]: str(word) for one, word in undecided if word and not word.allowed
-        }
+        against = {one["n"]: str(word) for one, word in undecided if word and not word.allowed}
+        files: dict[Any, str] = {}
+        own: dict[str, list[Record]] = {}
         checking = Checking(run)
         for record in checking.records():
-            self._end_at = record.get("at", self._end_at)
-            self._note(record)
-        self.flaws = [*checking.outcome.problems, *checking.outcome.missing]
+            end_at = record.get("at", end_at)
+            if record["t"] == records.POLICY:
+                files[record["p"]] = record.get("body", "")
+            for key, one in self._requests(record, own):
+                grounds = {"file": files.get(one.get("p")), "against": against.get(one.get("n"))}
+                own.setdefault(key, []).append({**one, **grounds})
+        for key, found in own.items():
+            self._own.setdefault(key, []).extend(found)
+        self._told |= own.keys()
+        late = _SPREADS_SECONDS[1]
+        flaws = [*checking.outcome.problems, *checking.outcome.missing]
+        return _Span(run, begin_at - late, end_at + late, flaws)
 
-    def _note(self, record: Record) -> None:
-        """Note the requests that a record of the trail shows."""
+    def _requests(self, record: Record, known: dict[str, list[Record]]) -> Iterator[Any]:
+        """Yield the requests that a record shows, by target, beside the known ones of its run."""
         kind, sent = record["t"], [record]
         if kind not in (records.DECISION, records.EXEMPT, records.DROP):
             sent = [hop for hop in record.get("hops") or () if hop["source"] != "store"]
-        if kind == records.POLICY:
-            self._files[record["p"]] = record.get("body", "")
-        for one in sent:
+        for one in (one for one in sent if "at" in one):
             url = one.get("url") or one["uri"]
-            if site_of(url) == self._site and "at" in one:
-                own = self._own.setdefault(_key(url, is_redacted="redacted" in one), [])
-                if own and (kind == records.DROP or record.get("by") == AGAIN):
-                    own.pop()
-                is_told = one is not record and one["at"] in [other["at"] for other in own]
-                if not is_told and kind != records.DROP and one.get("outcome", PASSED) in _SENT:
-                    own.append({**one, "file": self._files.get(one.get("p"))})
-
-    def _own_of(self, line: LogLine) -> list[Record]:
-        return self._own.get(_key(line.url)) or self._own.get(_key(line.url, is_redacted=True), [])
+            key, site = _key(url, is_redacted="redacted" in one), site_of(url)
+            own = known.get(key, []) if site == self._site else []
+            if own and (kind == records.DROP or record.get("by") == AGAIN):
+                own.pop()
+            is_told = one is not record and one["at"] in [other["at"] for other in own]
+            if is_told or kind == records.DROP or one.get("outcome", PASSED) not in _SENT:
+                continue
+            if site == self._site:
+                yield key, one
+            elif _is_kin(site, self._site) or _is_kin(self._site, site):
+                self._told.add(key)  # many logs do not have the host
 
     def take(self, line: LogLine, text: str) -> None:
         """Note a line if it claims to be from the crawl."""
-        claim = claim_of(line.user_agent)
-        is_named = claim is not None and not self._names.isdisjoint(claim.tokens)
-        if is_named or line.user_agent == self._run.head.get("user_agent"):
+        names = map(str.lower, tokens_from_user_agent(line.user_agent))
+        if line.user_agent in self._agents or not self._names.isdisjoint(names):
             self._spool.write(json.dumps([line, text]) + "\n")
             if len(self._differences) < _DIFFERENCES_KEPT:
-                self._differences += [line.at - one["at"] for one in self._own_of(line)[:4]]
+                found = (line.at - one["at"] for one in self._own_of(line)[:4])
+                self._differences += [one for one in found if abs(one) <= _FARTHEST_SECONDS]
+
+    def _own_of(self, line: LogLine) -> list[Record]:
+        return next(filter(None, (self._own.get(key) for key in _keys(line))), [])
 
     def settle(self) -> None:
         """Find the difference of the clocks, and the request of the trail behind each line."""
-        found = sorted(self._differences) or [0.0]
-        ends = [bisect_right(found, one + _SPREADS_SECONDS[0]) for one in found]
-        first = max(range(len(found)), key=lambda place: ends[place] - place)
-        self._difference = found[(first + ends[first]) // 2]
+        self._difference = _most_common(sorted(self._differences) or [0.0])
         self._found = [None for _ in self._lines()]
         for spread in _SPREADS_SECONDS:
             for place, (line, _) in enumerate(self._lines()):
                 self._found[place] = self._found[place] or self._match(line, spread)
         self.counts.update(row["outcome"] for row in self.rows())
+        self._spans = [span for span in self._spans if span.is_used] or self._spans
+        self.flaws = [f"{span.run.name}: {one}" for span in self._spans for one in span.flaws]
 
     def _match(self, line: LogLine, spread: float) -> Record | None:
         own, sent_at = self._own_of(line), line.at - self._difference
@@ -139,60 +176,95 @@ class Complaint:
     def rows(self) -> Iterator[Record]:
         """Yield the facts of each line that claims to be from the crawl."""
         for own, (line, text) in zip(self._found, self._lines(), strict=True):
-            sent_at, late = line.at - self._difference, _SPREADS_SECONDS[1]
-            is_within = self._begin_at - late <= sent_at <= self._end_at + late
-            outcome, why = NOT_OURS if is_within else BEYOND, ""
-            if own is not None:
-                against = self._against.get(own.get("n", 0))
-                outcome = OURS if own.get("allowed", True) and not against else AGAINST
-                why = against or _ground(own)
+            outcome, why = self._outcome(own, line)
             facts = (outcome, date(line.at), line.target, line.address, why, text)
             yield dict(zip((*HEAD, "text"), facts, strict=True))
 
+    def _outcome(self, own: Record | None, line: LogLine) -> tuple[str, str]:
+        """The outcome of a line, and why."""
+        sent_at = line.at - self._difference
+        spans = [span for span in self._spans if span.begin_at <= sent_at <= span.end_at]
+        for span in spans:
+            span.is_used = True
+        if own is not None:
+            is_allowed = own.get("allowed", True) and not own["against"]
+            return OURS if is_allowed else AGAINST, own["against"] or _ground(own)
+        if not spans:
+            return BEYOND, ""
+        if is_robots_txt(line.url):
+            return UNTOLD, "other runs and commands fetch this, too"
+        if not self._told.isdisjoint(_keys(line)):
+            return UNTOLD, "the trail has this target at another time, or for another line"
+        if any(span.flaws for span in spans):
+            return UNTOLD, "the trail of that time is not complete"
+        return NOT_OURS, ""
+
     def sentence(self) -> str:
         """The answer to the site."""
-        counts, run = self.counts, self._run
-        name = " or ".join(run.head.get("tokens") or ()) or run.head.get("user_agent")
+        counts, head, first = self.counts, self._spans[0].run.head, self._spans[0]
+        name = " or ".join(head.get("tokens") or ()) or head.get("user_agent")
+        runs = first.run.name if len(self._spans) == 1 else counted(len(self._spans), "run")
+        late = _SPREADS_SECONDS[1]
+        begin_at = min(span.begin_at for span in self._spans) + late
+        end_at = max(span.end_at for span in self._spans) - late
         return (
             f"Of {counted(counts.total(), 'request')} to {self._site} that name {name}, our crawl "
             f"sent {counts[OURS] + counts[AGAINST]:,}, {counts[AGAINST]:,} of them against the "
             f"robots.txt that it had; {counts[NOT_OURS]:,} are not ours, because our audit trail "
-            f"({run.name}, {moment(self._begin_at)} to {moment(self._end_at)}) does not have them; "
-            f"{counts[BEYOND]:,} are from other times. The clock of the log is "
-            f"{round(self._difference)} s ahead of ours."
+            f"({runs}, {moment(begin_at)} to {moment(end_at)}) does not have them; for "
+            f"{counts[UNTOLD]:,}, the trail cannot tell; {counts[BEYOND]:,} are from other times. "
+            f"The clock of the log is {round(self._difference)} s ahead of ours."
         )
 
     def excerpt(self, key: KeyPair, agent: str) -> str:
-        """A signed excerpt of the trail."""
-        head = {"t": "excerpt", "site": self._site, "run": self._run.name, "agent": agent}
-        head |= {"manifest_sha256": self._run.manifest_sha256, "sentence": self.sentence()}
-        found = (record for _, record in self._run.records() if record["t"] in _EXCERPTED)
-        own = (one for one in found if site_of(one.get("url") or one["origin"]) == self._site)
-        signed = "".join(map(records.line, (head, *own)))
+        """A signed excerpt of the trails of that time."""
+        head = {"t": "excerpt", "site": self._site, "agent": agent, "sentence": self.sentence()}
+        lines = [records.line(head)]
+        for run in (span.run for span in self._spans):
+            told = {"t": records.RUN, "run": run.name, "manifest_sha256": run.manifest_sha256}
+            found = (record for _, record in run.records() if record["t"] in _EXCERPTED)
+            own = (one for one in found if site_of(one.get("url") or one["origin"]) == self._site)
+            lines += map(records.line, (told, *own))
+        signed = "".join(lines)
         end = {"signature": b64encode(key.signing.sign(signed.encode())).decode(), "jwk": key.jwk}
         return signed + records.line({"t": "signature", **end})
 
 
-def verified(path: str) -> tuple[str, list[Record]]:
-    """The key that signed an excerpt, by its thumbprint, and the records of the excerpt.
+def verified(path: str) -> tuple[str, Record, list[Record]]:
+    """The key that signed an excerpt, by its thumbprint, and the head and the records of it.
 
     Raises:
         CommandError: the signature does not verify.
     """
     signed, _, last = octets_of(path).rstrip(b"\n").rpartition(b"\n")
     try:
-        end, *found = map(json.loads, (last, *signed.splitlines()))
+        end, head, *found = map(json.loads, (last, *signed.splitlines()))
         public = Ed25519PublicKey.from_public_bytes(urlsafe_b64decode(end["jwk"]["x"] + "=="))
         public.verify(b64decode(end["signature"]), signed + b"\n")
-        return thumbprint(end["jwk"]), found
+        return thumbprint(end["jwk"]), {"agent": head["agent"], "sentence": head["sentence"]}, found
     except (InvalidSignature, KeyError, TypeError, ValueError, RecursionError) as error:
         raise CommandError(f"{path} does not verify: {error!r}", FOUND) from error
 
 
+def _most_common(found: list[float]) -> float:
+    """The difference near which most are, of sorted ones; a small one, unless it is much rarer."""
+    sizes = [
+        bisect_right(found, one + _SPREADS_SECONDS[0]) - place for place, one in enumerate(found)
+    ]
+    near = [abs(one) <= _SPREADS_SECONDS[1] for one in found]
+    first = max(range(len(found)), key=lambda place: sizes[place] * (1 + near[place]))
+    return found[first + sizes[first] // 2]
+
+
+def _keys(line: LogLine) -> tuple[str, str]:
+    return _key(line.url), _key(line.url, is_redacted=True)
+
+
 def _key(url: str, *, is_redacted: bool = False) -> str:
-    """The target of a URL; if the trail hides queries, the path alone, marked."""
-    path = normal_path(path_of(url))
-    return f"?{path.partition('?')[0].strip('$')}" if is_redacted else path
+    """The target of a URL; if the trail hides queries and parameters, without them, marked."""
+    if is_redacted:
+        url = PATH_VALUE.sub(r"\1", url.partition("?")[0])
+    return "?" * is_redacted + without_dots(normal_path(path_of(url)).removesuffix(END))
 
 
 def _ground(own: Record) -> str:

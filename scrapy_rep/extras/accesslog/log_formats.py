@@ -57,8 +57,8 @@ _QUOTED = r'[^"\\]*(?:\\.[^"\\]*)*'
 _REQUEST = rf'"(?:(?P<method>[A-Za-z]+) (?P<target>[^"\\ ]+) HTTP/[\d.]+|(?P<request>{_QUOTED}))"'
 _PATTERNS = (
     re.compile(  # Common and Combined Log Format, perhaps after the host
-        r"(?:(?P<host>[^\s:]+(?::\d+|(?= [\dA-Fa-f]*[.:][\dA-Fa-f.:]* ))) )?(?P<address>\S+) \S+ .*?"
-        r"\[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
+        r"(?:(?P<host>[^\s:]+(?::\d+|(?= [\dA-Fa-f]*[.:][\dA-Fa-f.:]* ))) )?"
+        r"(?P<address>\S+) \S+ .*?\[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
         rf'{_REQUEST} (?P<status>\d{{3}}) \S+(?: "{_QUOTED}" "(?P<agent>{_QUOTED})")?'
     ),
     re.compile(  # Elastic Load Balancing, as AWS documents it: Application and Classic

@@ -17,7 +17,7 @@ from scrapy_rep.extras.accesslog import complaint, file_versions, obedience
 from scrapy_rep.extras.accesslog.log_reading import LogReading
 from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
-from scrapy_rep.extras.evidence.trail_reading import TrailError, run_at
+from scrapy_rep.extras.evidence.trail_reading import TrailError, is_run, run_at, runs_in
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.protocol.units import counted
 
@@ -162,11 +162,13 @@ def _answer(reading: LogReading, call: Call) -> bool:
     if not reading.site:
         raise CommandError("--trail needs --site, the site of the log")
     try:
-        run = run_at(Path(call.options.trail))
+        path = Path(call.options.trail)
+        runs = [] if is_run(path) or not path.is_dir() else runs_in(path)
+        runs = runs or [run_at(path)]
     except TrailError as error:
         raise CommandError(str(error)) from error
     with TemporaryFile("w+", encoding="utf-8") as spool:
-        answer = complaint.Complaint(run, reading.site, spool)
+        answer = complaint.Complaint(runs, reading.site, spool)
         with call.terminal.waiting(reading.progress):
             for line, text in reading.lines():
                 answer.take(line, text)
@@ -183,10 +185,10 @@ def _answer(reading: LogReading, call: Call) -> bool:
 
 def _verify(call: Call) -> None:
     """Verify an excerpt of a trail."""
-    keyid, (head, *found) = complaint.verified(call.options.verify)
-    records, agent = counted(len(found), "record"), head.get("agent")
+    keyid, head, found = complaint.verified(call.options.verify)
+    records, agent = counted(len(found), "record"), head["agent"]
     call.line(safe(f"The excerpt verifies, with {records}. Its key is {keyid}, of {agent}"))
-    call.line(safe(head.get("sentence")))
+    call.line(safe(head["sentence"]))
 
 
 def _write(call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Texts) -> None:
