@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import errno
 import glob
 import json
 import logging
@@ -20,7 +21,7 @@ from typing import TYPE_CHECKING, Any, TextIO
 
 from scrapy_rep.protocol.secrecy import OWNER_ONLY
 
-from .terminal import OutputError, Terminal, csv_cell, csv_line, safe
+from .terminal import OutputError, Terminal, csv_cell, csv_line, safe, telling
 
 if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
     from scrapy.settings import Settings
@@ -29,6 +30,7 @@ if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
 
 OK, FOUND, USAGE, UNREACHABLE, UNSETTLED = range(5)
 INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Exit statuses: success; something was found; wrong usage; unreachable; not settled, because it
 takes too much work; a bug in this package; the output cannot be written; Ctrl-C."""
 
@@ -61,11 +63,14 @@ def text_file(output: str | None) -> Iterator[TextIO]:
         CommandError: the file cannot be written.
     """
     if output is None:
-        yield sys.stdout
+        with telling():
+            yield sys.stdout
         return
     try:
         Path(output).touch(OWNER_ONLY)  # the URLs may be as private as the trail
-        with Path(output).open("w", encoding="utf-8", newline="") as file:
+        with Path(output).open(
+            "w", encoding="utf-8", errors="backslashreplace", newline=""
+        ) as file:
             yield file
     except OSError as error:
         raise unreadable(output, error) from error
@@ -87,10 +92,9 @@ def write_rows(options: Namespace, columns: Sequence[str], rows: Iterable[dict[s
             if table is None:
                 file.write(json.dumps(row) + "\n")
             else:
-                values = (row.get(name, "") for name in columns)
-                table.writerow(
-                    [csv_cell(safe(value) if file.isatty() else value) for value in values]
-                )
+                values = (row.get(name) for name in columns)
+                shown = ("" if value is None else value for value in values)
+                table.writerow([csv_cell(safe(one) if file.isatty() else one) for one in shown])
     return count
 
 
@@ -244,6 +248,8 @@ def _failure(error: Exception) -> CommandError | None:
     from scrapy_rep.cache.link import LinkDownError, advice_on
     from scrapy_rep.protocol.errors import RepError
 
+    if isinstance(error, OSError) and error.errno in _FULL:
+        return CommandError(f"cannot write: {error}", UNWRITABLE)
     if isinstance(error, LinkDownError):
         return CommandError(f"{str(error).rstrip('.')}; {advice_on(error)}", UNREACHABLE)
     return CommandError(str(error)) if isinstance(error, (RepError, StoreError)) else None

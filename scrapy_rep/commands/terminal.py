@@ -93,7 +93,7 @@ class Terminal:
         if buffer is None or self._shares_screen:
             self._write_out(harmless(octets.decode("utf-8", "backslashreplace")))
             return
-        with _telling():
+        with telling():
             self.flush()
             buffer.write(octets)
             buffer.flush()
@@ -118,7 +118,7 @@ class Terminal:
 
     def flush(self) -> None:
         """Flush all output."""
-        with self._lock, _telling():
+        with self._lock, telling():
             if self._out is not None:
                 self._out.flush()
 
@@ -223,7 +223,7 @@ class Terminal:
     def _write_out(self, text: str) -> None:
         if self._out is None:
             raise OutputError("standard output is closed")
-        with _telling():
+        with telling():
             _write(self._out, text)
 
     def _write_err(self, text: str) -> None:
@@ -235,7 +235,7 @@ class Terminal:
 
 
 @contextmanager
-def _telling() -> Iterator[None]:
+def telling() -> Iterator[None]:
     """Turn a failure to write into an OutputError; a reader that has stopped is not an error."""
     try:
         yield

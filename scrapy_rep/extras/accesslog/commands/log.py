@@ -21,8 +21,9 @@ from scrapy_rep.extras.evidence.trail_reading import TrailError, is_run, run_at,
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.protocol.units import counted
 
-_HEAD = ["crawler", "requests", "fetched robots.txt", "against the rules"]
-_HEAD += ["not counted", "smallest gap (Crawl-delay)", "example"]
+_HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
+_HEAD += ["gap (s)", "purpose", "example"]
+_MOST_ROWS = 1000
 _OFFENCE = ("at", "target", "address", "status", "answer", "file", "rule_line", "rule", "why")
 
 Row = dict[str, Any]
@@ -52,8 +53,11 @@ def run(call: Call) -> int | None:
 
 def _judge(reading: LogReading, call: Call) -> bool:
     """Report on all crawlers, or with `--lines` on one; whether a request was against the rules."""
-    judge = Obedience(_versions(call), _identities(call.options.verify_ips))
-    wanted = (call.options.lines or "").lower()
+    options = call.options
+    judge = Obedience(_versions(call), _identities(options.verify_ips))
+    wanted = (options.lines or "").lower()
+    if wanted and (options.csv or options.output):
+        raise CommandError("--lines writes text or --json to standard output")
     with call.terminal.waiting(reading.progress):
         for line, text in reading.lines():
             offence = judge.take(line)
@@ -62,8 +66,16 @@ def _judge(reading: LogReading, call: Call) -> bool:
                 shown = f"{safe(text)}\n  {row['answer']}: {safe(row['why'])}"
                 call.row(row) if call.is_json else call.line(shown)
     rows = [*_rows(judge)]
-    if not wanted:
-        _write(call, rows, _HEAD, _cells, [*_sentences(rows, judge.unnamed_count, reading)])
+    words = [*_sentences(rows, judge.unnamed_count, reading)]
+    if wanted:
+        for sentence in words[4:]:
+            call.complain(safe(sentence))
+    elif options.output or options.csv or call.is_json:
+        _write(call, rows, _HEAD, _cells, words)
+    else:  # the examples are too wide for the table
+        shown = [*map(_cells, rows)]
+        words[1:1] = [f"{name}: {example}" for name, *_, example in shown if example != "-"]
+        _write(call, rows, _HEAD[:-1], lambda row: _cells(row)[:-1], words)
     return any(row[AGAINST] for row in rows)
 
 
@@ -125,14 +137,12 @@ def _offence(offence: Offence) -> Row:
 
 def _cells(row: Row) -> Sequence[str]:
     """A row for people."""
-    facts = ", ".join(filter(None, (row["operator"], row["purpose"], row["identity"])))
-    apart = ", ".join(f"{row[word]:,} {word}" for word in obedience.COUNTS[3:] if row[word])
     gap, delay = row["smallest_gap_seconds"], row["crawl_delay_seconds"]
     return (
-        row["crawler"] + (f" ({facts})" if facts else ""),
-        *(f"{row[name]:,}" for name in obedience.COUNTS[:3]),
-        apart or "-",
-        ("-" if gap is None else f"{gap:g} s") + (f" ({delay:g} s)" if delay else ""),
+        row["crawler"][:19] + (f" ({row['identity']})" if row["identity"] else ""),
+        *(f"{row[name]:,}" for name in obedience.COUNTS),
+        ("-" if gap is None else f"{gap:g}") + (f" ({delay:g})" if delay else ""),
+        row["purpose"] or "-",
         f"{row['at']} {row['target']} ({row['status']}): {row['why']}" if row["at"] else "-",
     )
 
@@ -143,7 +153,7 @@ def _sentences(rows: Sequence[Row], unnamed_count: int, reading: LogReading) -> 
     requests = counted(sum(row["requests"] for row in rows), "request")
     crawlers = counted(len(rows), "crawler")
     yield f"{against} went against the robots.txt of that time; {requests} of {crawlers} in all."
-    yield "Not counted: redirected or refused; unjudged, if no robots.txt of that time is known."
+    yield "Redirected, refused (403, 429) and unjudged requests are not counted as against it."
     yield "User-Agents can be forged: --verify-ips tells genuine requests from claimed ones."
     left = counted(unnamed_count, "request")
     yield f"Left out: {left} without a crawler's name, {reading.foreign_count:,} to other hosts."
@@ -201,10 +211,12 @@ def _write(call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Te
         for sentence in words:
             call.complain(safe(sentence))
         return
-    shown = [cells(row) for row in islice(rows, 1000)]
+    shown = [*map(cells, islice(rows, _MOST_ROWS))]
+    if len(shown) == _MOST_ROWS:
+        words = [*words, f"At most {_MOST_ROWS:,} rows are shown; --csv has all."]
     if call.options.output:
         form = html_page.environment().from_string((get_data(__name__, "log.html") or b"").decode())
-        table = html_page.Table("Requests", "", head, shown, wordy=head[4:], long=head[-1:])
+        table = html_page.Table("Requests", "", head, shown, wordy=head[7:], long=head[-1:])
         with text_file(call.options.output) as file:
             file.write(form.render(logs=", ".join(call.options.logs), words=words, table=table))
     else:

@@ -47,14 +47,40 @@ class TestForms:
         assert done.status == 1
         first, head, *rows = done.out.splitlines()
         assert first.startswith("1 request went against the robots.txt of that time; 5 requests of")
-        assert head.split("  ")[0] == "crawler"
-        assert rows[0].split("  ")[0] == "GPTBot (OpenAI, ai-training)"
-        assert "1 refused" in rows[0]
-        assert "2 s (10 s)" in rows[0]
-        assert "/private/2 (200): line 3 of robots.txt (group *): Disallow: /private" in rows[0]
+        assert head.split()[:4] == ["crawler", "requests", "robots.txt", "against"]
+        cells = ["GPTBot", "3", "1", "1", "0", "1", "0", "2", "(10)", "ai-training"]
+        assert rows[0].split() == cells
+        why = "/private/2 (200): line 3 of robots.txt (group *): Disallow: /private"
+        assert f"note: GPTBot: 2026-10-01 00:00:03 {why}" in done.out
         assert "note: User-Agents can be forged" in done.out
         assert "note: Left out: 1 request without a crawler's name, 0 to other hosts." in done.out
         assert "1 unreadable line; the first: access.log, line 7: nonsense\\x1b[8m" in done.out
+
+    def test_table_fits_a_screen(self) -> None:
+        agent = "VeryLong" * 9 + "bot/1.0"
+        Path("access.log").write_text("".join(f"{one.line}\n" for one in LINES * 999))
+        with Path("access.log").open("a") as file:
+            file.write(LINES[2].line.rpartition(' "')[0] + f' "{agent}"\n')
+        _, head, *rows = rep(*CALL).out.splitlines()
+        assert max(map(len, [head, *rows[:4]])) <= 100
+
+    def test_full_disk_is_told(self) -> None:
+        for options in (("--json",), ("--csv",), ()):
+            with Path("/dev/full").open("w") as full:
+                command = [sys.executable, "-c", WITHOUT_SCRAPY, *CALL, *options]
+                done = subprocess.run(
+                    command, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+                )
+            assert done.returncode == 74
+            assert "No space left on device" in done.stderr
+            assert "Traceback" not in done.stderr
+
+    def test_octets_that_are_no_text_are_escaped_in_files(self) -> None:
+        octets = LINES[2].line.encode().replace(b"/private/2", b"/private/\xff")
+        Path("access.log").write_bytes(octets)
+        assert rep(*CALL, "--csv", "-o", "log.csv").status == 1
+        assert b"/private/\\udcff" in Path("log.csv").read_bytes()
+        assert b",None," not in Path("log.csv").read_bytes()
 
     def test_json_and_csv_have_the_same_rows(self) -> None:
         rows = rep(*CALL, "--json").rows
@@ -88,7 +114,9 @@ class TestForms:
         ]
         rows = rep(*CALL, "--lines", "GPTBot", "--json").rows
         assert [(row["answer"], row["text"]) for row in rows][1] == ("against", LINES[2].line)
-        assert rep(*CALL, "--lines", "NoBot").out == ""
+        done = rep(*CALL, "--lines", "NoBot")
+        assert done.out == ""
+        assert "1 unreadable line; the first: " in done.err
 
     def test_standard_input_and_gzip_are_read(self) -> None:
         octets = Path("access.log").read_bytes()
@@ -179,6 +207,7 @@ class TestOptions:
             ("access.log --robots robots.txt --fields when=x", "give NAME=PLACE"),
             ("access.log --robots robots.txt --verify-ips x.json", "give CRAWLER=FILE"),
             ("access.log --robots robots.txt --verify-ips x=robots.txt", "no list of prefixes"),
+            ("access.log --robots robots.txt --lines x --csv", "--lines writes text or --json"),
             ("- - --robots robots.txt", "can be read only once"),
             ("access.log --trail audit", "--trail needs --site"),
             ("access.log --trail none --site http://h", "none: "),
