@@ -43,7 +43,8 @@ from .obedience import AGAINST
 HEAD = ("outcome", "at", "target", "address", "why")
 """The facts of a line that claims to be from the crawl."""
 
-OURS, NOT_OURS, UNTOLD, BEYOND = "ours", "not ours", "cannot be told", "beyond"
+OURS, UNKNOWN, NOT_OURS = "ours", "ours, rules unknown", "not ours"
+UNTOLD, BEYOND = "cannot be told", "beyond"
 """The outcomes, with `AGAINST`: a line beyond is of another time than the trail."""
 
 _SENT = (PASSED, WOULD_DROP, SLIPPED)
@@ -103,7 +104,7 @@ class Complaint:
         self._names |= {token.lower() for token in run.head.get("tokens") or ()}
         self._agents |= {run.head.get("user_agent", "-")}
         undecided = Replayer(run).afterwards()
-        against = {one["n"]: str(word) for one, word in undecided if word and not word.allowed}
+        verdicts = {one["n"]: word for one, word in undecided}
         files: dict[Any, str] = {}
         own: dict[str, list[Record]] = {}
         checking = Checking(run)
@@ -112,8 +113,12 @@ class Complaint:
             if record["t"] == records.POLICY:
                 files[record["p"]] = record.get("body", "")
             for key, one in self._requests(record, own):
-                grounds = {"file": files.get(one.get("p")), "against": against.get(one.get("n"))}
-                own.setdefault(key, []).append({**one, **grounds})
+                verdict = verdicts.get(one.get("n"), one.get("allowed", True))
+                is_allowed = getattr(verdict, "allowed", verdict)
+                word = UNKNOWN if verdict is None else OURS if is_allowed else AGAINST
+                why = _ground(one, files) if isinstance(verdict, bool) else str(verdict or "exempt")
+                outcome = word, why
+                own.setdefault(key, []).append({"at": one["at"], "outcome": outcome})
         for key, found in own.items():
             self._own.setdefault(key, []).extend(found)
         self._told |= own.keys()
@@ -180,15 +185,14 @@ class Complaint:
             facts = (outcome, date(line.at), line.target, line.address, why, text)
             yield dict(zip((*HEAD, "text"), facts, strict=True))
 
-    def _outcome(self, own: Record | None, line: LogLine) -> tuple[str, str]:
+    def _outcome(self, own: Any, line: LogLine) -> Any:
         """The outcome of a line, and why."""
         sent_at = line.at - self._difference
         spans = [span for span in self._spans if span.begin_at <= sent_at <= span.end_at]
         for span in spans:
             span.is_used = True
         if own is not None:
-            is_allowed = own.get("allowed", True) and not own["against"]
-            return OURS if is_allowed else AGAINST, own["against"] or _ground(own)
+            return own["outcome"]
         if not spans:
             return BEYOND, ""
         if is_robots_txt(line.url):
@@ -201,18 +205,19 @@ class Complaint:
 
     def sentence(self) -> str:
         """The answer to the site."""
-        counts, head, first = self.counts, self._spans[0].run.head, self._spans[0]
+        counts, spans, late = self.counts, self._spans, _SPREADS_SECONDS[1]
+        head = spans[0].run.head
         name = " or ".join(head.get("tokens") or ()) or head.get("user_agent")
-        runs = first.run.name if len(self._spans) == 1 else counted(len(self._spans), "run")
-        late = _SPREADS_SECONDS[1]
-        begin_at = min(span.begin_at for span in self._spans) + late
-        end_at = max(span.end_at for span in self._spans) - late
+        runs = spans[0].run.name if len(spans) == 1 else counted(len(spans), "run")
+        begin = moment(min(span.begin_at for span in spans) + late)
+        end = moment(max(span.end_at for span in spans) - late)
         return (
             f"Of {counted(counts.total(), 'request')} to {self._site} that name {name}, our crawl "
-            f"sent {counts[OURS] + counts[AGAINST]:,}, {counts[AGAINST]:,} of them against the "
-            f"robots.txt that it had; {counts[NOT_OURS]:,} are not ours, because our audit trail "
-            f"({runs}, {moment(begin_at)} to {moment(end_at)}) does not have them; for "
-            f"{counts[UNTOLD]:,}, the trail cannot tell; {counts[BEYOND]:,} are from other times. "
+            f"sent {counts[OURS] + counts[UNKNOWN] + counts[AGAINST]:,}, {counts[AGAINST]:,} of "
+            f"them against the robots.txt that it had, and {counts[UNKNOWN]:,} without a known one;"
+            f" {counts[NOT_OURS]:,} are not ours, because our audit trail ({runs}, {begin} to {end}"
+            f") does not have them; for {counts[UNTOLD]:,}, the trail cannot tell; "
+            f"{counts[BEYOND]:,} are from other times. "
             f"The clock of the log is {round(self._difference)} s ahead of ours."
         )
 
@@ -248,10 +253,9 @@ def verified(path: str) -> tuple[str, Record, list[Record]]:
 
 def _most_common(found: list[float]) -> float:
     """The difference near which most are, of sorted ones; a small one, unless it is much rarer."""
-    sizes = [
-        bisect_right(found, one + _SPREADS_SECONDS[0]) - place for place, one in enumerate(found)
-    ]
-    near = [abs(one) <= _SPREADS_SECONDS[1] for one in found]
+    near_seconds, far_seconds = _SPREADS_SECONDS
+    sizes = [bisect_right(found, at + near_seconds) - place for place, at in enumerate(found)]
+    near = [abs(one) <= far_seconds for one in found]
     first = max(range(len(found)), key=lambda place: sizes[place] * (1 + near[place]))
     return found[first + sizes[first] // 2]
 
@@ -267,9 +271,10 @@ def _key(url: str, *, is_redacted: bool = False) -> str:
     return "?" * is_redacted + without_dots(normal_path(path_of(url)).removesuffix(END))
 
 
-def _ground(own: Record) -> str:
+def _ground(own: Record, files: dict[Any, str]) -> str:
     """The decision on a request of the crawl."""
     if "n" not in own:
         return f"fetch of robots.txt at {date(own['at'])}"
     why = f"line {own['line']}: {own['rule']}" if "line" in own else own.get("reason", "exempt")
-    return f"decision {own['n']} at {date(own['at'])}: {why}, by {(own['file'] or 'no file')[:23]}"
+    file = files.get(own.get("p")) or "no file"
+    return f"decision {own['n']} at {date(own['at'])}: {why}, by {file[:23]}"

@@ -77,18 +77,16 @@ def rules_of(version: FileVersion) -> VersionRules:
     return VersionRules(version.read())
 
 
-def named_versions(arguments: Iterable[str]) -> Iterator[FileVersion]:
+def named_versions(arguments: Iterable[str]) -> list[FileVersion]:
     """The versions that arguments name: ``FILE``, ``DATE=FILE``, or a folder of dated copies.
 
     Raises:
         CommandError: one cannot be read, two are for the same time, or a folder has no dated file.
     """
-    times = set[float]()
-    for version in _named_versions(arguments):
-        if version.since in times:
-            raise CommandError(f"{version.name}: two files are for the same time; give DATE=FILE")
-        times.add(version.since)
-        yield version
+    versions = [*_named_versions(arguments)]
+    if len({version.since for version in versions}) < len(versions):
+        raise CommandError("two of the files are for the same time: give DATE=FILE")
+    return versions
 
 
 def _named_versions(arguments: Iterable[str]) -> Iterator[FileVersion]:

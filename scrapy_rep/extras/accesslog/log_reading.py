@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import zlib
-from collections import Counter
 from collections.abc import Iterator, Sequence
 from contextlib import suppress
 from heapq import merge
@@ -22,7 +21,6 @@ from .log_formats import LogLine, line_reader
 
 _LINE_OCTETS = 1 << 16  # longer lines are unreadable
 _FIRST_LINES = 100  # one of these tells when a log begins
-_TOLD_LINES = 1 << 12  # so often, the progress is told
 _BROKEN = (EOFError, gzip.BadGzipFile, zlib.error)
 
 
@@ -44,14 +42,10 @@ class LogReading:
         self.unreadable_example = ""
         self.problems: list[str] = []
         self.site, self._host, self._fields, self._names = site, site or None, fields, names
-        self._octets = Counter[str]()
-        sizes = (Path(name).stat().st_size for name in names if Path(name).is_file())
-        self._whole_octets = sum(sizes) or 1
 
     def progress(self) -> str:
-        """A bar and the number of lines, in words."""
-        share = min(sum(self._octets.values()) / self._whole_octets, 1.0)
-        return f"[{'#' * round(share * 20):20}] {share:.0%}, {self.line_count:,} read"
+        """The number of lines, in words."""
+        return f"{self.line_count:,} lines read"
 
     def lines(self) -> Iterator[tuple[LogLine, str]]:
         """Yield the lines of all logs, with their texts.
@@ -63,9 +57,8 @@ class LogReading:
         """
         logs = [self._entries(self._begin_of(name), name) for name in self._names]
         for _, line, text in merge(*logs, key=itemgetter(0)):
-            if line is None or self._is_foreign(line):
-                continue
-            yield line, text
+            if line is not None and not self._is_foreign(line):
+                yield line, text
 
     def _is_foreign(self, line: LogLine) -> bool:
         """Whether a line is for another host; a log without hosts may have requests to a proxy."""
@@ -83,9 +76,7 @@ class LogReading:
         """The time of the first line; before all others if only reading the log can tell."""
         read = line_reader(self._fields)
         with suppress(OSError, *_BROKEN):
-            for octets in islice(
-                self._octets_of(name), _FIRST_LINES if Path(name).is_file() else 0
-            ):
+            for octets in islice(_octets_of(name), _FIRST_LINES if Path(name).is_file() else 0):
                 with suppress(ValueError, RecursionError):
                     if line := read(octets.decode("utf-8", "surrogateescape")):
                         return line.at
@@ -96,7 +87,7 @@ class LogReading:
         yield begin, None, ""
         read, has_readable, number = line_reader(self._fields), False, 0
         try:
-            for number, octets in enumerate(self._octets_of(name), 1):
+            for number, octets in enumerate(_octets_of(name), 1):
                 text = octets.decode("utf-8", "surrogateescape").rstrip("\r\n")
                 if not text:
                     continue
@@ -118,17 +109,15 @@ class LogReading:
         if number and not has_readable:
             self.problems.append(f"{name}: no line is in a known format")
 
-    def _octets_of(self, name: str) -> Iterator[bytes]:
-        """Yield the lines, of long ones the beginning."""
-        source: Any = stdin() if name == STDIN else FileIO(name)
-        with BufferedReader(source) as raw:
-            is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
-            file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
-            is_begin, count = True, 0
-            while octets := file.readline(_LINE_OCTETS):
-                if is_begin:
-                    yield octets
-                is_begin, count = octets.endswith(b"\n"), count + 1
-                if not count % _TOLD_LINES and name != STDIN:
-                    self._octets[name] = raw.tell()
-            self._octets[name] = 0 if name == STDIN else raw.tell()
+
+def _octets_of(name: str) -> Iterator[bytes]:
+    """Yield the lines, of long ones the beginning."""
+    source: Any = stdin() if name == STDIN else FileIO(name)
+    with BufferedReader(source) as raw:
+        is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        is_begin = True
+        while octets := file.readline(_LINE_OCTETS):
+            if is_begin:
+                yield octets
+            is_begin = octets.endswith(b"\n")

@@ -11,20 +11,18 @@ beyond a limit, unknown crawlers are counted as one.
 
 from __future__ import annotations
 
-import json
 import math
 import re
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from operator import attrgetter
 from typing import NamedTuple
 
+from scrapy_rep.extras.webmaster.agents.addresses import Identify
 from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
-from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.units import DAY_SECONDS
@@ -47,14 +45,11 @@ MOST_CRAWLERS = 1000
 _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
 # Whether a fetch of robots.txt with this status shows that there is no file.
 _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
-_CLAIMS_KEPT, _ADDRESSES_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 14, 1 << 15
+_CLAIMS_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 15
 _AGENT_CHARACTERS = _URL_CHARACTERS = 512  # more of a header is not read; longer URLs are not kept
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
 _PRODUCT = re.compile(r"[\w.-]+(?=/)")
 _CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
-
-Identify = Callable[[str], str]
-"""Whether a request from an address is genuine or claimed; unknown for that of a proxy."""
 
 
 class CrawlerClaim(NamedTuple):
@@ -91,41 +86,6 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
     tokens = tuple(dict.fromkeys(name.lower() for name in chain if name))
     name = first if crawler is None else crawler.token
     return CrawlerClaim(name, tokens, crawler, tuple(map(str.lower, others)))
-
-
-def identities(*files: bytes) -> Identify:
-    """Tells whether an address belongs to the operator of a crawler, by files of the operator.
-
-    A file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
-
-    Raises:
-        ConfigurationError: one is another file, or has no address.
-    """
-    networks = set()
-    for octets in files:
-        try:
-            prefixes = json.loads(octets)["prefixes"]
-            found = {ip_network(text) for prefix in prefixes for text in prefix.values()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
-        if not found:
-            raise ConfigurationError("--verify-ips: no list of prefixes (it is empty)")
-        networks |= found
-    sizes = {(network.version, network.prefixlen) for network in networks}
-
-    @lru_cache(_ADDRESSES_KEPT)
-    def identity_of(address: str) -> str:
-        try:
-            found = ip_address(address.strip("[],"))
-        except ValueError:
-            return "unknown"
-        found = getattr(found, "ipv4_mapped", None) or found
-        for version, size in sizes:
-            if version == found.version and ip_network((found, size), strict=False) in networks:
-                return "genuine"
-        return "claimed" if found.is_global else "unknown"
-
-    return identity_of
 
 
 class Offence(NamedTuple):
@@ -178,20 +138,17 @@ class CrawlerTally:
 
     def last_fetch(self, at: float) -> tuple[float, bool]:
         """When the crawler last got an answer before a time, and whether there was no file."""
-        files = self._files
-        if files and files[-1][0] <= at:
-            return files[-1]
-        return next((one for one in reversed(files) if one[0] <= at), (-math.inf, False))
+        earlier = (one for one in reversed(self._files) if one[0] <= at)
+        return next(earlier, (-math.inf, False))
 
     def add_visit(self, at: float) -> None:
         """Note the time of another request; times may be slightly out of order."""
         visits = self._visits
-        place = bisect_right(visits, at) if visits and at < visits[-1] else len(visits)
-        for near in visits[place - 1 if place else 0 : place + 1]:
+        place = bisect_right(visits, at)
+        for near in visits[max(place - 1, 0) : place + 1]:
             self.smallest_gap = min(self.smallest_gap, abs(at - near))
         visits.insert(place, at)
-        if len(visits) > 2 * _TIMES_KEPT:
-            del visits[:_TIMES_KEPT]
+        del visits[:-_TIMES_KEPT]
 
     def add_offence(self, offence: Offence) -> Offence:
         """Count a disallowed request, and return it."""

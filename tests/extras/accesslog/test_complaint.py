@@ -194,7 +194,17 @@ class TestOutcomes:
         assert [row["outcome"] for row in done.rows] == ["ours", "against", "against"]
         assert "line 3: Disallow: /private" in done.rows[1]["why"]
         assert "line 3" in done.rows[2]["why"]
-        assert "2 of them against the robots.txt that it had" in done.err
+        assert "2 of them against the robots.txt that it had, and 0 without" in done.err
+
+    def test_exempt_request_without_a_known_file_is_not_called_allowed(
+        self, tmp_path: Path
+    ) -> None:
+        crawl = judged(tmp_path, REP_AUDIT_QUERY="drop")
+        crawl.judge([f"{SITE}/private/2?q"], dont_obey_robotstxt=True)
+        crawl.end()
+        done = answered(tmp_path, logged(tmp_path, "/private/2?q"), "--json")
+        assert [row["outcome"] for row in done.rows] == ["ours, rules unknown"]
+        assert "sent 1, 0 of them against the robots.txt that it had, and 1 without" in done.err
 
     def test_trail_without_an_end_settles_nothing(self, tmp_path: Path) -> None:
         crawl = judged(tmp_path)

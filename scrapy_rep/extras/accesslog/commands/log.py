@@ -19,6 +19,7 @@ from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
 from scrapy_rep.extras.evidence.trail_reading import TrailError, is_run, run_at, runs_in
 from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.extras.webmaster.agents import addresses
 from scrapy_rep.protocol.units import counted
 
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
@@ -73,8 +74,8 @@ def _judge(reading: LogReading, call: Call) -> bool:
     elif options.output or options.csv or call.is_json:
         _write(call, rows, _HEAD, _cells, words)
     else:  # the examples are too wide for the table
-        shown = [*map(_cells, rows)]
-        words[1:1] = [f"{name}: {example}" for name, *_, example in shown if example != "-"]
+        examples = ((row["crawler"], _cells(row)[-1]) for row in rows if row["at"])
+        words[1:1] = map(": ".join, examples)
         _write(call, rows, _HEAD[:-1], lambda row: _cells(row)[:-1], words)
     return any(row[AGAINST] for row in rows)
 
@@ -98,7 +99,7 @@ def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
         yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
 
 
-def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
+def _identities(arguments: Iterable[str]) -> dict[str, addresses.Identify]:
     """What tells genuine addresses, by names in lower case."""
     files: dict[str, list[bytes]] = {}
     for argument in arguments:
@@ -106,7 +107,7 @@ def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
         if not path:
             raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
         files.setdefault(name.lower(), []).append(octets_of(path))
-    return {name: obedience.identities(*found) for name, found in files.items()}
+    return {name: addresses.identities(*found) for name, found in files.items()}
 
 
 def _rows(judge: Obedience) -> Iterator[Row]:
