@@ -127,7 +127,7 @@ class Complaint:
         return _Span(run, begin_at - late, end_at + late, flaws)
 
     def _requests(self, record: Record, known: dict[str, list[Record]]) -> Iterator[Any]:
-        """Yield the requests that a record shows, by target, beside the known ones of its run."""
+        """Yield the requests that a record shows, with their targets. `known` are earlier ones."""
         kind, sent = record["t"], [record]
         if kind not in (records.DECISION, records.EXEMPT, records.DROP):
             sent = [hop for hop in record.get("hops") or () if hop["source"] != "store"]

@@ -16,6 +16,7 @@ from typing import Any
 
 from scrapy_rep.commands.inputs import STDIN, stdin
 from scrapy_rep.commands.running import CommandError, unreadable
+from scrapy_rep.protocol.units import counted
 
 from .log_formats import LogLine, line_reader
 
@@ -45,7 +46,7 @@ class LogReading:
 
     def progress(self) -> str:
         """The number of lines, in words."""
-        return f"{self.line_count:,} lines read"
+        return f"{counted(self.line_count, 'line')} read"
 
     def lines(self) -> Iterator[tuple[LogLine, str]]:
         """Yield the lines of all logs, with their texts.

@@ -21,13 +21,13 @@ from functools import lru_cache
 from operator import attrgetter
 from typing import NamedTuple
 
-from scrapy_rep.extras.webmaster.agents.addresses import Identify
 from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
+from .crawler_addresses import Identify
 from .file_versions import FileVersion, index_at, rules_of
 from .log_formats import LogLine
 

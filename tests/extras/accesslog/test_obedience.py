@@ -11,6 +11,7 @@ import pytest
 
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.extras.accesslog import file_versions
+from scrapy_rep.extras.accesslog.crawler_addresses import identities
 from scrapy_rep.extras.accesslog.file_versions import FileVersion, index_at, named_versions
 from scrapy_rep.extras.accesslog.log_formats import LogLine
 from scrapy_rep.extras.accesslog.obedience import (
@@ -25,7 +26,6 @@ from scrapy_rep.extras.accesslog.obedience import (
     Obedience,
     claim_of,
 )
-from scrapy_rep.extras.webmaster.agents.addresses import identities
 from scrapy_rep.protocol.errors import ConfigurationError
 
 OPEN, SHUT = b"User-agent: *\nDisallow:\n", b"User-agent: *\nDisallow: /private\n"

@@ -13,13 +13,12 @@ from typing import Any
 from scrapy_rep.commands.inputs import named_origin, octets_of, refuse_two_stdins
 from scrapy_rep.commands.running import FOUND, UNSETTLED, Call, CommandError, text_file, write_rows
 from scrapy_rep.commands.terminal import date, safe
-from scrapy_rep.extras.accesslog import complaint, file_versions, obedience
+from scrapy_rep.extras.accesslog import complaint, crawler_addresses, file_versions, obedience
 from scrapy_rep.extras.accesslog.log_reading import LogReading
 from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
 from scrapy_rep.extras.evidence.trail_reading import TrailError, is_run, run_at, runs_in
 from scrapy_rep.extras.identity.keys import KeyPair
-from scrapy_rep.extras.webmaster.agents import addresses
 from scrapy_rep.protocol.units import counted
 
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
@@ -99,15 +98,15 @@ def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
         yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
 
 
-def _identities(arguments: Iterable[str]) -> dict[str, addresses.Identify]:
-    """What tells genuine addresses, by names in lower case."""
+def _identities(arguments: Iterable[str]) -> dict[str, crawler_addresses.Identify]:
+    """Tell genuine addresses of crawlers, by their names in lower case."""
     files: dict[str, list[bytes]] = {}
     for argument in arguments:
         name, _, path = argument.partition("=")
         if not path:
             raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
         files.setdefault(name.lower(), []).append(octets_of(path))
-    return {name: addresses.identities(*found) for name, found in files.items()}
+    return {name: crawler_addresses.identities(*found) for name, found in files.items()}
 
 
 def _rows(judge: Obedience) -> Iterator[Row]:

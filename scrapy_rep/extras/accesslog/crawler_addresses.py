@@ -23,16 +23,12 @@ def identities(*files: bytes) -> Identify:
     Raises:
         ConfigurationError: one is another file, or has no address.
     """
-    networks = set()
-    for octets in files:
-        try:
-            prefixes = json.loads(octets)["prefixes"]
-            found = {ip_network(text) for prefix in prefixes for text in prefix.values()}
-        except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-            raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
-        if not found:
-            raise ConfigurationError("--verify-ips: no list of prefixes (it is empty)")
-        networks |= found
+    try:
+        lists = [json.loads(octets)["prefixes"] for octets in files]
+        networks = {ip_network(text) for found in lists for one in found for text in one.values()}
+        _ = [found[0] for found in lists]  # an empty list says nothing
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
     sizes = {(network.version, network.prefixlen) for network in networks}
 
     @lru_cache(_KEPT)
