@@ -20,6 +20,7 @@ from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.lines import UserAgentLines
 from scrapy_rep.protocol.selection import Selection
 from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, token_of
+from scrapy_rep.protocol.units import DAY_SECONDS
 
 from .log_formats import instant_of
 
@@ -35,11 +36,13 @@ class FileVersion(NamedTuple):
         since: from when on it was in force, in POSIX seconds.
         name: its name for people.
         read: reads its octets; no octets if there was no file.
+        certain_seconds: the time from `since` until it was certainly in force.
     """
 
     since: float
     name: str
     read: Callable[[], bytes]
+    certain_seconds: float = 0.0
 
 
 class VersionRules:
@@ -69,6 +72,14 @@ class VersionRules:
 def index_at(versions: Sequence[FileVersion], at: float) -> int:
     """The index of the version in force at a time, of sorted ones; -1 if none is known."""
     return bisect_right(versions, at, key=attrgetter("since")) - 1
+
+
+def certain_index_at(versions: Sequence[FileVersion], at: float) -> int:
+    """The index of the last version that was certainly in force at a time or before; or -1."""
+    index = index_at(versions, at)
+    while index >= 0 and versions[index].since + versions[index].certain_seconds > at:
+        index -= 1
+    return index
 
 
 @lru_cache(16)
@@ -108,7 +119,8 @@ def _version(path: str, date: re.Match[str] | None = None) -> FileVersion:
         since = -math.inf if date is None else instant_of(date[1])
     except ValueError as error:
         raise CommandError(f"{path}: {error}") from error
-    return FileVersion(since, path, lambda: body)
+    is_day = date is not None and "T" not in date[1]  # some time of it
+    return FileVersion(since, path, lambda: body, DAY_SECONDS if is_day else 0.0)
 
 
 def git_versions(path: Path) -> Iterator[FileVersion]:

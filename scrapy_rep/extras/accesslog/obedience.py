@@ -28,7 +28,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
 from .crawler_addresses import Identify
-from .file_versions import FileVersion, index_at, rules_of
+from .file_versions import FileVersion, certain_index_at, index_at, rules_of
 from .log_formats import LogLine
 
 AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
@@ -198,7 +198,7 @@ class Obedience:
         fetched_at, has_none = tally.last_fetch(at)
         if has_none and fetched_at >= at - DAY_SECONDS:
             return None
-        first = index_at(self.versions, max(fetched_at, at - DAY_SECONDS))
+        first = certain_index_at(self.versions, max(fetched_at, at - DAY_SECONDS))
         is_known = first >= 0 and "://" in url  # else malformed, or of CONNECT or OPTIONS
         indices = range(first, index_at(self.versions, at) + 1) if is_known else ()
         judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on

@@ -152,5 +152,5 @@ def written_files(folder: Path) -> list[str]:
     found = []
     for date, body in FILES.items():
         (folder / f"{date}.txt").write_bytes(body)
-        found += ["--robots", f"{date}={folder}/{date}.txt"]
+        found += ["--robots", f"{date}T00:00={folder}/{date}.txt"]
     return found

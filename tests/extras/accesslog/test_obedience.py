@@ -242,6 +242,17 @@ class TestClaims:
 
 
 class TestVersions:
+    def test_file_of_a_date_counts_from_the_end_of_that_day_on(self, tmp_path: Path) -> None:
+        for date, body in (("2026-09-01", OPEN), ("2026-10-01", SHUT)):
+            (tmp_path / f"{date}.txt").write_bytes(body)
+        day = 1_790_812_800
+        for path, count in ((str(tmp_path), 0), (f"2026-10-01T00:00={tmp_path}/2026-10-01.txt", 1)):
+            files = named_versions([path])
+            fetch = line(day + HOUR, "/robots.txt")
+            assert against(files, fetch, line(day + 2 * HOUR)) == count
+            fetch = line(day + DAY, "/robots.txt")
+            assert against(files, fetch, line(day + DAY + HOUR)) == 1
+
     def test_two_files_for_the_same_time_are_refused(self, tmp_path: Path) -> None:
         for name in ("a.txt", "b.txt"):
             (tmp_path / name).write_bytes(OPEN)

@@ -152,7 +152,7 @@ class TestOptions:
 
     def test_old_version_is_used_for_old_lines(self) -> None:
         Path("old.txt").write_text("User-agent: *\nDisallow:\n")
-        files = ("--robots", "old.txt", "--robots", "2026-10-01=robots.txt")
+        files = ("--robots", "old.txt", "--robots", "2026-10-01T00:00=robots.txt")
         assert rep("log", "access.log", *files).status == 1  # fetched after the change
         Path("access.log").write_text(LINES[2].line)
         assert rep("log", "access.log", *files).status == 0
