@@ -65,10 +65,10 @@ class LogReading:
         """Whether a line is for another host; a log without hosts may have requests to a proxy."""
         if self._host is None and line.target:
             self._host = line.host
-        if line.host in ("", self._host):
+        if not line.target or line.host == self._host or (self.site and not line.host):
             return False
         if self._host and not self.site:
-            hosts = f"{self._host} and {line.host}"
+            hosts = f"{self._host} and {line.host or 'one without a name'}"
             raise CommandError(f"the log is of several hosts, such as {hosts}: give --site")
         self.foreign_count += 1
         return True
