@@ -265,7 +265,9 @@ def test_requests_to_a_proxy_are_left_out(tmp_path: Path) -> None:
     assert [line.target for line, _ in reading.lines()] == ["/0"]
     assert reading.foreign_count == 1
     name = _log(tmp_path, "b", _at(0, "http://x.example/private") + _at(1, "/1"))
-    with pytest.raises(CommandError, match="such as x.example and one without a name: give --site"):
+    with pytest.raises(
+        CommandError, match=r"such as x\.example and one without a name: give --site"
+    ):
         [*LogReading([name]).lines()]
     reading = LogReading([name], site="a.example")
     assert [line.target for line, _ in reading.lines()] == ["/1"]
