@@ -299,7 +299,7 @@ class Backoff:
                 self._heed_quota(origin, response)
 
     def _heed_quota(self, origin: Origin, response: Response) -> None:
-        """Note how many requests an origin accepts, less those that are on their way."""
+        """Note the number of requests that an origin accepts, by the fields of an answer."""
         now = time.monotonic()
         quota = quota_in(headers_of(response), now, time.time())
         if quota is None:

@@ -101,7 +101,7 @@ class PaceBook:
     def change(
         self, origin: Origin, change: Callable[[SharedPace | None], SharedPace]
     ) -> SharedPace:
-        """Change what is known of an origin; return it.
+        """Change the row of an origin, and return it.
 
         Raises:
             sqlite3.Error: another process writes for too long, or the file cannot be used.
@@ -186,7 +186,7 @@ def _is_time(name: str) -> bool:
 
 
 def _moved(values: dict[str, Any], seconds: float) -> dict[str, Any]:
-    """The same values with other times: those whose names say so."""
+    """The same values, with each time moved by some seconds."""
     return {
         name: _moved(value, seconds)
         if isinstance(value, dict)

@@ -126,7 +126,7 @@ class Paces:
         change: Callable[[Learning], Learning],
         rest: tuple[int, float] | None = None,
     ) -> None:
-        """Change what is known of an origin, here and in the file."""
+        """Change the knowledge about an origin, here and in the file."""
         known = self._known.get(origin, self._nothing)
 
         def changed(row: SharedPace | None) -> SharedPace:
@@ -180,7 +180,7 @@ class Paces:
             self._put(origin, learned(self._known.get(origin, self._nothing), answer, rest, least))
 
     def heed_quota(self, origin: Origin, quota: Quota | None, sent_count: int) -> None:
-        """Note how many more requests a site accepts, less those that are on their way to it."""
+        """Note a quota of an origin; `sent_count` requests are on their way to it."""
         if quota is not None or origin in self._binding:
             now = time.monotonic()
             self._change(origin, lambda known: known.with_quota(quota, now, sent_count))

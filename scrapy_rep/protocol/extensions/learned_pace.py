@@ -3,7 +3,7 @@
 No standard says how fast a crawler may go. RFC 6585, 4 and RFC 9110, 15.6.4 name the refusals, and
 `rest` says when an origin rests. A limiter of a site is a bucket of tokens, or a window with a
 number of requests. Both accept `rate * seconds` requests between two moments when they refuse. So
-the learned pace is a bucket of tokens with the rate of what was accepted:
+the learned pace is a bucket of tokens that fills at the rate of the accepted requests:
 
 ===================================  ======================================================
 what happens                         the learned pace
@@ -11,7 +11,7 @@ what happens                         the learned pace
 an origin begins to rest, or         the number of requests that were accepted, by the time
 refuses two pages within 10 s        from the first of them to the end of the rest
 a refusal                            5 % below the rate that was accepted since the refusal
-                                     before, half the burst, and no token is left. Requests
+                                     before, a fourth of the burst, and no token. Requests
                                      that were sent before it do not count
 a page is refused again, while       the same: it concerns the page, perhaps
 others are served
@@ -186,7 +186,7 @@ class Learning:
         return replace(other, forgiven_until=forgiven_until, **own)  # type: ignore[arg-type]
 
     def with_quota(self, quota: Quota | None, now: float, sent_count: int = 0) -> Learning:
-        """The knowledge after the site named a quota; None for one that need not be counted.
+        """The knowledge after the site named a quota; None if it is large.
 
         `sent_count` requests are on their way to the site, and may not be counted there.
 
@@ -319,7 +319,7 @@ def _after_refusal(  # noqa: PLR0917 - one call
     if accepted.is_whole:
         measured = min(rate, accepted.per_second(at))
         if at - accepted.since_at > _RECENT_SECONDS and accepted.count > _RECENT_COUNT:
-            measured = (measured * rate) ** 0.5  # the rate rose meanwhile
+            measured = (measured * rate) ** 0.5  # the rate rose during that time
         rate = measured * _ROOM
     else:
         rate *= _UNMEASURED
