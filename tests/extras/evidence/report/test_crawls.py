@@ -164,7 +164,7 @@ class TestCommand:
 
     def test_missing_jinja_is_an_error(self, run: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setitem(sys.modules, "jinja2", None)
-        monkeypatch.setattr("scrapy_rep.extras.evidence.commands.report.find_spec", lambda _: None)
+        monkeypatch.setattr("scrapy_rep.extras.evidence.html_page.find_spec", lambda _: None)
         done = rep("report", run, "-o", "x.html")
         assert (done.status, "scrapy-rep[report]" in done.err) == (2, True)
         assert rep("report", run).status == 0, "the terminal needs no Jinja"
