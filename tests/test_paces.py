@@ -159,3 +159,13 @@ def test_requests_that_have_ended_hold_no_place(tmp_path: Path) -> None:
         paces.hand_out(ORIGIN, request, lambda _: True)
     time.sleep(0.2)  # they never came to the downloader
     assert paces.turn_at(ORIGIN, _REQUEST, lambda _: False) - time.monotonic() < 1
+
+
+def test_a_downloader_that_hides_its_requests_loses_none() -> None:
+    """Each request seems to have ended then."""
+    paces = Paces()
+    refused(paces)
+    patience = time.monotonic() + 5
+    while paces.turn_at(ORIGIN, _REQUEST, lambda _: True) > time.monotonic() - 60:
+        assert time.monotonic() < patience
+        time.sleep(0.05)

@@ -30,9 +30,10 @@ if TYPE_CHECKING:  # a command that reads only files does not load Scrapy
 
 OK, FOUND, USAGE, UNREACHABLE, UNSETTLED = range(5)
 INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
-_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 """Exit statuses: success; something was found; wrong usage; unreachable; not settled, because it
 takes too much work; a bug in this package; the output cannot be written; Ctrl-C."""
+
+_FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 
 
 class CommandError(Exception):

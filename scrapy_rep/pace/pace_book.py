@@ -32,7 +32,7 @@ _FLAGS = frozenset({"is_whole", "has_ended", "is_told"})
 _FUTURES = frozenset({"resets_at", "forgiven_until"})
 _RANGES: dict[str, tuple[float, float]] = {
     "count": (1, 1e9),
-    "per_second": (1e-5, 1e6),
+    "per_second": (1e-3, 1e6),
     "burst": (1, 1e9),
     "tokens": (0, 1e9),
     "refusals": (0, 100),

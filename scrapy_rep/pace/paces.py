@@ -207,8 +207,9 @@ class Paces:
         """Take the turn of a request; return `NEVER`, or when its turn may come if it has not."""
         if origin not in self._binding:
             return NEVER
+        self._line_of(origin)
         self.hand_out(origin, request, is_over)
-        line = self._line_of(origin)
+        line = self._lines[origin]
         line[request].has_come = True
         ahead = 0  # at most _MOST_AHEAD: those behind them look again later
         for ahead, one in enumerate(islice(line, _MOST_AHEAD)):  # noqa: B007
