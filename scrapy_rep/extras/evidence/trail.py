@@ -9,15 +9,13 @@ from __future__ import annotations
 
 import logging
 import math
-import os
 import platform
 import secrets
 import time
 from collections.abc import Hashable, Iterable
 from contextlib import suppress
 from dataclasses import dataclass
-from enum import Enum
-from functools import partial
+from functools import cached_property, partial
 from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -96,7 +94,6 @@ class Trail(Listener):
         self._journal = Journal(crawl.crawler)
         self._clock = crawl.clock
         self._limit = partial(limit_of, crawl, "audit_full")
-        self._opened: TrailWriter | None = None
         self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
         self._n = 0
         self._p = 0
@@ -108,55 +105,45 @@ class Trail(Listener):
         self._url = redaction(query, self._key)
         self._is_redacted = query is not Query.KEEP
         self._previous: str | None = None
-        # Absolute, because the working directory may change during the crawl.
-        self._root = Path(os.path.expanduser(settings.audit_dir)).absolute()
         self.run = crawl.run
+        # Absolute, because the working directory may change during the crawl.
+        self._folder = Path(settings.audit_dir).expanduser().absolute() / self.run
         report = settings.report.replace("%(run)s", self.run)
         self._report = str(Path(report).absolute()) if report else ""
 
     def open(self) -> None:
         """Create the folder of the run, and write the first record."""
-        if self._opened is None:
-            self._identity.settle()
-            self._user_agent = self._identity.header
-            self._crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
-            self._previous = self._exchange_previous()
-            self._clock.keep()
-            self._opened = TrailWriter(
-                self._folder,
-                self._head,
-                segment_octets=SEGMENT_OCTETS,
-                limit=self._limit(),
-                failed=self._failed,
-                clock=self._clock.now,
-            )
-            self._write_key()
-            self._opened.link_latest()
+        self._ready()
 
-    @property
-    def _folder(self) -> Path:
-        return self._root / self.run
-
-    @property
+    @cached_property
     def _writer(self) -> TrailWriter:
         """The writer; a decision may come before the spider is opened."""
-        if self._opened is None:
-            self.open()
-        assert self._opened is not None  # noqa: S101 - just opened
-        return self._opened
-
-    def _write_key(self) -> None:
+        self._identity.settle()
+        self._user_agent = self._identity.header
+        self._crawler.signals.connect(self._sent, signal=signals.request_reached_downloader)
+        self._previous = self._exchange_previous()
+        self._clock.keep()
+        writer = TrailWriter(
+            self._folder,
+            self._head,
+            segment_octets=SEGMENT_OCTETS,
+            limit=self._limit(),
+            failed=self._failed,
+            clock=self._clock.now,
+        )
         if self._settings.audit_query == Query.HASH.value:
             with suppress(OSError):
                 path = self._folder / _KEY
                 path.touch(OWNER_ONLY)
                 path.write_bytes(self._key)
+        writer.link_latest()
+        return writer
 
     async def close(self, reason: str) -> None:
         """Write the end of the trail."""
-        if self._opened is None:
+        if "_writer" not in vars(self):  # never opened
             return
-        writer = self._opened
+        writer = self._writer
         self._ready()
         done = writer.close(reason)
         self._journal.count(stats.AUDIT_RECORDS, writer.record_count)
@@ -206,22 +193,9 @@ class Trail(Listener):
         request: Request | None = None,
     ) -> None:
         """Write a decision on a request, which waited `waited_seconds` for its policy."""
-        kind = records.ALLOWED if verdict.allowed else records.DISALLOWED
-        self._n += 1
-        if request is not None:
-            self._numbers[request] = self._n
-        at, segment = self._ready()
-        if segment is None:
-            self._writer.lose(self._n, kind, at)
-            return
-        before = "" if policy is None else self._policy_lines(policy, segment)
         shown = self._url(url)
-        record = {
-            "t": records.DECISION,
-            "n": self._n,
-            "at": rounded(at),
+        held = {
             "url": shown,
-            "p": None if policy is None else policy.audit.p,
             "allowed": verdict.allowed,
             "reason": verdict.reason.name,
             "line": verdict.line or None,
@@ -234,15 +208,14 @@ class Trail(Listener):
             "waited_seconds": rounded(waited_seconds) or None,
             "redacted": self._redacted(url, shown),
         }
-        self._put(before + line(record), at, self._n, kind, policy)
+        counts_as = records.ALLOWED if verdict.allowed else records.DISALLOWED
+        self._numbered(records.DECISION, held, counts_as, policy, request)
 
     def exempted(self, url: str, why: str, by: str, request: Request | None = None) -> None:
         """Write an exemption: without these, a trail would prove nothing."""
         shown = self._url(url)
         held = {"url": shown, "why": why, "by": by, "redacted": self._redacted(url, shown)}
-        self._numbered(records.EXEMPT, held)
-        if request is not None:
-            self._numbers[request] = self._n
+        self._numbered(records.EXEMPT, held, request=request)
 
     def _redacted(self, url: str, shown: str) -> bool | None:
         return True if self._is_redacted and shown != bare(url) else None
@@ -295,20 +268,17 @@ class Trail(Listener):
 
     def sent_in_vain(self, origin: Origin, steps: Iterable[Step]) -> None:
         """Write the requests for a file that had no result."""
-        self._of_origin(records.FETCH, origin, {"hops": self._hops(steps)})
+        self._unnumbered(records.FETCH, {"origin": str(origin), "hops": self._hops(steps)})
 
     def visited(self, origin: Hashable, sent_at: float, left_by: float, seconds: float) -> None:
         """Write when a request left for an origin with a delay."""
-        at, segment = self._ready()
-        if segment is not None:
-            held = {
-                "t": records.SENT,
-                "at": rounded(self._clock.at(sent_at)),
-                "left_by": rounded(self._clock.at(left_by)),
-                "origin": str(origin),
-                "kept_seconds": rounded(seconds),
-            }
-            self._writer.put(line(held), at)
+        held = {
+            "at": rounded(self._clock.at(sent_at)),
+            "left_by": rounded(self._clock.at(left_by)),
+            "origin": str(origin),
+            "kept_seconds": rounded(seconds),
+        }
+        self._unnumbered(records.SENT, held)
 
     def rested(
         self, origin: Origin, status: int, rest: Rest, per_second: float | None = None
@@ -316,6 +286,7 @@ class Trail(Listener):
         """Write that an origin rests, until when, and at which learned pace it goes on."""
         until_at = rest.given_up_until or rest.until_at
         held = {
+            "origin": str(origin),
             "until": rounded(self._clock.at(until_at)),
             "status": status,
             "asked_seconds": rounded(rest.retry_after_seconds),
@@ -323,11 +294,11 @@ class Trail(Listener):
             "challenge": rest.service or None,
             "learned_per_second": rounded(per_second),
         }
-        self._of_origin(records.REST, origin, held)
+        self._unnumbered(records.REST, held)
 
     def probed(self, origin: Origin) -> None:
         """Write that a request is sent to an origin that has not answered well since it rested."""
-        self._of_origin(records.PROBE, origin, {})
+        self._unnumbered(records.PROBE, {"origin": str(origin)})
 
     def priced(self, url: str, terms: PaymentRequired) -> None:
         """Write that a page answered 402, and the terms in its answer."""
@@ -374,22 +345,31 @@ class Trail(Listener):
             self._off_seconds += step_seconds
         return at, segment
 
-    def _of_origin(self, kind: str, origin: Origin, held: dict[str, Any]) -> None:
-        self._unnumbered(kind, {"origin": str(origin), **held})
-
     def _unnumbered(self, kind: str, held: dict[str, Any]) -> None:
         at, segment = self._ready()
         if segment is not None:
             self._writer.put(line({"t": kind, "at": rounded(at), **held}), at)
 
-    def _numbered(self, kind: str, held: dict[str, Any]) -> None:
+    def _numbered(
+        self,
+        kind: str,
+        held: dict[str, Any],
+        counts_as: str = "",
+        policy: Policy | None = None,
+        request: Request | None = None,
+    ) -> None:
+        """Write a record with a number, which is then that of the request, after its policy."""
         self._n += 1
+        if request is not None:
+            self._numbers[request] = self._n
         at, segment = self._ready()
         if segment is None:
-            self._writer.lose(self._n, kind, at)
+            self._writer.lose(self._n, counts_as or kind, at)
             return
-        record = {"t": kind, "n": self._n, "at": rounded(at), **held}
-        self._writer.put(line(record), at, self._n, kind)
+        before = "" if policy is None else self._policy_lines(policy, segment)
+        p = None if policy is None else policy.audit.p
+        record = {"t": kind, "n": self._n, "at": rounded(at), "p": p, **held}
+        self._put(before + line(record), at, self._n, counts_as or kind, policy)
 
     def _put(self, text: str, at: float, n: int, kind: str, policy: Policy | None) -> None:
         if self._writer.put(text, at, n, kind):
@@ -538,30 +518,16 @@ def _settings(crawler: Crawler, checked: RepSettings, identity: Identity) -> dic
         value = getattr(checked, name.removeprefix("REP_").lower())
         if value == setting.check(setting.default):
             continue
-        held[name] = "(set)" if name in _SECRET else _plain(value)
+        held[name] = "(set)" if name in _SECRET else value
     if checked.fetch_meta:
         held["REP_FETCH_META"] = sorted(checked.fetch_meta)
     if "REP_OVERRIDES" in held:
         overrides = mapping(crawler.settings["REP_OVERRIDES"]).items()
         held["REP_OVERRIDES"] = {
-            pattern: _plain(one if isinstance(one, dict) else {"policy": one})
-            for pattern, one in overrides
+            pattern: one if isinstance(one, dict) else {"policy": one} for pattern, one in overrides
         }
     return held | {
         "ROBOTSTXT_OBEY": crawler.settings.getbool("ROBOTSTXT_OBEY"),
         "ROBOTSTXT_USER_AGENT": list(identity.tokens) if identity.is_chosen else None,
-        "ROBOTSTXT_PARSER": _plain(crawler.settings.get("ROBOTSTXT_PARSER")),
+        "ROBOTSTXT_PARSER": crawler.settings.get("ROBOTSTXT_PARSER"),
     }
-
-
-def _plain(value: Any) -> Any:
-    """A value as JSON; other types as text."""
-    if isinstance(value, Enum):
-        return value.value
-    if isinstance(value, (str, int, float, bool)) or value is None:
-        return value
-    if isinstance(value, dict):
-        return {str(key): _plain(one) for key, one in value.items()}
-    if isinstance(value, (list, tuple, set, frozenset)):
-        return [_plain(one) for one in value]
-    return str(value)

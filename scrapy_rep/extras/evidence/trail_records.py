@@ -41,7 +41,15 @@ _SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
 
 Record = Mapping[str, Any]
 
-_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False)
+
+def _plain(value: Any) -> Any:
+    """A value of a setting that JSON lacks."""
+    if isinstance(value, Enum):
+        return value.value
+    return [*value] if isinstance(value, (set, frozenset)) else str(value)
+
+
+_ENCODER = json.JSONEncoder(separators=(",", ":"), check_circular=False, default=_plain)
 
 
 def line(record: Record) -> str:
