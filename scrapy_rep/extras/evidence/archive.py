@@ -27,7 +27,8 @@ from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.transfer import Transfer, headers_of
 from scrapy_rep.extras.evidence.size_limit import limit_of
-from scrapy_rep.extras.evidence.warc_exchanges import (
+from scrapy_rep.extras.evidence.warc_records import (
+    SOFTWARE,
     Archived,
     Exchange,
     FileOutcome,
@@ -37,8 +38,8 @@ from scrapy_rep.extras.evidence.warc_exchanges import (
     SentRequest,
     Stored,
     judged_facts,
+    new_id,
 )
-from scrapy_rep.extras.evidence.warc_records import SOFTWARE, new_id
 from scrapy_rep.extras.evidence.warc_writer import ArchiveWriter
 from scrapy_rep.fetch.recording import Recorder
 from scrapy_rep.fetch.requesters import signing_of

@@ -21,8 +21,15 @@ from typing import Any
 
 from . import spool
 from .spool import NO_LIMIT, OctetLimit, Spool, SpoolFile
-from .warc_exchanges import Archived, Exchange, FileOutcome
-from .warc_records import date, packed, records_of, warcinfo
+from .warc_records import (
+    Archived,
+    Exchange,
+    FileOutcome,
+    date,
+    packed,
+    records_of,
+    warcinfo,
+)
 
 FORMAT = "WARC/1.1"
 OPEN = ".open"

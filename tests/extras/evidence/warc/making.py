@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.extras.evidence.warc_exchanges import (
+from scrapy_rep.extras.evidence.warc_records import (
     Exchange,
     Purpose,
     ReceivedAnswer,
     SentRequest,
     judged_facts,
+    new_id,
 )
-from scrapy_rep.extras.evidence.warc_records import new_id
 from scrapy_rep.extras.evidence.warc_writer import ArchiveWriter
 
 BODY = b"User-agent: *\nDisallow: /private\n"

@@ -9,13 +9,16 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from scrapy_rep.extras.evidence.warc_exchanges import (
+from scrapy_rep.extras.evidence.warc_records import (
     Exchange,
     FileOutcome,
     ReceivedAnswer,
     SentRequest,
+    answer_head,
+    packed,
+    records_of,
+    request_head,
 )
-from scrapy_rep.extras.evidence.warc_records import answer_head, packed, records_of, request_head
 from tests.extras.evidence.warc.making import exchange
 
 pytest.importorskip("warcio", reason="needs warcio")
