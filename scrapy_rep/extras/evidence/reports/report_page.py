@@ -12,10 +12,19 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.settings import SETTINGS
 
-from .permissions import DELAY_IGNORED, against, exempted, pace_permission, permission_of, undecided
 from .report_making import report_of, trails_at
 from .report_values import WHOLE, CrawlReport, Exemption, FileRead, OriginFacts, Rows
-from .verdict_words import afterwards, span, verdict, when
+from .verdict_words import (
+    AGAINST,
+    DELAY_IGNORED,
+    UNDECIDED,
+    afterwards,
+    pace_permission,
+    permission_of,
+    span,
+    verdict,
+    when,
+)
 
 _OCTETS = 290_000  # small enough for a mail; longer pages show fewer rows
 _ROWS = (200, 150, 100, 50, 20)
@@ -135,7 +144,7 @@ def _subtitle(report: CrawlReport) -> str:
 def _obeyed(report: CrawlReport, names: str) -> str:
     """Whether robots.txt was obeyed, and by which names."""
     star = " (* is the group for all: a User-Agent had no name)" if "*" in report.obeyed_as else ""
-    rows = [*undecided(report), *against(report)]
+    rows = report.exempted(*UNDECIDED, *AGAINST)
     count = sum(row.count for row in rows)
     if any(row.why == "dry-run" for row in rows):
         return f"A dry run: requests were judged as {names}{star}, and all were sent"
@@ -254,18 +263,18 @@ _CELLS: dict[str, Callable[[Any], str]] = {
 
 def _sites(report: CrawlReport, most: int) -> Iterator[tuple[str, list[tuple[str, list[str]]]]]:
     """Yield for each site its facts: the files that were read, and the requests that were sent."""
-    opposed = _told(report, [*against(report), *exempted(report, DELAY_IGNORED)])
+    opposed = _told(report, report.exempted(*AGAINST, DELAY_IGNORED))
     for pace in report.paces.rows:
         if pace.too_soon:
             told = f"{counted(pace.too_soon, 'request')} before the delay of the site was over"
             by = pace_permission(pace)
             opposed.setdefault(pace.origin, []).append(f"{told}. Allowed by: {by}")
-    for row in undecided(report):
+    for row in report.exempted(*UNDECIDED):
         if row.disallowed:
             told = f"{counted(row.disallowed, 'request')} that it would have disallowed"
             by = permission_of(row, report.runs)
             opposed.setdefault(row.origin, []).append(f"{told}. Allowed by: {by}")
-    without = _told(report, undecided(report))
+    without = _told(report, report.exempted(*UNDECIDED))
     for one in report.origins.rows[:most]:
         files = [_file_words(file, report, one.origin) for file in one.files]
         if one.file_count > len(files):

@@ -523,8 +523,11 @@ class CrawlReport:
     @property
     def ignored_count(self) -> int:
         """The number of requests after the first to an origin with a delay that was ignored."""
-        rows = self.exemptions.rows
-        return sum(row.count - 1 for row in rows if row.why == "delay-ignored")
+        return sum(row.count - 1 for row in self.exempted("delay-ignored"))
+
+    def exempted(self, *whys: str) -> list[Exemption]:
+        """The exemptions of these kinds."""
+        return [row for row in self.exemptions.rows if row.why in whys]
 
     def as_dict(self) -> dict[str, Any]:
         """The whole report as JSON values."""

@@ -2,28 +2,39 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from datetime import datetime, timezone
+from functools import lru_cache
 
+from scrapy_rep.checks import Overrides
 from scrapy_rep.extras.evidence.replay import CONFIRMED, DIFFERS
+from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.units import counted
 
 from .counting import JUDGED_AFTERWARDS
-from .permissions import (
-    DELAY_IGNORED,
-    DELAY_SKIPPED,
-    REFUSED,
-    against,
-    exempted,
-    pace_permission,
-    permission_of,
-    undecided,
-)
-from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, RunFacts
+from .report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport, Exemption, Paced, RunFacts
 
 GOOD, NOTE, BAD = "good", "note", "bad"
 _NAMES = 5
+_FOR_ERRORS = ("REP_POLICY", "REP_POLICY_OVERRIDES", "REP_UNREACHABLE_AFTER_30_DAYS")
+DELAY_IGNORED, DELAY_SKIPPED, REFUSED = "delay-ignored", "delay-skipped", "refused"
+"""Exemptions that follow from a delay above the limit, or from an operator's order."""
+_WORDS = {
+    "off": "ROBOTSTXT_OBEY, which was off",
+    "dont_obey": "dont_obey_robotstxt, an exemption in the code of the crawl",
+    "overridden": "REP_OVERRIDES",
+    "errors": "the policy for errors",
+    DELAY_IGNORED: "REP_CRAWL_DELAY_EXCESS, which ignored the delay of the site",
+    "dry-run": "REP_DRY_RUN",
+    "slipped": "a redirect in a browser",
+}
+AGAINST = ("dry-run", "slipped")
+"""Exemptions of requests that a robots.txt disallowed, and that were sent."""
+UNDECIDED = ("off", "dont_obey", "overridden", "errors")
+"""Exemptions of requests that were sent without a decision of a robots.txt."""
 
 
 def verdict(report: CrawlReport) -> list[tuple[str, str]]:
@@ -42,7 +53,7 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
     yield _judged(report)
     yield from _changes(report)
     yield from _agents(report)
-    if refused := exempted(report, REFUSED):
+    if refused := report.exempted(REFUSED):
         told = f"dropped because an operator dropped {_origins(refused)}, not by a robots.txt."
         yield NOTE, f"{_requests(refused)} {told}"
     if later := report.totals.dropped_later:
@@ -61,7 +72,7 @@ def _sentences(report: CrawlReport) -> Iterator[tuple[str, str]]:
 
 def _undecided(report: CrawlReport) -> Iterator[tuple[str, str]]:
     """The requests that no robots.txt decided, and what did, with an example each."""
-    rows = undecided(report)
+    rows = report.exempted(*UNDECIDED)
     count = sum(row.count for row in rows)
     least = "At least " if report.exemptions.missing else ""
     if count:
@@ -129,7 +140,7 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
     totals = report.totals
     if not totals.judged:
         return NOTE, "No request was judged by robots.txt."
-    rows = undecided(report)
+    rows = report.exempted(*UNDECIDED)
     is_replaced = any(row.why in ("errors", "overridden") for row in rows)
     others = totals.judged - totals.ruled
     by = "judged by robots.txt"
@@ -146,7 +157,7 @@ def _judged(report: CrawlReport) -> tuple[str, str]:
     told = f"{judged}; {totals.disallowed:,} {_were(totals.disallowed)} disallowed"
     if totals.went_on:
         told = f"{told}, and {totals.went_on:,} of these {_were(totals.went_on)} sent all the same"
-        return BAD, f"{told}: {_permissions(against(report), report)}."
+        return BAD, f"{told}: {_permissions(report.exempted(*AGAINST), report)}."
     more = ": no request was sent against a robots.txt" if _is_clean(report) else ""
     return good, f"{told}. None of these was sent{_so_far(report)}{more}."
 
@@ -174,18 +185,18 @@ def _is_clean(report: CrawlReport) -> bool:
     is_obeying = all(run.is_obeying for run in report.runs)
     is_obeying &= not any(run.difference for run in report.runs)
     is_all = report.state == WHOLE and not report.exemptions.missing and is_obeying
-    more = undecided(report) or exempted(report, DELAY_IGNORED)
+    more = report.exempted(*UNDECIDED) or report.exempted(DELAY_IGNORED)
     return is_all and not more and not report.too_soon_count
 
 
 def _excesses(report: CrawlReport) -> Iterator[tuple[str, str]]:
     """Delays above the limit: what REP_CRAWL_DELAY_EXCESS made of them."""
     above = "above REP_CRAWL_DELAY_MAX_SECONDS"
-    if rows := exempted(report, DELAY_IGNORED):
+    if rows := report.exempted(DELAY_IGNORED):
         told = f"sent to {_origins(rows)} without the delay that the site set, because it is"
         kind = BAD if report.ignored_count else NOTE
         yield kind, f"{_requests(rows)} {told} {above} (REP_CRAWL_DELAY_EXCESS is 'ignore')."
-    if rows := exempted(report, DELAY_SKIPPED):
+    if rows := report.exempted(DELAY_SKIPPED):
         told = f"dropped, because {_origins(rows)} set a delay {above}"
         yield NOTE, f"{_requests(rows)} {told} (REP_CRAWL_DELAY_EXCESS is 'skip')."
     # Those that were not kept have a sentence of their own.
@@ -339,3 +350,43 @@ def span(seconds: float | None) -> str:
         if seconds >= 2 * unit:
             return f"{seconds / unit:,.1f} {name}"
     return f"{seconds:,.3g} s"
+
+
+def permission_of(row: Exemption, runs: Sequence[RunFacts]) -> str:
+    """The setting or the code that let requests be sent, to be read after "by"."""
+    words = _WORDS.get(row.why, row.why)
+    if row.why not in ("errors", "overridden"):
+        return words
+    named = "; ".join(sorted({one for run in runs for one in _named(run, row)}))
+    return f"{words} ({named})" if named and row.why == "errors" else named or words
+
+
+def pace_permission(row: Paced) -> str:
+    """The setting that let requests be sent too soon, to be read after "by"."""
+    return "REP_CRAWL_DELAY_MAX_SECONDS, which limits the delay" if row.is_capped else "no setting"
+
+
+def _named(run: RunFacts, row: Exemption) -> Iterator[str]:
+    """The settings of a run that can have allowed requests to an origin, in words.
+
+    Several overrides, if one ended during the run.
+    """
+    overrides, began_at = run.settings.get("REP_OVERRIDES"), run.began_at or 0.0
+    for pattern, value in overrides.items() if isinstance(overrides, dict) else ():
+        with suppress(ValueError):  # trails of older versions have other patterns
+            origin, one = Origin.of(row.origin), _override(pattern, json.dumps(value))
+            found = None if origin is None else one.match(origin, began_at)
+            if found is None:
+                continue
+            told = found.grant_words
+            yield f"a grant in REP_OVERRIDES ({told})" if told else "REP_OVERRIDES"
+            if found.until_at > (run.ended_at or 0.0):
+                return
+    if row.why == "errors":
+        yield from (name for name in _FOR_ERRORS if name in run.settings)
+
+
+@lru_cache(maxsize=1000)
+def _override(pattern: str, value: str) -> Overrides:
+    """One override by its value in JSON; kept, because each origin is compared with it."""
+    return Overrides.of({pattern: json.loads(value)})
