@@ -470,7 +470,6 @@ class Trail(Listener):
             "spider": getattr(spider, "name", None),
             "tokens": self._identity.tokens,
             "user_agent": self._user_agent,
-            "has_agents": True,
             "keyid": self._signing.keyid or None,
             "signature_agent": self._signing.agent or None,
             "settings": _settings(self._crawler, self._settings, self._identity),

@@ -95,7 +95,7 @@ _TYPES: dict[FieldCheck, str] = {
     "content_type cache_control etag last_modified parser sha256 text base64 url reason rule group "
     "by outcome why robots_txt page what price licence error uri failure location ip warc name "
     "keyed",
-    _is_flag: "is_stale is_cut allowed redacted is_given_up is_listed has_query has_agents",
+    _is_flag: "is_stale is_cut allowed redacted is_given_up is_listed has_query",
     _is_count: "v segment n p line octets status count records gaps lines from_n to_n disallowed "
     "exempt drop withheld",
     _is_number: "at left_by since seconds fetched_at confirmed_at usable_until crawl_delay "
@@ -170,7 +170,7 @@ def _too_early(sent: Mapping[str, Any]) -> str:
 
 
 def _covers_nothing(coverage: Mapping[str, Any]) -> str:
-    """How a record lacks both digests and a count, which records of older trails have."""
+    """How a record lacks both digests and a count of entries that were not followed."""
     return "" if "keys" in coverage or "count" in coverage else "keys is missing"
 
 

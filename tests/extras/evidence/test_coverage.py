@@ -219,17 +219,6 @@ def test_killed_crawl_still_has_its_coverage(tmp_path: Path) -> None:
     assert counts["listed"] >= 900, "a thousand changes, with the sitemap"
 
 
-def test_counts_of_older_trails_are_read(tmp_path: Path) -> None:
-    made = Made(tmp_path)
-    for what, count in (("listed", 3), ("allowed", 2), ("fetched", 2), ("never_reached", 1)):
-        made.put("coverage", at=made.now, what=what, count=count, url=f"https://a.example/{what}")
-    run = made.end()
-    assert rep("audit", "verify", run.path).status == 0
-    found = {"listed": 3, "allowed": 2, "fetched": 2, "never_reached": 1}
-    assert counts_in(run.path) == found
-    assert reported(run.path)["fetched"][1] == "https://a.example/fetched"
-
-
 def test_memory_for_urls_is_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The first ones are followed to their end, and nothing is said of the others."""
     monkeypatch.setattr("scrapy_rep.decisions.url_ends.MOST_URLS", 2)

@@ -235,7 +235,7 @@ def _names(record: dict[str, Any], head: dict[str, Any]) -> dict[str, Any]:
     if kind == records.DECISION and record["reason"] != Reason.DROPPED.name:
         told["tokens"] = list(tokens_of(record, head))
     is_sent = kind == records.EXEMPT or record.get("outcome") in (PASSED, WOULD_DROP)
-    if is_sent and record.get("by") != BROWSER and head.get("has_agents"):
+    if is_sent and record.get("by") != BROWSER:
         told["user_agent"] = head.get("user_agent")
     return told
 

@@ -13,17 +13,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, NamedTuple
 
-from scrapy_rep.decisions.occasions import (
-    AGAIN,
-    BROWSER,
-    CAME_BACK,
-    DONT_OBEY,
-    OFF,
-    REDIRECT,
-    SCHEME,
-    SLIPPED,
-    WOULD_DROP,
-)
+from scrapy_rep.decisions import occasions
 from scrapy_rep.decisions.url_ends import (
     END_BITS,
     END_WORDS,
@@ -69,11 +59,11 @@ _GAPS = 10_000
 _STATUSES = 1000
 _SAMPLES = 10_000  # URLs of sitemaps
 _STEPS = 20  # of the wall clock of a run
-_WENT_ON = {WOULD_DROP: "dry-run", SLIPPED: "slipped"}
+_WENT_ON = {occasions.WOULD_DROP: "dry-run", occasions.SLIPPED: "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
 _NETWORK, _OVERRIDE = "network", "override"
-JUDGED_AFTERWARDS = (DONT_OBEY, OFF, "overridden")
+JUDGED_AFTERWARDS = (occasions.DONT_OBEY, occasions.OFF, "overridden")
 """The exemptions on which a robots.txt in the trail may say more."""
 _WITHOUT_RULES = ("overridden", "errors")
 """The exemptions of decisions that no rules made."""
@@ -82,7 +72,7 @@ _ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
 _QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
-_SECOND = (AGAIN, CAME_BACK)
+_SECOND = (occasions.AGAIN, occasions.CAME_BACK)
 """The occasions of a second decision on an allowed request."""
 
 ALLOWED, HELD_BACK, WENT_ON, EXEMPT, STALE = range(5)
@@ -228,15 +218,11 @@ class Counting:
         moment, totals = self.timeline.at(at), self.totals
         moment[place] += not (is_again and allowed)
         totals.refused += is_refused
-        totals.judged += (not is_again) - is_refused
         totals.allowed += allowed - is_again
         totals.disallowed += not allowed and not is_refused
-        totals.held_back += place == HELD_BACK
-        totals.went_on += place == WENT_ON
-        totals.against += place == WENT_ON
-        totals.redirected += by == REDIRECT
-        sent = (place != HELD_BACK) - (by == AGAIN)
-        if by != BROWSER:
+        totals.redirected += by == occasions.REDIRECT
+        sent = (place != HELD_BACK) - (by == occasions.AGAIN)
+        if by != occasions.BROWSER:
             run.passed += sent
         obeyed_as = _text(", ".join(tokens_of(record, run.head)) or "*")
         if not is_refused:
@@ -249,10 +235,11 @@ class Counting:
         known = run.policies.get(record.get("p"))
         name = known.origin if known is not None else origin_of(url)
         origin = self.origins.of(name)
-        origin.held_back += place == HELD_BACK
-        origin.went_on += place == WENT_ON
-        origin.against += place == WENT_ON
-        origin.judged += (not is_again) - is_refused
+        for one in (totals, origin):
+            one.judged += (not is_again) - is_refused
+            one.held_back += place == HELD_BACK
+            one.went_on += place == WENT_ON
+            one.against += place == WENT_ON
         if sent:
             origin.sent.add(run.name, by=sent)
         if "tokens" in record:
@@ -287,20 +274,22 @@ class Counting:
                 self.totals.unknown += why in _WITHOUT_RULES
 
     def _age(self, origin: OriginFacts, known: Known, record: Record, moment: list[int]) -> None:
-        if known.is_stale:
-            moment[STALE] += 1
-            origin.stale += 1
-            self.totals.stale += 1
+        moment[STALE] += known.is_stale
+        origin.stale += known.is_stale
+        self.totals.stale += known.is_stale
         if known.fetched_at is not None:
             age = round(max(0.0, float(record["at"]) - known.fetched_at), 3)
             origin.age_seconds = max(origin.age_seconds or 0.0, age)
 
     def _hear_exempt(self, run: RunCounts, record: Record) -> None:
         why, url = _text(record["why"]), self._url(record["url"])
-        run.passed += why != SCHEME and record.get("by") not in (AGAIN, BROWSER)
+        run.passed += why != occasions.SCHEME and record.get("by") not in (
+            occasions.AGAIN,
+            occasions.BROWSER,
+        )
         name = origin_of(url)
         is_counted = name.startswith("http")
-        if is_counted and record.get("by") != AGAIN:
+        if is_counted and record.get("by") != occasions.AGAIN:
             self.origins.of(name).sent.add(run.name)
         if record.get("by") in _SECOND:
             return
@@ -376,9 +365,7 @@ class Counting:
         if "keys" in record:
             self.coverage.follow(record, urls)
         else:
-            self.coverage.add(
-                _text(record["what"]), record["count"], self._url(record.get("url", ""))
-            )
+            self.coverage.add(_text(record["what"]), record["count"])
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:
@@ -406,11 +393,11 @@ class Coverings:
         self._samples: dict[int, str] = {}
         self._told = Tally(Covered)
 
-    def add(self, what: str, count: int, url: str) -> None:
-        """Add a count of an older trail, or of entries that a crawl did not follow."""
+    def add(self, what: str, count: int, url: str = "") -> None:
+        """Add a count, such as that of entries that a crawl did not follow."""
         row = self._told.of(what)
         row.count += count
-        row.url = row.url or url
+        row.url = url
 
     def follow(self, record: Record, urls: Sequence[str]) -> None:
         """Note the ends of the pages in a record."""

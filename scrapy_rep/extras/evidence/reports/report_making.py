@@ -171,8 +171,7 @@ def _agents(runs: Sequence[RunCounts]) -> dict[str, int]:
     """The User-Agents with which the requests of some runs were sent."""
     found: Counter[str] = Counter()
     for run in runs:
-        is_known = run.head.get("has_agents")
-        usual = str(run.head.get("user_agent") or "no User-Agent") if is_known else "unknown"
+        usual = str(run.head.get("user_agent", "unknown") or "no User-Agent")
         found.update(run.agents)
         found[usual] += max(0, run.passed - sum(run.agents.values()))
     return {name: count for name, count in found.most_common() if count}

@@ -486,7 +486,7 @@ class CrawlReport:
 
     Attributes:
         obeyed_as: the decisions by the product tokens that they were made for; ``*`` for none.
-        agents: the requests that were sent, by User-Agent; `unknown` in trails without this.
+        agents: the requests that were sent, by User-Agent; `unknown` if a trail lost its head.
             Requests of pages in browsers do not count.
     """
 

@@ -373,7 +373,7 @@ def _named(run: RunFacts, row: Exemption) -> Iterator[str]:
     """
     overrides, began_at = run.settings.get("REP_OVERRIDES"), run.began_at or 0.0
     for pattern, value in overrides.items() if isinstance(overrides, dict) else ():
-        with suppress(ValueError):  # trails of older versions have other patterns
+        with suppress(ValueError):  # a trail may be damaged
             origin, one = Origin.of(row.origin), _override(pattern, json.dumps(value))
             found = None if origin is None else one.match(origin, began_at)
             if found is None:

@@ -122,13 +122,6 @@ class TestUserAgents:
         star = "(* is the group for all: a User-Agent had no name)"
         assert f"Robots.txt was obeyed as * {star}; requests were sent as {CHROME}." in text
 
-    def test_trail_without_agents_says_nothing_of_them(self, tmp_path: Path) -> None:
-        """An older version did not record them."""
-        made = Made(tmp_path)
-        made.decide(f"{A}/1", made.policy(A))
-        made.end()
-        assert json.loads(rep("report", tmp_path, "--json").out)["agents"] == {"unknown": 1}
-
     def test_explanation_names_the_agent(self, tmp_path: Path) -> None:
         crawl = Rotated([CHROME, "GoodBot/1.0"], tmp_path)
         run, url = crawl.run, crawl.url
