@@ -27,7 +27,7 @@ from scrapy_rep.commands.terminal import cut, moment, safe
 from scrapy_rep.decisions.occasions import BROWSER, PASSED, WOULD_DROP
 from scrapy_rep.extras.evidence import trail_records as records
 from scrapy_rep.extras.evidence import warc_check
-from scrapy_rep.extras.evidence.manifests import opened
+from scrapy_rep.extras.evidence.manifests import CheckOutcome, opened
 from scrapy_rep.extras.evidence.replay import (
     CONFIRMED,
     DIFFERS,
@@ -58,6 +58,7 @@ _GOES_WITH = {
     "manifest": "verify",
 }
 _DONE = {records.DROP: "dropped"}  # the other outcomes are words
+_COLOURS = {"wrong": "red", "missing": "yellow"}
 
 
 def run(call: Call) -> int:
@@ -138,63 +139,44 @@ def _verify(path: Path, call: Call) -> int:
     """Check that a trail, or a WARC archive, is complete and unchanged."""
     archive = archive_at(path)
     if archive is not None:
-        return _verify_warc(archive, call)
+        held = warc_check.check(archive)
+        facts = {"records": held.counts.total(), "counts": dict(held.counts)}
+        return _tell_check(archive.path.name, archive, held, facts, call)
     run = run_at(path)
     found = check(run)
-    row = {
-        "run": run.name,
-        "problems": found.problems,
-        "missing": found.missing,
+    facts = {
         "records": found.record_count,
         "unmarked": found.unmarked,
         "last_n": found.last_n,
         "counts": {kind: found.counts[kind] for kind in records.OUTCOMES},
         "lost": {kind: found.lost[kind] for kind in records.OUTCOMES},
-        "manifest_sha256": run.manifest_sha256,
     }
-    lines = counted(found.unmarked, "line")
-    note = f"note: {lines} at the end of a segment are not covered by a mark"
-    counts = {_DONE.get(kind, kind): found.counts[kind] for kind in records.OUTCOMES}
-    return _tell_check(row, run.path, counts, note if found.unmarked else "", call)
-
-
-def _verify_warc(run: ArchiveRun, call: Call) -> int:
-    found = warc_check.check(run)
-    row = {
-        "run": run.path.name,
-        "problems": found.problems,
-        "missing": found.missing,
-        "records": found.counts.total(),
-        "counts": dict(found.counts),
-        "manifest_sha256": run.manifest_sha256,
-    }
-    return _tell_check(row, run.path, found.counts, "", call)
+    return _tell_check(run.name, run, found, facts, call)
 
 
 def _tell_check(
-    row: dict[str, Any], path: Path, counts: dict[str, int], note: str, call: Call
+    name: str, run: Run | ArchiveRun, found: CheckOutcome, facts: dict[str, Any], call: Call
 ) -> int:
-    kept = (call.options.manifest or "").lower()
-    if kept and kept != row["manifest_sha256"]:
-        found = row["manifest_sha256"] or "unknown"
-        row["problems"].append(f"the SHA-256 of manifest.json is {found}, not {kept}")
-    status = FOUND if row["problems"] else UNSETTLED if row["missing"] else OK
+    kept, digest = (call.options.manifest or "").lower(), run.manifest_sha256
+    if kept and kept != digest:
+        found.wrong(f"the SHA-256 of manifest.json is {digest or 'unknown'}, not {kept}")
+    status = FOUND if found.problems else UNSETTLED if found.missing else OK
     if call.is_json:
-        call.row(row)
+        told = {"problems": found.problems, "missing": found.missing}
+        call.row({"run": name, **told, **facts, "manifest_sha256": digest})
         return status
-    for word, colour, texts in (
-        ("wrong", "red", row["problems"]),
-        ("missing", "yellow", row["missing"]),
-    ):
-        for text in texts:
-            call.line(f"{call.paint(word, colour, 'bold')}: {safe(text)}")
-    if note:
-        call.line(note)
+    flaws = [("wrong", one) for one in found.problems] + [("missing", one) for one in found.missing]
+    for word, text in flaws:
+        call.line(f"{call.paint(word, _COLOURS[word], 'bold')}: {safe(text)}")
+    if facts.get("unmarked"):
+        lines = counted(facts["unmarked"], "line")
+        call.line(f"note: {lines} at the end of a segment are not covered by a mark")
     words = {FOUND: "was changed or damaged", UNSETTLED: "is not complete", OK: "is complete"}
-    held = ", ".join(f"{count:,} {safe(kind)}" for kind, count in counts.items())
-    call.line(f"{safe(row['run'])} {words[status]}: {counted(row['records'], 'record')}; {held}")
-    if row["manifest_sha256"]:
-        call.line(f"SHA-256 of {path / 'manifest.json'}: {row['manifest_sha256']}")
+    counts = facts["counts"].items()
+    held = ", ".join(f"{count:,} {safe(_DONE.get(kind, kind))}" for kind, count in counts)
+    call.line(f"{safe(name)} {words[status]}: {counted(facts['records'], 'record')}; {held}")
+    if digest:
+        call.line(f"SHA-256 of {run.path / MANIFEST}: {digest}")
     return status
 
 
