@@ -23,6 +23,7 @@ import pstats
 import resource
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from pathlib import Path
 
 from scrapy_rep.extras.survey.aggregate import Aggregate, SurveyPart, SurveyReader
@@ -88,7 +89,7 @@ def _repeated(lines: list[bytes], many: int, jobs: int, *, is_lint: bool) -> Non
         for number in range(many):
             some = [_another(line, number) for line in lines]
             for start in range(0, len(some), _AT_ONCE):
-                yield Task(captures_in, (some[start : start + _AT_ONCE],))
+                yield partial(captures_in, some[start : start + _AT_ONCE])
 
     whole, began_at, cpu = SurveyPart(), time.monotonic(), _cpu_seconds()
     peaks = []

@@ -33,7 +33,7 @@ def _begin(reader: SurveyReader) -> None:
 
 
 def _do(task: Task) -> SurveyPart:
-    return _reader.part(task.captures())
+    return _reader.part(task())
 
 
 @contextmanager
@@ -67,7 +67,7 @@ def parts_of(tasks: Iterable[Task], reader: SurveyReader, jobs: int) -> Iterator
         InputError: an input cannot be read; StoreError: a store cannot be read.
     """
     if jobs == 1:
-        yield from (reader.part(task.captures()) for task in tasks)
+        yield from (reader.part(task()) for task in tasks)
         return
     pool = ProcessPoolExecutor(
         jobs, mp_context=get_context("spawn"), initializer=_begin, initargs=(reader,)

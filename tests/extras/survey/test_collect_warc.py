@@ -34,7 +34,7 @@ def every() -> dict[str, Plan]:
 
 def captures(*paths: Path) -> tuple[dict[tuple[str, str, int | None], Capture], Counter[str]]:
     """The captures by origin, and the reasons of other records."""
-    found = [one for path in paths for task in tasks_of(path) for one in task.captures()]
+    found = [one for path in paths for task in tasks_of(path) for one in task()]
     bad = Counter(one.reason for one in found if isinstance(one, Bad))
     kept = [one for one in found if isinstance(one, Capture)]
     by_origin = {(one.scheme, one.host, one.port): one for one in kept}

@@ -55,7 +55,7 @@ def _archive(root: Path) -> list[str]:
 
 def _of_one_process(root: Path, paths: list[str]) -> Aggregate:
     tasks = (task for path in paths for task in tasks_of(root / path))
-    parts = (Aggregate.of(task.captures(), with_lint=True) for task in tasks)
+    parts = (Aggregate.of(task(), with_lint=True) for task in tasks)
     return reduce(add, parts, Aggregate())
 
 

@@ -28,7 +28,7 @@ RULES = "User-agent: *\nDisallow: /\n"
 
 
 def _found(path: Path) -> list[Capture | Bad]:
-    return [one for task in tasks_of(path) for one in task.captures()]
+    return [one for task in tasks_of(path) for one in task()]
 
 
 def _reasons(found: list[Capture | Bad]) -> Counter[str]:

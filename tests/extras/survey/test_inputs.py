@@ -32,7 +32,7 @@ from tests.shared import needs_shared
 
 
 def _captures(path: Path) -> list[Capture | Bad]:
-    return [capture for task in tasks_of(path) for capture in task.captures()]
+    return [capture for task in tasks_of(path) for capture in task()]
 
 
 def _of_octets(found: Aggregate) -> dict[str, Any]:
@@ -392,5 +392,5 @@ class TestKinds:
 
     def test_tasks_are_small(self, tmp_path: Path) -> None:
         path = inputs.lines(((f"h{n}", b"x: y") for n in range(1200)), tmp_path)
-        assert [len([*task.captures()]) for task in tasks_of(path)] == [500, 500, 200]
+        assert [len([*task()]) for task in tasks_of(path)] == [500, 500, 200]
         assert row_of(Capture("a", body=b""), facts(b""))["host"] == "a"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -31,7 +32,7 @@ def test_two_processes_make_the_same_as_one(tmp_path: Path) -> None:
     pieces = [lines[start : start + 20] for start in range(0, len(lines), 20)]
     reader = SurveyReader(with_lint=True, with_rows=True)
     one, two = (
-        _whole((Task(captures_in, (piece,)) for piece in pieces), jobs, reader) for jobs in (1, 2)
+        _whole((partial(captures_in, piece) for piece in pieces), jobs, reader) for jobs in (1, 2)
     )
     assert one.aggregate == two.aggregate
     assert Survey(one.aggregate).to_json() == Survey(two.aggregate).to_json()
@@ -56,7 +57,7 @@ def test_few_tasks_are_under_way(tmp_path: Path) -> None:
         nonlocal read
         for number in range(100):
             read += 1
-            yield Task(captures_in, ([f'{{"host": "h{number}", "body": ""}}'],))
+            yield partial(captures_in, [f'{{"host": "h{number}", "body": ""}}'])
 
     parts = parts_of(some(), SurveyReader(), 2)
     next(parts)

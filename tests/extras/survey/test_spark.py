@@ -32,7 +32,7 @@ ENVIRONMENT = {
 def test_functions_for_spark_add_up(tmp_path: Path) -> None:
     lines = inputs.lines(SMALL.items(), tmp_path).read_text().splitlines()
     parts = [next(survey_partition(lines[start::3])) for start in range(3)]
-    whole = Aggregate.of(c for t in tasks_of(tmp_path / "files.jsonl") for c in t.captures())
+    whole = Aggregate.of(c for t in tasks_of(tmp_path / "files.jsonl") for c in t())
     assert merge(merge(parts[2], parts[0]), parts[1]) == whole
     assert parts[0] != whole  # they are not changed
     (found,) = survey_warc([BytesIO(inputs.warc(SMALL.items(), tmp_path).read_bytes())])

@@ -38,7 +38,7 @@ _SETTINGS: dict[str, Any] = {
 
 
 def _captures(path: Path) -> list[Capture | Bad]:
-    return [capture for task in tasks_of(path) for capture in task.captures()]
+    return [capture for task in tasks_of(path) for capture in task()]
 
 
 def _bad(path: Path) -> Counter[str]:
@@ -200,7 +200,7 @@ def test_folder_of_hosts_is_not_a_trail(tmp_path: Path) -> None:
     path = inputs.folder(SMALL.items(), tmp_path)
     (path / "folder").mkdir()
     (one,) = tasks_of(path)
-    assert Bad("no-file") in one.captures()
+    assert Bad("no-file") in one()
 
 
 @pytest.mark.parametrize("name", ["fetched_at", "confirmed_at"])

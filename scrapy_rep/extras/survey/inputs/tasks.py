@@ -10,8 +10,9 @@ import os
 import stat
 import zlib
 from collections.abc import Callable, Iterable, Iterator
+from functools import partial
 from pathlib import Path
-from typing import Any, BinaryIO, NamedTuple, TypeVar
+from typing import BinaryIO, TypeVar
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import read_entries, spans
@@ -37,15 +38,8 @@ class InputError(Exception):
     """An input cannot be read at all; the message is for the user."""
 
 
-class Task(NamedTuple):
-    """A piece of an input: a reader function and its arguments."""
-
-    read: Callable[..., Iterable[Capture | Bad]]
-    arguments: tuple[Any, ...]
-
-    def captures(self) -> Iterable[Capture | Bad]:
-        """Read the captures of this piece."""
-        return self.read(*self.arguments)
+Task = Callable[[], Iterable[Capture | Bad]]
+"""A piece of an input: reads its captures, in any process."""
 
 
 def tasks_of(path: Path) -> Iterator[Task]:
@@ -81,7 +75,7 @@ def _divided(path: Path) -> Iterator[Task]:
         except (EOFError, OSError, zlib.error) as error:
             raise InputError(f"{path}: the file is damaged ({error})") from error
     if warc.is_warc(head):
-        return iter([Task(warc.captures_in, (str(path),))])
+        return iter([partial(warc.captures_in, str(path))])
     if not head or head.lstrip(b"\xef\xbb\xbf \t\r\n")[:1] == b"{":
         return _of_lines(path)
     raise InputError(
@@ -118,7 +112,7 @@ def _of_trail(runs: list[Run]) -> Iterator[Task]:
         return 0 if isinstance(found, Bad) else len(found.body or b"")
 
     for some in _in_pieces(trails.captures_in(runs), octets_of):
-        yield Task(iter, (some,))
+        yield partial(iter, some)
 
 
 def _of_folder(path: Path) -> Iterator[Task]:
@@ -126,7 +120,7 @@ def _of_folder(path: Path) -> Iterator[Task]:
     with os.scandir(path) as entries:
         names = (entry.name for entry in entries if not entry.name.startswith("."))
         for some in _in_pieces(names, len):
-            yield Task(_files, (path, some))
+            yield partial(_files, path, some)
 
 
 def _of_lines(path: Path) -> Iterator[Task]:
@@ -143,9 +137,9 @@ def _of_lines(path: Path) -> Iterator[Task]:
         is_packed = raw.peek(2)[:2] == _GZIP
         stream = gzip.GzipFile(fileobj=raw) if is_packed else raw
         for some in _in_pieces(lines(stream), len):
-            yield Task(json_lines.captures_in, (some,))
+            yield partial(json_lines.captures_in, some)
     if damage:
-        yield Task(iter, (damage,))
+        yield partial(iter, damage)
 
 
 def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
@@ -161,7 +155,7 @@ def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
 
 def _of_store(path: Path) -> Iterator[Task]:
     for rows in spans(path, _AT_ONCE):
-        yield Task(_entries, (path, rows))
+        yield partial(_entries, path, rows)
 
 
 def _entries(path: Path, rows: tuple[int, int]) -> Iterator[Capture | Bad]:

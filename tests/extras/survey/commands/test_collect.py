@@ -125,7 +125,7 @@ def test_each_site_is_fetched_once(loop: str, tmp_path: Path) -> None:
         assert rep_process(*arguments).status == 0
         assert len(site.requests()) == 8, "the store has them"
     assert not (tmp_path / "list.txt.collect").exists()
-    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
+    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t()]
     captures = [one for one in found if isinstance(one, Capture)]
     assert sum(one.is_file for one in captures) == 8
     assert {one.status for one in captures} == {200, 404, None}
@@ -273,7 +273,7 @@ def test_stopped_run_resumes_without_repeats(loop: str, tmp_path: Path) -> None:
         assert done.status == 0, done.err
         requests = [(seen.headers["host"], seen.path) for seen in site.requests()]
     assert len(requests) == len({*requests}) == 2 * 300, "a site was fetched twice"
-    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t.captures()]
+    found = [c for t in tasks_of(tmp_path / "store.sqlite") for c in t()]
     assert len(found) == 300
 
 
