@@ -6,11 +6,11 @@ Silence and errors mean unknown: only a statement that permits gives a permissio
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, replace
 from enum import Enum
 
-from scrapy_rep.protocol.fields.remarks import Remark, Remarks, Source
+from scrapy_rep.protocol.fields.remarks import Remark, Remarks, Source, excerpt
 
 from .categories import AI_INPUT, CATEGORIES, SEARCH, TDM, TRAIN_AI, USE, USES
 
@@ -44,6 +44,14 @@ class Statement:
     def __str__(self) -> str:
         """In words: ``train-ai=n by Content-Usage, line 14 of https://...: train-ai=n``."""
         return f"{self.category}={self.preference.value} by {self.source}: {self.text}"
+
+
+def statements_of(
+    said: Mapping[str, Preference], source: Source, text: bytes | str
+) -> tuple[Statement, ...]:
+    """The statements of a source about some categories."""
+    shown = excerpt(text)
+    return tuple(Statement(category, one, source, shown) for category, one in said.items())
 
 
 @dataclass(frozen=True, slots=True)

@@ -41,6 +41,7 @@ from .preference import (
     each_once,
     first_of,
     least_use,
+    statements_of,
 )
 from .scoped import Scoped, divided, matching, paths_of
 
@@ -289,7 +290,7 @@ class _UsageReader:
             pattern, value = divided(record[3])
             said = content_usage(value, source, self._remarks)
             if said is not None:
-                yield Scoped(pattern, _Said(_statements(said, source, record[3])))
+                yield Scoped(pattern, _Said(statements_of(said, source, record[3])))
 
     def signals(self, records: Iterable[Record]) -> Iterator[Scoped[_Said]]:
         """Read Content-Signal records."""
@@ -298,7 +299,7 @@ class _UsageReader:
             pattern, value = divided(record[3])
             found = content_signal(value.decode("utf-8", "replace"), source, self._remarks)
             if found.preferences or found.use:
-                statements = _statements(found.preferences, source, record[3])
+                statements = statements_of(found.preferences, source, record[3])
                 use = UseLevel(found.use, source, excerpt(record[3])) if found.use else None
                 yield Scoped(pattern, _Said(statements, use))
 
@@ -316,10 +317,3 @@ class _UsageReader:
             licence = of_record(record[3], self._uri, source, self._remarks)
             if licence is not None:
                 yield licence
-
-
-def _statements(said: dict[str, Preference], source: Source, text: bytes) -> tuple[Statement, ...]:
-    return tuple(
-        Statement(category, preference, source, excerpt(text))
-        for category, preference in said.items()
-    )

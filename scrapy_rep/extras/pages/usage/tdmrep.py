@@ -28,7 +28,7 @@ from scrapy_rep.protocol.lines import PARSE_LIMIT_OCTETS
 from scrapy_rep.protocol.paths import normal_pattern
 
 from .categories import TDM, TRAIN_AI
-from .preference import Preference, Statement, UsagePreferences
+from .preference import Preference, Statement, UsagePreferences, statements_of
 from .scoped import Scoped, matching, paths_of
 
 RESERVATION = "tdm-reservation"
@@ -60,14 +60,10 @@ class Reservation:
 
     def statements(self) -> tuple[Statement, ...]:
         """The statements about the categories."""
+        said = {TDM: Preference.ALLOWED}
         if self.is_reserved:
-            said = {TDM: Preference.DISALLOWED, TRAIN_AI: Preference.DISALLOWED}
-        else:
-            said = {TDM: Preference.ALLOWED}
-        return tuple(
-            Statement(category, preference, self.source, self.text)
-            for category, preference in said.items()
-        )
+            said = dict.fromkeys((TDM, TRAIN_AI), Preference.DISALLOWED)
+        return statements_of(said, self.source, self.text)
 
 
 def of_field(

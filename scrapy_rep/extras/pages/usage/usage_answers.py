@@ -26,6 +26,7 @@ from .preference import (
     each_once,
     first_of,
     least_use,
+    statements_of,
 )
 
 CONTENT_USAGE = "content-usage"
@@ -128,11 +129,7 @@ def _of_usage(fields: Fields, remarks: Remarks) -> list[Statement]:
         return []
     source = Source("Content-Usage")
     value = b", ".join(filter(None, (line.strip() for line in lines)))
-    said = content_usage(value, source, remarks) or {}
-    return [
-        Statement(category, preference, source, excerpt(value))
-        for category, preference in said.items()
-    ]
+    return [*statements_of(content_usage(value, source, remarks) or {}, source, value)]
 
 
 def _of_signal(fields: Fields, uses: list[UseLevel], remarks: Remarks) -> list[Statement]:
@@ -160,6 +157,6 @@ def _of_rules(rules: PageRules, categories: dict[str, str]) -> list[Statement]:
     said = []
     for name, category in categories.items():
         rule = rules.says(name)
-        if rule is not None and (rule.name == name):
+        if rule is not None and rule.name == name:
             said.append(Statement(category, Preference.DISALLOWED, rule.source, rule.text))
     return said
