@@ -26,7 +26,7 @@ from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.transfer import Transfer, headers_of
-from scrapy_rep.extras.evidence.size_limit import limit_of
+from scrapy_rep.extras.evidence.spool import limit_of
 from scrapy_rep.extras.evidence.warc_records import (
     SOFTWARE,
     Archived,

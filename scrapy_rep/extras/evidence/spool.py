@@ -19,9 +19,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from scrapy_rep.protocol.secrecy import OWNER_ONLY
+
+if TYPE_CHECKING:
+    from scrapy_rep.crawl import Crawl
 
 MANIFEST = "manifest.json"
 LATEST = "latest"
@@ -153,6 +156,20 @@ class OctetLimit:
 
 
 NO_LIMIT = OctetLimit()
+
+
+def limit_of(crawl: Crawl, reason: str) -> OctetLimit:
+    """The size limit of a folder of records, at which the crawl may end with this reason."""
+    from scrapy_rep.engine.loops import from_threads  # readers load no Scrapy
+    from scrapy_rep.engine.state import stop
+
+    settings = crawl.settings
+    if not settings.audit_max_octets:
+        return NO_LIMIT
+    if settings.audit_full == "continue":
+        return OctetLimit(settings.audit_max_octets)
+    end = from_threads(stop)
+    return OctetLimit(settings.audit_max_octets, lambda: end(crawl.crawler, reason))
 
 
 class Spool(ABC):

@@ -32,7 +32,7 @@ from scrapy_rep.decisions.occasions import OFF, REQUEST
 from scrapy_rep.decisions.url_ends import END_BITS, END_WORDS, HAS_QUERY, LISTED
 from scrapy_rep.engine.loops import result_of
 from scrapy_rep.extras.evidence import trail_records as records
-from scrapy_rep.extras.evidence.size_limit import limit_of
+from scrapy_rep.extras.evidence.spool import limit_of
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction, rounded
 from scrapy_rep.extras.evidence.trail_writer import TrailWriter
 from scrapy_rep.fetch.requesters import Signing, signing_of

@@ -20,7 +20,6 @@ from scrapy_rep.cache.base import StoreError
 from scrapy_rep.cache.link import Link
 from scrapy_rep.stats import Journal
 
-from . import control
 from .batch import Batch
 from .batch_codec import (
     NoReplyError,
@@ -33,7 +32,7 @@ from .batch_codec import (
     reply_of,
 )
 from .ledger import Ledger
-from .scripts import BATCH, MEND
+from .scripts import BATCH, MEND, clear
 
 _BREATH_SECONDS = 0.02  # the pause between batches, which collects news
 _POLL_SECONDS = 0.2  # the interval to look for requests of other workers
@@ -211,7 +210,7 @@ class Talk:
             self._ledger.began_anew()
             self._owner.begins_anew()
         elif reply.word == "flush":
-            await control.clear(self._link, self.prefix, self._ledger.name)
+            await clear(self._link, self.prefix, self._ledger.name)
         elif reply.word != "full":  # an attempt that came late, or another worker clears
             self._ledger.failed()
             self._retry_at = time.monotonic() + _RETRY_SECONDS

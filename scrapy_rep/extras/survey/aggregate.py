@@ -189,15 +189,6 @@ class Aggregate:
         }
 
     @classmethod
-    def from_json(cls, text: str) -> Aggregate:
-        """Read an aggregate from JSON.
-
-        Raises:
-            ValueError: the text is not an aggregate of this version.
-        """
-        return cls.from_dict(json.loads(text))
-
-    @classmethod
     def from_dict(cls, found: Any) -> Aggregate:
         """Read an aggregate from decoded JSON.
 

@@ -1,18 +1,34 @@
-"""The statistics of an aggregate, by name: each share with its denominator and interval."""
+"""The statistics of an aggregate, by name: each share with its denominator and interval.
+
+The table `definitions.txt` has each in words, for the output and the docs.
+"""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
 from itertools import islice
+from pkgutil import get_data
 from typing import Any
 
 from scrapy_rep.extras.evidence.distribution import Distribution
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, OWN_GROUP_ONLY, known_names
 
 from .aggregate import FLAGS, MILLI, NUMBERS, Aggregate, kinds_of
-from .definitions import CAPTURES, DEFINITIONS, FILES, KNOWN, LINTED
 from .effect import CLASSES, NONE
+
+CAPTURES, FILES = "captures", "files"
+KNOWN, LINTED = "captures that have it", "files linted"
+"""The denominators of shares."""
+
+_LINES = (get_data(__name__, "definitions.txt") or b"").decode().splitlines()
+_ROWS = [line.split(" | ") for line in _LINES if not line.startswith("#")]
+
+DEFINITIONS = {name: definition for name, _, definition in _ROWS if definition != "-"}
+"""The definition of each statistic in one sentence."""
+
+LABELS = {name: label for name, label, _ in _ROWS if label != "-"}
+"""Statistics in words for people; the others have a name that is a word."""
 
 _Z = 1.959963984540054  # 95 %
 _PERCENTS = {"min": 0, "p10": 10, "p25": 25, "p50": 50, "p75": 75, "p90": 90, "p99": 99, "max": 100}

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from scrapy_rep.extras.survey.definitions import DEFINITIONS
+from scrapy_rep.extras.survey.statistics import DEFINITIONS
 from tests.crawling import REPOSITORY
 
 PAGE = (Path(REPOSITORY) / "docs" / "survey.md").read_text(encoding="utf-8")

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.extras.survey.captures import ANSWER_FACTS, BODY_FACTS, Capture, row_of
-from scrapy_rep.extras.survey.definitions import DEFINITIONS
 from scrapy_rep.extras.survey.effect import CLASSES
 from scrapy_rep.extras.survey.facts import Facts, facts, host_of
+from scrapy_rep.extras.survey.statistics import DEFINITIONS
 from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.protocol.document import parse
 from tests.extras.survey.files import BODIES, SMALL

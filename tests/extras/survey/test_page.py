@@ -35,7 +35,7 @@ def _survey() -> Survey:
 
 
 def _page(before: Survey | None = None) -> str:
-    from scrapy_rep.extras.survey.survey_page import page
+    from scrapy_rep.extras.survey.survey_tables import page
 
     return page(_survey(), None, before)
 

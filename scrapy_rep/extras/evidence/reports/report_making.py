@@ -15,7 +15,6 @@ from scrapy_rep.extras.evidence.trail_reading import TrailError, run_at, runs_in
 from scrapy_rep.protocol.units import counted
 
 from .counting import Counting, Record, RunCounts
-from .report_limits import limits_of
 from .report_values import (
     CHANGED,
     INCOMPLETE,
@@ -29,6 +28,7 @@ from .report_values import (
     rows_of,
 )
 from .tallies import Counts
+from .verdict_words import limits_of
 
 _SCRAPYS_PARSER = "scrapy.robotstxt.ProtegoRobotParser"  # the default, which ours replaces
 _CONTACT = "REP_REPORT_CONTACT"

@@ -11,7 +11,7 @@ from typing import Any
 from scrapy_rep.commands.inputs import named_origin
 from scrapy_rep.commands.running import FOUND, OK, Call, CommandError
 from scrapy_rep.commands.terminal import safe
-from scrapy_rep.extras.fleet import control, looking
+from scrapy_rep.extras.fleet import looking, scripts
 from scrapy_rep.extras.fleet.looking import Totals
 from scrapy_rep.protocol.units import counted
 
@@ -42,7 +42,7 @@ async def _steer(
 ) -> tuple[dict[str, Any], str]:
     """Pause, resume or stop."""
     name = call.options.origins[0]
-    count = await control.order(crawl.link, crawl.prefix, name)
+    count = await scripts.order(crawl.link, crawl.prefix, name)
     workers, waiting = counted(count, "worker"), totals.counts["queued"]
     wait = counted(waiting, "queued request waits", "queued requests wait")
     words = {
@@ -60,7 +60,7 @@ async def _clear(_: Call, crawl: FleetCrawl, totals: Totals, __: str) -> tuple[d
             f"{counted(counts['workers'], 'worker')} of {safe(crawl.name)} would write the crawl "
             "again: use stop first. A killed worker counts until its lease ends"
         )
-    await control.clear(crawl.link, crawl.prefix, "operator")
+    await scripts.clear(crawl.link, crawl.prefix, "operator")
     numbers = {"deleted": counts["queued"], "dead_letters": counts["dead_letters"]}
     letters = counted(counts["dead_letters"], "dead letter")
     return numbers, f"{counted(counts['queued'], 'queued request')} and {letters} deleted"
@@ -74,7 +74,7 @@ async def _requeue(
         raise CommandError(
             f"--only-letters: {safe(crawl.name)} has workers or waiting requests; leave it out"
         )
-    back = await control.requeue(crawl.link, crawl.prefix, count, only_letters=only)
+    back = await scripts.requeue(crawl.link, crawl.prefix, count, only_letters=only)
     left = (await looking.totals(crawl.link, crawl.prefix)).counts["dead_letters"]
     words = f"; {counted(left, 'is', 'are')} left: not whole requests, or new" if left else ""
     return {"requeued": back, "kept": left}, f"{counted(back, 'dead letter')} put back{words}"
@@ -84,14 +84,14 @@ async def _drop(
     call: Call, crawl: FleetCrawl, _: Totals, origin: str
 ) -> tuple[dict[str, Any], str]:
     why = call.options.why or NO_REASON
-    count = await control.order(crawl.link, crawl.prefix, "drop", lane=origin, why=why)
+    count = await scripts.order(crawl.link, crawl.prefix, "drop", lane=origin, why=why)
     other = "http" if origin.startswith("https:") else "https"
     words = f"{origin} is dropped (not with {other}); {counted(count, 'queued request')} deleted"
     return {"origin": origin, "deleted": count}, words
 
 
 async def _allow(_: Call, crawl: FleetCrawl, __: Totals, origin: str) -> tuple[dict[str, Any], str]:
-    count = await control.order(crawl.link, crawl.prefix, "allow", lane=origin)
+    count = await scripts.order(crawl.link, crawl.prefix, "allow", lane=origin)
     words = f"{origin} {'may be visited again' if count else 'was not dropped'}"
     return {"origin": origin, "was_dropped": bool(count)}, words
 

@@ -23,7 +23,7 @@ from scrapy_rep.extras.survey.changes import ShareChange, changes_between
 from scrapy_rep.extras.survey.inputs.tasks import InputError, tasks_of
 from scrapy_rep.extras.survey.parquet import FactsFile
 from scrapy_rep.extras.survey.saved import Survey
-from scrapy_rep.extras.survey.survey_tables import percent, tables
+from scrapy_rep.extras.survey.survey_tables import change_cells, page, tables
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS
 from scrapy_rep.protocol.tokens import is_name
 from scrapy_rep.protocol.units import counted
@@ -196,17 +196,9 @@ def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
         f"{counted(len(found) - len(clear), 'other')} changed a little"
     )
     if clear:
-        call.table([("", "before", "after", "points"), *map(_change_row, clear[:_CHANGES_SHOWN])])
+        call.table([("", "before", "after", "points"), *map(change_cells, clear[:_CHANGES_SHOWN])])
     if len(clear) > _CHANGES_SHOWN:
         call.line(f"and {len(clear) - _CHANGES_SHOWN:,} more: --json shows all")
-
-
-def _change_row(change: ShareChange) -> tuple[str, ...]:
-    shares = (
-        f"{percent(count / of if of else None)} ({count:,} of {of:,})"
-        for count, of in (change.before, change.after)
-    )
-    return (safe(change.name), *shares, f"{change.points * 100:+.2f}")
 
 
 def _change_dict(change: ShareChange) -> dict[str, object]:
@@ -251,6 +243,4 @@ def _about(distinct: Mapping[str, Any], noun: str) -> str:
 def _put_page(
     name: str, survey: Survey, agents: list[str] | None, before: Survey | None = None
 ) -> None:
-    from scrapy_rep.extras.survey.survey_page import page
-
     put(Path(name), page(survey, agents, before).encode())

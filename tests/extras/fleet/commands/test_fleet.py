@@ -18,7 +18,7 @@ import msgpack
 import pytest
 
 from scrapy_rep.commands.terminal import Terminal, cut, width_of
-from scrapy_rep.extras.fleet import control
+from scrapy_rep.extras.fleet import scripts
 from scrapy_rep.extras.fleet.batch import Push, PushKind
 from tests.commands.calling import Done, Stream, rep, rep_process
 from tests.crawling import REPOSITORY
@@ -262,13 +262,13 @@ class TestDeadLetters:
         """Each says what it did, and what is left."""
         letter = msgpack.packb((A.encode(), b"why", b"entry", 0, True), use_bin_type=False)
         fleet.client.rpush(fleet.key("dead"), *[letter] * 3)
-        requeue = control.requeue
+        requeue = scripts.requeue
 
         async def second(*arguments: Any, **fields: Any) -> int:
             fleet.client.lpop(fleet.key("dead"), 2)  # the first one's
             return await requeue(*arguments, **fields)
 
-        monkeypatch.setattr(control, "requeue", second)
+        monkeypatch.setattr(scripts, "requeue", second)
         done = look("requeue")
         assert (done.status, done.out) == (0, "x: 1 dead letter put back\n")
 
