@@ -18,7 +18,7 @@ from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.signals import VERDICT
 from scrapy_rep.stats import Journal
 
-from .page_crawls import PageCrawl
+from .page_crawls import adopt, close_pages, open_pages
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
@@ -40,11 +40,10 @@ class RepPageMiddleware(BaseSpiderMiddleware):
             ConfigurationError: a setting is wrong.
         """
         super().__init__(crawler)
-        crawl = Crawl.of(crawler)
+        self._crawl = crawl = Crawl.of(crawler)
         self._settings = settings = crawl.settings
         self._journal = Journal(crawler, __name__)
         self._decisions = crawl.part(Decisions)
-        self._crawl = crawl.part(PageCrawl)
         self._decisions.enter()
         self._withholding: Withholding | None = None
         if settings.page_obey or settings.uses or settings.use_level or settings.item_field:
@@ -55,7 +54,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _spider_opened(self) -> None:
-        self._crawl.open()
+        open_pages(self._crawl)
         self._decisions.listener.open()
         if self._settings.tdmrep and not self.crawler.settings.getbool("ROBOTSTXT_OBEY"):
             self._journal.warning(
@@ -64,13 +63,13 @@ class RepPageMiddleware(BaseSpiderMiddleware):
             )
 
     async def _spider_closed(self, reason: str = "") -> None:
-        self._crawl.close()
+        close_pages(self._crawl)
         await self._decisions.notices.finish()
         await self._decisions.leave(reason)
 
     def process_spider_input(self, response: Response) -> None:
         """Adopt a response."""
-        self._crawl.adopt(response)
+        adopt(response, self._crawl)
 
     async def process_spider_output_async(
         self,

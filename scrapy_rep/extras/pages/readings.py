@@ -17,6 +17,7 @@ from weakref import WeakKeyDictionary
 from scrapy.http import Response
 from scrapy.utils.asyncio import run_in_thread
 
+from scrapy_rep.decisions.request_records import RequestRecords
 from scrapy_rep.extras.pages.file_usage import file_usage
 from scrapy_rep.extras.pages.page.page_elements import Meta, refused_urls
 from scrapy_rep.extras.pages.page.rules import PageRules, page_rules_of
@@ -24,7 +25,7 @@ from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, TDMREP_PATH, Usa
 from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
 from scrapy_rep.extras.pages.usage.usage_answers import UsageSources, usage_of_answer
-from scrapy_rep.policies import policy_for
+from scrapy_rep.policies import Policies, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.tokens import ProductTokens
@@ -173,8 +174,8 @@ def _policy_then(response: Response) -> Policy | None:
     """The policy by which the request of a response was judged."""
     if response.request is None:
         return None
-    found = (crawl.policy_then(response.request) for crawl in crawls_of(response))
-    return next((policy for policy in found if policy is not None), None)
+    found = (crawl.part(RequestRecords).find(response.request) for crawl in crawls_of(response))
+    return next((one.policy for one in found if one and one.policy), None)
 
 
 async def _policy_now(response: Response) -> Policy | None:
@@ -183,7 +184,7 @@ async def _policy_now(response: Response) -> Policy | None:
     if origin is None or response.request is None or is_exempt(response.request):
         return None
     for crawl in crawls_of(response):
-        if crawl.obeys_robots_txt:
+        if crawl.find(Policies) is not None:
             return await policy_for(crawl.crawler, str(origin))
     return None
 
