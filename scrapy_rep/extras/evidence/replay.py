@@ -11,7 +11,7 @@ from typing import Any
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.decisions.occasions import DONT_OBEY, OFF
 from scrapy_rep.extras.evidence import trail_records as records
-from scrapy_rep.extras.evidence.trail_reading import Grounds, Run
+from scrapy_rep.extras.evidence.trail_reading import Run
 from scrapy_rep.fetch.reading import Reading
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessPolicy, Event, Failure, Meaning, Remedy
@@ -79,17 +79,24 @@ def with_grounds(
 ) -> Iterator[tuple[dict[str, Any], dict[str, Any] | None, bytes | None]]:
     """Yield each record but those of files, with its policy and the octets of its file.
 
-    The policy of a `policy` record is the record itself.
+    The policy of a `policy` record is the record itself. Policies of other segments never count,
+    even if the first line of this one is damaged: the same number may mean another policy here,
+    and verify reports it as missing.
 
     Memory: the policies of one segment, and up to 256 MB of files.
     """
-    grounds = Grounds()
+    segment, policies = "", dict[int, dict[str, Any]]()
     bodies: Lru[str, bytes] = Lru(_FILES_OCTETS)
     for place, record in run.records():
-        grounds.take(place, record)
-        if record["t"] != records.BODY:
-            is_based = record["t"] in records.NUMBERED or record["t"] == records.POLICY
-            policy = grounds.policy_of(record) if is_based else None
+        kind = record["t"]
+        if place.segment != segment or kind == records.RUN:
+            segment = place.segment
+            policies.clear()  # each segment repeats the policies that it needs
+        if kind == records.POLICY:
+            policies[record["p"]] = record
+        if kind != records.BODY:
+            is_based = "p" in record and kind in (*records.NUMBERED, records.POLICY)
+            policy = policies.get(record["p"]) if is_based else None
             yield record, policy, bodies.get((policy or {}).get("body", ""))
         elif needs_bodies:
             with suppress(ValueError):

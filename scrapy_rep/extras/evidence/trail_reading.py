@@ -12,7 +12,7 @@ import math
 import os
 import re
 import zlib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import cached_property
@@ -23,7 +23,7 @@ from typing import IO, Any, cast
 
 from .manifests import manifest_in, opened
 from .spool import LATEST, MANIFEST
-from .trail_records import POLICY, RUN
+from .trail_records import RUN
 from .trail_shapes import is_manifest, problem_of
 
 _SEGMENT = re.compile(r"([0-9]+)-([0-9]+)\.jsonl(\.gz)?")
@@ -280,33 +280,3 @@ def _run_in(folder: Path, passed_over: Callable[[TrailError], None] | None) -> R
     except TrailError:
         pass  # it contains something else
     return None
-
-
-class Grounds:
-    """The policies of the current segment: each segment repeats the policies that it needs.
-
-    Policies of other segments never count, even if the first line of this one is damaged: the same
-    number may mean another policy here, and verify reports it as missing.
-    """
-
-    def __init__(self) -> None:
-        """Start without policies."""
-        self._segment = ""
-        self._policies: dict[Any, dict[str, Any]] = {}
-
-    def __len__(self) -> int:
-        """The number of policies."""
-        return len(self._policies)
-
-    def take(self, place: LinePlace, record: dict[str, Any]) -> None:
-        """Note a record of any kind; call it for each record, in order."""
-        kind = record["t"]
-        if place.segment != self._segment or kind == RUN:
-            self._segment = place.segment
-            self._policies.clear()
-        if kind == POLICY:
-            self._policies[record["p"]] = record
-
-    def policy_of(self, record: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The policy record behind a record; None if this segment does not have it."""
-        return self._policies.get(record.get("p"))
