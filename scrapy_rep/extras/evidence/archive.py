@@ -182,11 +182,11 @@ class Archive(Recorder):
     def _saw(
         self, course: FetchState, step: Step, transfer: Transfer, response: Response | None
     ) -> str:
-        came = transfer.response
+        came, way = transfer.response, course.way
         was_sent = step.sent_at is not None or response is not None
-        if course.way is None or not course.uses_store or not was_sent:
+        if way is None or not course.uses_store or not was_sent:
             return ""
-        purpose = _purpose(course)
+        purpose = Purpose(str(way.origin), course.resource.path, tuple(way.hops))
         if came is None and response is not None:
             return self._hold(course, _by_middleware(purpose, step, response, transfer.body))
         request = transfer.sent
@@ -203,7 +203,7 @@ class Archive(Recorder):
             address=step.address,
             is_proxied=request is not None and bool(request.meta.get("proxy")),
             judged=judged_facts(transfer.body) if transfer.body is not None and is_judged else (),
-            confirms_at=_confirms_at(course.way.copy, step, transfer),
+            confirms_at=_confirms_at(way.copy, step, transfer),
         )
         return self._hold(course, exchange)
 
@@ -268,11 +268,6 @@ def _outcome(answer: Answer, known: Knowledge | None) -> FileOutcome:
         copy = known.copy
         at = copy.confirmed_at if answer.is_confirmation else copy.fetched_at
     return FileOutcome(name_of(answer.event), at, answer.hops)
-
-
-def _purpose(course: FetchState) -> Purpose:
-    assert course.way is not None  # noqa: S101 - for mypy
-    return Purpose(str(course.way.origin), course.resource.path, tuple(course.way.hops))
 
 
 def _stored(origin: Origin, path: str, told: Copy | Outage, hops: tuple[str, ...]) -> Stored:

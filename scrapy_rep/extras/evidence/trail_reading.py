@@ -37,8 +37,8 @@ class TrailError(Exception):
     """There is no trail, or it cannot be read at all."""
 
 
-class UnreadableError(TrailError):
-    """A folder cannot be read, so its content is unknown."""
+class NoTrailError(TrailError):
+    """A folder can be read, and has no trail."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -191,7 +191,7 @@ class Run:
         try:
             names = {one.name for one in path.iterdir()}
         except OSError as error:
-            raise UnreadableError(f"{path}: {error.strerror or error}") from error
+            raise TrailError(f"{path}: {error.strerror or error}") from error
         self.segments = [
             SegmentFile(path / name, int(found[2]))
             for name in names
@@ -202,7 +202,7 @@ class Run:
         # By number: a forked process has another id, but continues the numbers.
         self.segments.sort(key=lambda one: (one.number, one.path.name))
         if not self.segments and MANIFEST not in names:
-            raise TrailError(f"{path}: no trail here: neither {MANIFEST} nor segments")
+            raise NoTrailError(f"{path}: no trail here: neither {MANIFEST} nor segments")
 
     @property
     def name(self) -> str:
@@ -265,18 +265,14 @@ def runs_in(root: Path, passed_over: Callable[[TrailError], None] | None = None)
         by_place = {one.resolve(): one for one in folders if not one.name.startswith(".")}
     except (OSError, RuntimeError) as error:
         reason = getattr(error, "strerror", None) or error
-        raise UnreadableError(f"{root}: {reason}") from error
-    runs = (_run_in(folder, passed_over) for folder in by_place.values())
-    return [run for run in runs if run is not None]
-
-
-def _run_in(folder: Path, passed_over: Callable[[TrailError], None] | None) -> Run | None:
-    try:
-        return Run(folder)
-    except UnreadableError as error:
-        if passed_over is None:
-            raise
-        passed_over(error)
-    except TrailError:
-        pass  # it contains something else
-    return None
+        raise TrailError(f"{root}: {reason}") from error
+    runs: list[Run] = []
+    for folder in by_place.values():
+        try:
+            with suppress(NoTrailError):  # it contains something else
+                runs.append(Run(folder))
+        except TrailError as error:  # noqa: PERF203 - a run is a folder
+            if passed_over is None:
+                raise
+            passed_over(error)
+    return runs

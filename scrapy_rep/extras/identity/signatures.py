@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import re
 from base64 import urlsafe_b64encode
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import lru_cache
 from hashlib import sha256
@@ -328,6 +328,14 @@ def directory_fields(
         made = _fields(message, f"binding{number or ''}", covered, key)
         fields |= {name: f"{fields[name]}, {made[name]}" for name in made.keys() & fields} or made
     return fields
+
+
+def texts_of(headers: Mapping[bytes, Sequence[bytes]]) -> dict[str, str]:
+    """Header fields as texts by lower-case name, as Scrapy holds them."""
+    return {
+        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
+        for name, values in headers.items()
+    }
 
 
 def is_digest_of(body: bytes, content_digest: str) -> bool:

@@ -27,13 +27,13 @@ from scrapy_rep.engine.handlers import Download, handler_of, rewrite_of, wrap_do
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import Transfer
-from scrapy_rep.extras.identity.signatures import Message, SignatureWish, signed_fields, wish_of
 from scrapy_rep.fetch.requesters import Signing
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.stats import Journal
 
 from .keys import KeyPair
+from .signatures import Message, SignatureWish, signed_fields, texts_of, wish_of
 
 if TYPE_CHECKING:
     from scrapy import Request
@@ -127,7 +127,7 @@ class Signer(Signing):
             words = "Requests with a Host header of their own are not signed, such as %s"
             self._tell("Host", words, request.url)
             return None
-        headers = {} if wish is None else _headers_of(request)
+        headers = {} if wish is None else texts_of(request.headers)
         message = Message(request.method, as_sent(request), headers)
         fields = signed_fields(message, self.agent, self._key, time.time(), wish)
         if fields is None:
@@ -176,13 +176,6 @@ def _wish_in(response: Response) -> SignatureWish | None:
     """The wish of a site for another signature; None if the request need not be sent again."""
     if response.status not in _REFUSALS or b"Accept-Signature" not in response.headers:
         return None
-    headers = _headers_of(response)
+    headers = texts_of(response.headers)
     is_limit = response.status == _TOO_MANY and "retry-after" in headers
     return None if is_limit else wish_of(headers["accept-signature"])
-
-
-def _headers_of(message: Request | Response) -> dict[str, str]:
-    return {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in message.headers.items()
-    }

@@ -20,10 +20,8 @@ STYLE, SCRIPT, IMAGE = "css", "js", "image"
 _Reference = tuple[str, str]  # kind, and address as written
 _Attributes = dict[str, str]
 
-_RELS = {"stylesheet": STYLE, "modulepreload": SCRIPT, "icon": IMAGE}
-_RELS.update(
-    dict.fromkeys(("apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon"), IMAGE)
-)
+_ICONS = ("icon", "apple-touch-icon", "apple-touch-icon-precomposed", "mask-icon")
+_RELS = {"stylesheet": STYLE, "modulepreload": SCRIPT, **dict.fromkeys(_ICONS, IMAGE)}
 _LOADS = frozenset({"preload", "prefetch"})
 _AS = {"style": STYLE, "script": SCRIPT, "image": IMAGE}
 # Resources of other elements: the kind, and the attributes with an address and with a ``srcset``.

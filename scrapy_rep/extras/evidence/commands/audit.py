@@ -58,6 +58,10 @@ _GOES_WITH = {
     "manifest": "verify",
 }
 _DONE = {records.DROP: "dropped"}  # the other outcomes are words
+_DROPS = {
+    records.RATE_LIMITED: ": its origin answered only 429 or 503, or rested while the crawl closed",
+    records.CHALLENGED: ": an edge answered for its origin with challenges",
+}
 _COLOURS = {"wrong": "red", "missing": "yellow"}
 
 
@@ -269,12 +273,9 @@ def _outcome(record: dict[str, Any]) -> str:
     kind = record["t"]
     if kind == records.EXEMPT:
         return f"exempt ({safe(record['why'])}): robots.txt was not consulted"
-    if kind == records.DROP and record["reason"] == records.RATE_LIMITED:
-        return "dropped: its origin answered only 429 or 503, or rested while the crawl closed"
-    if kind == records.DROP and record["reason"] == records.CHALLENGED:
-        return "dropped: an edge answered for its origin with challenges"
     if kind == records.DROP:
-        return f"dropped after its browser was redirected: {safe(record['reason'])}"
+        why = safe(record["reason"])
+        return f"dropped{_DROPS.get(why, f' after its browser was redirected: {why}')}"
     if kind == records.WITHHELD:
         because = safe(record["because"]["text"])
         return f"{safe(record['outcome'])}: {safe(record['what'])} ({because})"

@@ -461,7 +461,7 @@ class Fetching:
             return ()  # no request of this crawl
         asked = self.count(hops)
         if asked:
-            self.found.redirects.add(str(sum(map(_is_redirect, hops))))
+            self.found.redirects.add(str(sum("location" in hop for hop in hops)))
         return asked
 
     def count(self, hops: Sequence[Record]) -> Sequence[Record]:
@@ -502,10 +502,6 @@ def _permission(reason: str, known: Known | None) -> str:
 def _was_asked(hop: Record) -> bool:
     """Whether a request was sent, and not answered from a copy or by a middleware."""
     return hop.get("source") == _NETWORK and "at" in hop
-
-
-def _is_redirect(hop: Record) -> bool:
-    return "location" in hop
 
 
 def _text(value: Any) -> str:

@@ -138,11 +138,8 @@ class RuleLine:
         return is_ours, segment, said
 
     def _is_rule(self, text: str) -> bool:
-        return bool(
-            _known(text) is not None
-            or _VALUED.match(text)
-            or any(map(_is_word, self._pieces(text)))
-        )
+        is_one = _known(text) is not None or _VALUED.match(text) is not None
+        return is_one or any(_known(piece) is not None for piece in self._pieces(text))
 
     def _unvalued(self, segment: str) -> Sequence[Directive]:
         """The rules of a segment without a name and a value."""
@@ -224,10 +221,6 @@ def _known(text: str) -> tuple[Directive, ...] | None:
         found = _NO_WORD.fullmatch(word)
         known = _PLAIN.get(f"no{found[1]}") if found else None
     return known
-
-
-def _is_word(text: str) -> bool:
-    return _known(text) is not None
 
 
 def _pieces(text: str) -> Iterator[str]:

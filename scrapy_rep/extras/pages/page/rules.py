@@ -227,15 +227,11 @@ class _FoundRules:
         return RuleLine(self._speaks_to_us, source, self.remarks, self._work)
 
     def _take(self, name: str, value: Value, source: Source, text: str) -> None:
-        if self._is_stricter(name, value):
+        """Keep a rule, unless the known one with its name is as restrictive."""
+        known, valued = self.found.get(name), VALUED.get(name)
+        is_stricter = known and valued and valued.rank(value) < valued.rank(known.value)
+        if known is None or is_stricter:
             self.found[name] = PageRule(name, value, source, excerpt(text))
-
-    def _is_stricter(self, name: str, value: Value) -> bool:
-        """Whether a rule is more restrictive than the known one with its name."""
-        known = self.found.get(name)
-        if known is None:
-            return True
-        return name in VALUED and VALUED[name].rank(value) < VALUED[name].rank(known.value)
 
     def meta(self, meta: Meta, number: int) -> bool:
         """Read an element; return whether it is for this crawler."""

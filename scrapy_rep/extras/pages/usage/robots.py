@@ -20,7 +20,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from hashlib import sha256
-from itertools import islice
+from itertools import groupby, islice
 
 from scrapy_rep.protocol.extensions.records import records_with
 from scrapy_rep.protocol.fields.remarks import Problem, Remark, Remarks, Source, excerpt
@@ -214,25 +214,22 @@ def _only_n(said: _Said) -> _Said:
 
 def _decisive(found: Iterable[Scoped[_Said]]) -> Iterator[_Said]:
     """The longest records, and from each shorter length restrictions for undecided categories."""
-    by_length: dict[int, list[_Said]] = {}
-    for one in found:
-        by_length.setdefault(len(one.pattern), []).append(one.said)
     decided: set[str] = set()
-    uses_decided = False
-    for rank, (_, all_said) in enumerate(sorted(by_length.items(), reverse=True)):
-        here: set[str] = set()
+    uses_decided, is_longest = False, True
+    longest_first = sorted(found, key=_length, reverse=True)
+    for _, equally_long in groupby(longest_first, _length):
+        all_said = [one.said for one in equally_long]
         for said in all_said:
-            counts = tuple(
-                one
-                for one in said.statements
-                if one.category not in decided
-                and (rank == 0 or one.preference is Preference.DISALLOWED)
-            )
-            yield _Said(counts, None if uses_decided else said.use)
-        for said in all_said:
-            here |= {one.category for one in said.statements}
+            open_ones = [one for one in said.statements if one.category not in decided]
+            counts = _Said(tuple(open_ones), None if uses_decided else said.use)
+            yield counts if is_longest else _only_n(counts)
+        decided |= {one.category for said in all_said for one in said.statements}
         uses_decided = uses_decided or any(said.use is not None for said in all_said)
-        decided |= here
+        is_longest = False
+
+
+def _length(one: Scoped[_Said]) -> int:
+    return len(one.pattern)
 
 
 def _records(octets: bytes, lowered: bytes, keys: tuple[bytes, ...]) -> Iterator[Record]:

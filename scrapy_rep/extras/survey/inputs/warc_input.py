@@ -254,13 +254,8 @@ def _response(key: CaptureKey, block: bytes) -> Capture | Bad:
 
 def _told_by(fields: Fields, block: bytes) -> Fields | None:
     """The fields of one of our metadata records; None for any other record."""
-    if fields.get("warc-type", "").lower() != "metadata" or b"rep-origin:" not in block:
-        return None
-    told: Fields = {}
-    for line in block.decode("utf-8", "replace").splitlines():
-        name, _, value = line.partition(":")
-        told.setdefault(name.strip().lower(), value.strip())
-    return told
+    is_ours = _kind_of(fields) == "metadata" and b"rep-origin:" in block
+    return _fields(block) if is_ours else None
 
 
 def _exchange(told: Fields, answer: tuple[Fields, bytes] | None) -> Iterator[Capture | Bad]:

@@ -19,7 +19,6 @@ from scrapy_rep.extras.evidence.trail_check import check
 from scrapy_rep.extras.evidence.trail_reading import (
     Run,
     TrailError,
-    UnreadableError,
     run_at,
     runs_in,
 )
@@ -135,7 +134,7 @@ class TestUnreadable:
         return tmp_path
 
     def test_unreadable_run_is_reported(self, root: Path) -> None:
-        with pytest.raises(UnreadableError, match="run-2: Permission denied"):
+        with pytest.raises(TrailError, match="run-2: Permission denied"):
             runs_in(root)
         with pytest.raises(TrailError, match="run-2: Permission denied"):
             trails_at([root])

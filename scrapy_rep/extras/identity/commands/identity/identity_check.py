@@ -17,6 +17,7 @@ from scrapy_rep.extras.identity.signatures import (
     Message,
     is_digest_of,
     signatures_in,
+    texts_of,
 )
 from scrapy_rep.protocol.access.events import AccessResult, name_of
 from scrapy_rep.protocol.access.origin import DIRECTORY_PATH
@@ -118,10 +119,7 @@ def _of_directory(answer: Any, profile: Profile, keyid: str) -> Iterator[str]:
     if not answer.headers.get("Signature"):
         yield "note: it is not signed, which the draft recommends; see identity directory --sign"
         return
-    headers = {
-        name.decode("latin-1").lower(): b", ".join(values).decode("latin-1")
-        for name, values in answer.headers.items()
-    }
+    headers = texts_of(answer.headers)
     message = Message("GET", profile.directory_url, headers, is_response=True)
     signatures = signatures_in(message)
     if not signatures:
