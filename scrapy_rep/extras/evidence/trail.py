@@ -7,7 +7,6 @@ can be read without the others, except for the octets, and a trail needs no othe
 
 from __future__ import annotations
 
-import logging
 import math
 import platform
 import secrets
@@ -54,8 +53,6 @@ if TYPE_CHECKING:
     from scrapy_rep.policy import Policy
     from scrapy_rep.settings import RepSettings
 
-logger = logging.getLogger(__name__)
-
 _PREVIOUS = "rep-audit-run"  # a file in JOBDIR: the name of the last run
 _KEY = "key"
 _WRITTEN_KEPT = 1 << 16  # digests of bodies; a forgotten body is written again
@@ -91,7 +88,7 @@ class Trail(Listener):
         self._user_agent = ""
         # By request that passed: the number of its last record.
         self._numbers: WeakKeyDictionary[Request, int] = WeakKeyDictionary()
-        self._journal = Journal(crawl.crawler)
+        self._journal = Journal(crawl.crawler, __name__)
         self._clock = crawl.clock
         self._limit = partial(limit_of, crawl, "audit_full")
         self._off_seconds = 0.0  # by which the wall clock has been set since the trail was opened
@@ -150,18 +147,16 @@ class Trail(Listener):
         self._journal.count(stats.AUDIT_SEGMENTS, writer.segment_count)
         digest = await result_of(done)
         if digest:
-            logger.info(
+            self._journal.info(
                 "Audit trail written to %s; the SHA-256 of its manifest.json is %s",
                 writer.folder,
                 digest,
-                extra=self._journal.extra,
             )
         else:
-            logger.error(
+            self._journal.error(
                 "Cannot write the end of the audit trail in %s, or its manifest.json: it will "
                 "count as incomplete, and there is no digest to keep",
                 writer.folder,
-                extra=self._journal.extra,
             )
         if self._report:
             # Imported here, because most crawls write no report.
@@ -169,15 +164,14 @@ class Trail(Listener):
 
             error = await run_in_thread(write_report, writer.folder, Path(self._report))
             if error:
-                logger.error(
+                self._journal.error(
                     "Cannot write the report of this crawl: %s. To try again, run: "
                     "scrapy rep report %s -o report.html",
                     error,
                     writer.folder,
-                    extra=self._journal.extra,
                 )
             else:
-                logger.info("Report written to %s", self._report, extra=self._journal.extra)
+                self._journal.info("Report written to %s", self._report)
 
     # One method for each kind of event
 
@@ -492,11 +486,10 @@ class Trail(Listener):
 
     def _failed(self, error: str) -> None:
         self._journal.count(stats.AUDIT_GAPS)
-        logger.error(
+        self._journal.error(
             "Cannot write the audit trail in %s: %s. Missing records are counted in it",
             self._settings.audit_dir,
             error,
-            extra=self._journal.extra,
         )
 
 

@@ -17,6 +17,7 @@ from ipaddress import ip_address
 from pathlib import Path
 from threading import Event
 from typing import Any
+from weakref import WeakValueDictionary
 
 from scrapy import signals
 from scrapy.crawler import Crawler
@@ -281,8 +282,9 @@ class Addresses:
     def __init__(self, limit: int) -> None:
         """Set the limit; 0 is no limit, and resolves no names."""
         self._limit = limit
-        self._places: dict[str, Places] = {}
-        self._users: Counter[str] = Counter()
+        self._places: WeakValueDictionary[str, Places] = (
+            WeakValueDictionary()
+        )  # while they are used
 
     @asynccontextmanager
     async def place_for(self, host: str) -> AsyncIterator[None]:
@@ -290,15 +292,9 @@ class Addresses:
         if not self._limit:
             yield
             return
-        address = await _address_of(host)
-        self._users[address] += 1
-        try:
-            async with self._places.setdefault(address, Places(self._limit)).one():
-                yield
-        finally:
-            self._users[address] -= 1
-            if not self._users[address]:
-                del self._places[address], self._users[address]
+        places = self._places.setdefault(await _address_of(host), Places(self._limit))
+        async with places.one():
+            yield
 
 
 async def _address_of(host: str) -> str:
