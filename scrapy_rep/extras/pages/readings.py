@@ -24,7 +24,7 @@ from scrapy_rep.extras.pages.page.rules import PageRules, page_rules_of
 from scrapy_rep.extras.pages.usage.categories import NO_TOKENS, TDMREP_PATH, UsageTokens
 from scrapy_rep.extras.pages.usage.preference import UsagePreferences
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile
-from scrapy_rep.extras.pages.usage.usage_answers import UsageSources, usage_of_answer
+from scrapy_rep.extras.pages.usage.usage_answers import usage_of_answer
 from scrapy_rep.policies import Policies, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.document import RobotsTxt, parse
@@ -130,22 +130,21 @@ def usage_of(
         said = UsagePreferences(is_complete=False)
     else:
         said = file_usage(robots_txt, response.url, tokens, usage_tokens)
-    facts = _facts_of(response)
-    answer = UsageSources(
-        url=response.url,
-        fields=page_html.fields_of(response),
-        metas=_metas(response, facts),
+    kept = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
+    file: TdmFile | None = None if kept is None else kept.file
+    if tdmrep is not None:
+        file = TdmFile.of(tdmrep, urljoin(response.url, TDMREP_PATH))
+    found = usage_of_answer(
+        response.url,
+        page_html.fields_of(response),
+        page_rules(response, tokens, now),
+        said,
+        metas=_metas(response, _facts_of(response)),
         links=page_html.link_elements_of(response),
         base_url=page_html.base_url_of(response),
         is_image=page_html.is_image(response),
+        tdmrep_file=file,
     )
-    rules = page_rules(response, tokens, now)
-    kept = robots_txt.tdmrep if isinstance(robots_txt, Policy) else None
-    if tdmrep is not None:
-        file: TdmFile | None = TdmFile.of(tdmrep, urljoin(response.url, TDMREP_PATH))
-    else:
-        file = None if kept is None else kept.file
-    found = usage_of_answer(answer, rules, said, file)
     if (file is not None and file.is_cut) or page_html.is_unreadable(response):
         found = replace(found, is_complete=False)
     return found if kept is None else kept.marked(found)

@@ -14,7 +14,7 @@ from scrapy_rep.extras.pages.page.page_elements import Meta
 from scrapy_rep.extras.pages.page.rule_words import RULES, VALUED
 from scrapy_rep.extras.pages.page.rules import page_rules_of
 from scrapy_rep.extras.pages.usage.categories import CATEGORIES
-from scrapy_rep.extras.pages.usage.usage_answers import UsageSources, usage_of_answer
+from scrapy_rep.extras.pages.usage.usage_answers import usage_of_answer
 
 from . import model
 from .answers import response_of
@@ -142,7 +142,7 @@ class TestUsage:
         rules = page_rules_of(fields, (), TOKENS)
         body = b"User-agent: *\nContent-Usage: %s\nContent-Signal: %s\n" % (value, value)
         said = file_usage(parse(body.replace(b"\t", b"")), "/")
-        usage = usage_of_answer(UsageSources("https://e.example/", fields), rules, said)
+        usage = usage_of_answer("https://e.example/", fields, rules, said)
         assert "y" not in usage.to_dict().values()
 
     @given(st.binary(max_size=200))

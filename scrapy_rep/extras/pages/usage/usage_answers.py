@@ -7,7 +7,6 @@ its URL.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import chain
 
 from scrapy_rep.extras.pages.page.page_elements import Meta, PageLink
@@ -48,58 +47,48 @@ _BY_RULE = {
 _BY_RULE_OF_IMAGES = {**_BY_RULE, "noimageai": TRAIN_AI}
 
 
-@dataclass(frozen=True, slots=True)
-class UsageSources:
-    """The parts of a response that are read.
-
-    Attributes:
-        url: its URL.
-        fields: the lines of `USAGE_FIELDS`.
-        metas: the meta elements of a page, in order.
-        links: the ``link`` elements of a page, in order.
-        base_url: the base of relative references in the page.
-        is_image: whether its content is an image.
-    """
-
-    url: str
-    fields: Fields
-    metas: Sequence[Meta] = ()
-    links: Sequence[PageLink] = ()
-    base_url: str = ""
-    is_image: bool = False
-
-
 def usage_of_answer(
-    sources: UsageSources,
+    url: str,
+    fields: Fields,
     rules: PageRules,
     robots_txt: UsagePreferences,
+    *,
+    metas: Sequence[Meta] = (),
+    links: Sequence[PageLink] = (),
+    base_url: str = "",
+    is_image: bool = False,
     tdmrep_file: tdmrep.TdmFile | None = None,
 ) -> UsagePreferences:
     """The usage preferences of a response, from all sources.
 
     Args:
-        sources: the parts of the response that are read.
+        url: its URL.
+        fields: the lines of `USAGE_FIELDS`.
         rules: its page rules, for our crawler.
         robots_txt: the preferences in robots.txt for its URL.
+        metas: the meta elements of a page, in order.
+        links: the ``link`` elements of a page, in order.
+        base_url: the base of relative references in the page.
+        is_image: whether its content is an image.
         tdmrep_file: the ``tdmrep.json`` of its origin, or None.
     """
     remarks = Remarks()
     uses: list[UseLevel] = []
     statements = [
-        *_of_usage(sources.fields, remarks),
-        *_of_signal(sources.fields, uses, remarks),
-        *_of_rules(rules, _BY_RULE_OF_IMAGES if sources.is_image else _BY_RULE),
+        *_of_usage(fields, remarks),
+        *_of_signal(fields, uses, remarks),
+        *_of_rules(rules, _BY_RULE_OF_IMAGES if is_image else _BY_RULE),
     ]
-    base_url = sources.base_url or sources.url
+    base_url = base_url or url
     reservations = [
-        None if tdmrep_file is None else tdmrep_file.reservation(sources.url, remarks),
+        None if tdmrep_file is None else tdmrep_file.reservation(url, remarks),
         tdmrep.of_field(
-            sources.fields.get(tdmrep.RESERVATION, ()),
-            sources.fields.get(tdmrep.POLICY, ()),
-            sources.url,
+            fields.get(tdmrep.RESERVATION, ()),
+            fields.get(tdmrep.POLICY, ()),
+            url,
             remarks,
         ),
-        tdmrep.of_metas(sources.metas, base_url, remarks),
+        tdmrep.of_metas(metas, base_url, remarks),
     ]
     present = [one for one in reservations if one is not None]
     policy = ""
@@ -109,8 +98,8 @@ def usage_of_answer(
             reserving = (one for one in reversed(present) if one.is_reserved)
             policy = next((one.policy for one in reserving if one.policy), "")
     named = chain(
-        licences.of_fields(sources.fields.get(LINK, ()), sources.url),
-        licences.of_elements(sources.links, base_url),
+        licences.of_fields(fields.get(LINK, ()), url),
+        licences.of_elements(links, base_url),
     )
     own = UsagePreferences(
         statements=first_of(statements),
