@@ -164,16 +164,13 @@ def _line_facts(found: Outline) -> dict[str, int]:
     if not lines[-1]:
         lines.pop()
     blank = sum(not line or line.isspace() for line in lines)
-    comments = alone = 0
-    if b"#" in octets:
-        with_mark = [line for line in lines if b"#" in line]
-        comments = len(with_mark)
-        alone = sum(not line.partition(b"#")[0].strip() for line in with_mark)
+    with_mark = [line for line in lines if b"#" in line]
+    alone = sum(not line.partition(b"#")[0].strip() for line in with_mark)
     counts = Counter(line.kind for line in found.lines if line.kind is not None)
     return {
         "lines": len(lines),
         "lines_blank": blank,
-        "comments": comments,
+        "comments": len(with_mark),
         "lines_no_record": len(lines) - blank - alone - sum(counts.values()),
         "user_agent_lines": counts[Kind.USER_AGENT],
         "allow_lines": counts[Kind.ALLOW],

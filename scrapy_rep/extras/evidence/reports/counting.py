@@ -24,7 +24,6 @@ from scrapy_rep.decisions.url_ends import (
     UrlEnds,
 )
 from scrapy_rep.extras.evidence import trail_records as records
-from scrapy_rep.extras.evidence.distribution import Distribution
 from scrapy_rep.extras.evidence.replay import tokens_of
 from scrapy_rep.extras.evidence.trail_records import unpacked_keys
 from scrapy_rep.protocol.extensions.pace import NO_PACE, Excess, SitePace
@@ -46,7 +45,6 @@ from .report_values import (
     Rows,
     Ruled,
     Withheld,
-    rows_of,
 )
 from .tallies import OTHERS, Counts, Tally, Timeline
 
@@ -56,13 +54,12 @@ _TEXT_CHARACTERS = 200  # of a text from sites or spiders
 _URI_CHARACTERS = 160
 _KINDS = 1000  # of decisions; a crawl has some dozens
 _GAPS = 10_000
-_STATUSES = 1000
 _SAMPLES = 10_000  # URLs of sitemaps
 _STEPS = 20  # of the wall clock of a run
 _WENT_ON = {occasions.WOULD_DROP: "dry-run", occasions.SLIPPED: "slipped"}
 """The exemption, by the outcome of a disallowed request that was sent all the same."""
 _OVERRIDDEN = "OVERRIDDEN"
-_NETWORK, _OVERRIDE = "network", "override"
+_OVERRIDE = "override"
 JUDGED_AFTERWARDS = (occasions.DONT_OBEY, occasions.OFF, "overridden")
 """The exemptions on which a robots.txt in the trail may say more."""
 _WITHOUT_RULES = ("overridden", "errors")
@@ -70,7 +67,6 @@ _WITHOUT_RULES = ("overridden", "errors")
 _ERRORS = ("UNREACHABLE", "HTML", _OVERRIDDEN)
 """The reasons with which a policy for errors allows."""
 _ORIGIN = re.compile(r"[^:]*://[^/?#]*")
-_QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 
 _SECOND = (occasions.AGAIN, occasions.CAME_BACK)
 """The occasions of a second decision on an allowed request."""
@@ -129,7 +125,7 @@ class Counting:
         self.decided: Counter[tuple[str, bool, str, str]] = Counter()
         self.totals = CrawlTotals()
         self.timeline = Timeline()
-        self.fetching = Fetching()
+        self.fetches = FetchTotals()
         self.exemptions = Tally(Exemption)
         self.origins = Tally(OriginFacts)
         self.rules = Tally(Ruled)
@@ -198,13 +194,13 @@ class Counting:
                 for hop in hops
                 if (at := float(hop.get("at", 0.0))) > run.began_at and at not in origin.asked_at
             ]
-            asked = self.fetching.learnt(source, hops)
+            asked = self.fetches.learnt(source, hops)
             origin.requests += len(asked)
             origin.asked_at.update(float(hop["at"]) for hop in asked)
 
     def _hear_fetch(self, _: RunCounts, record: Record) -> None:
-        asked = self.fetching.count(record["hops"])
-        self.fetching.found.in_vain += len(asked)
+        asked = self.fetches.count(record["hops"])
+        self.fetches.in_vain += len(asked)
         self.origins.of(_text(record["origin"])).requests += len(asked)
 
     def _hear_decision(self, run: RunCounts, record: Record) -> None:
@@ -365,7 +361,7 @@ class Counting:
         if "keys" in record:
             self.coverage.follow(record, urls)
         else:
-            self.coverage.add(_text(record["what"]), record["count"])
+            self.coverage.beyond += record["count"]
 
     def _hear_clock(self, run: RunCounts, record: Record) -> None:
         if len(run.steps) < _STEPS:
@@ -385,19 +381,17 @@ class Counting:
 
 
 class Coverings:
-    """The URLs that the sitemaps of all runs list, and what became of them in any run."""
+    """The URLs that the sitemaps of all runs list, and what became of them in any run.
+
+    Attributes:
+        beyond: the number of entries that were not followed.
+    """
 
     def __init__(self) -> None:
+        self.beyond = 0
         self._ends = UrlEnds({})
         self._secrets: set[str] = set()
         self._samples: dict[int, str] = {}
-        self._told = Tally(Covered)
-
-    def add(self, what: str, count: int, url: str = "") -> None:
-        """Add a count, such as that of entries that a crawl did not follow."""
-        row = self._told.of(what)
-        row.count += count
-        row.url = url
 
     def follow(self, record: Record, urls: Sequence[str]) -> None:
         """Note the ends of the pages in a record."""
@@ -416,11 +410,13 @@ class Coverings:
         """The rows: the listed URLs, and then how many of them had each end."""
         counts = self._ends.counts(knows_queries=self._knows_queries)
         samples = self._samples_by_end()
-        for name, count in counts.items() if counts["listed"] else ():
-            if count or name != "unknown":
-                self.add(name, count, samples.get(name, ""))
-        order = {name: at for at, name in enumerate(counts)}
-        return rows_of(self._told, lambda row: order.get(row.what, len(order)))
+        rows = [
+            Covered(name, count, samples.get(name, ""))
+            for name, count in counts.items()
+            if counts["listed"] and (count or name != "unknown")
+        ]
+        rows += [Covered("beyond", self.beyond)] if self.beyond else []
+        return Rows(tuple(rows), len(rows))
 
     def limits(self) -> Iterator[str]:
         """Yield the limits of the rows as sentences."""
@@ -447,61 +443,11 @@ class Coverings:
         return found
 
 
-class Fetching:
-    """Counts all requests for robots.txt files."""
-
-    def __init__(self) -> None:
-        self.found = FetchTotals()
-        self._times = Distribution()
-
-    def learnt(self, source: str, hops: Sequence[Record]) -> Sequence[Record]:
-        """Count a policy and its new requests; return the requests that were sent."""
-        self.found.policies.add(source or "unknown")
-        if source != _NETWORK:
-            return ()  # no request of this crawl
-        asked = self.count(hops)
-        if asked:
-            self.found.redirects.add(str(sum("location" in hop for hop in hops)))
-        return asked
-
-    def count(self, hops: Sequence[Record]) -> Sequence[Record]:
-        """Count requests, and return those that were sent."""
-        asked, found = [hop for hop in hops if _was_asked(hop)], self.found
-        for hop in asked:
-            found.requests += 1
-            if "status" in hop:
-                found.statuses.add(str(hop["status"]), _STATUSES)
-            elif "failure" in hop:
-                found.failures.add(hop["failure"][:_URI_CHARACTERS])
-            found.octets += hop.get("octets", 0)
-            if "seconds" in hop:
-                self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
-        return asked
-
-    def fetches(self) -> FetchTotals:
-        """The numbers, in order."""
-        found, times = self.found, self._times
-        found.policies = Counts(sorted(found.policies.items()))
-        found.statuses = Counts(sorted(found.statuses.items()))
-        found.failures = Counts(sorted(found.failures.items(), key=lambda one: (-one[1], one[0])))
-        found.redirects = Counts(
-            sorted(found.redirects.items(), key=lambda one: (len(one[0]), one))
-        )
-        if times.count:
-            found.milliseconds = {name: times.quantile(part) for name, part in _QUANTILES.items()}
-        return found
-
-
 def _permission(reason: str, known: Known | None) -> str:
     """The setting or code that allowed a request, not a robots.txt; empty without one."""
     if known is not None and known.source == _OVERRIDE:
         return "overridden"
     return "errors" if reason in _ERRORS else ""
-
-
-def _was_asked(hop: Record) -> bool:
-    """Whether a request was sent, and not answered from a copy or by a middleware."""
-    return hop.get("source") == _NETWORK and "at" in hop
 
 
 def _text(value: Any) -> str:

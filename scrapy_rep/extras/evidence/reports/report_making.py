@@ -201,7 +201,7 @@ def _made(
             whole.origins,
             lambda row: (-row.went_on, -sent[row.origin], -row.held_back, -row.judged, row.origin),
         ),
-        fetches=whole.fetching.fetches(),
+        fetches=whole.fetches.finished(),
         rules=rows_of(whole.rules, lambda row: (row.allowed, -row.count, row.origin, row.line)),
         paces=paces,
         rests=rows_of(whole.rests, lambda row: (-row.too_soon, -row.longest_seconds, row.origin)),

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
+
+from scrapy_rep.extras.evidence.distribution import Distribution
 
 from .tallies import ROUNDING_SECONDS, Counted, Counts, Gaps, Held, Tally, Times
 
 Row = TypeVar("Row")
+Hop = Mapping[str, Any]
 
 WHOLE, INCOMPLETE, CHANGED = "whole", "incomplete", "changed"
 """The state of a trail: every digest and number is right; or it lacks some records or an end, as it
@@ -16,6 +19,10 @@ says itself; or it contradicts itself, so that it proves nothing."""
 
 _FILES = 5  # kept per origin
 _NO_FILE = ("404", "410")
+_STATUSES = 1000
+_FAILURE_CHARACTERS = 160
+_NETWORK = "network"
+_QUANTILES = {"least": 0, "half": 50, "nine in ten": 90, "most": 100}
 _WORST_FIRST = (CHANGED, INCOMPLETE, WHOLE)
 
 
@@ -310,6 +317,44 @@ class FetchTotals:
     redirects: Counts = field(default_factory=Counts)
     octets: int = 0
     milliseconds: Mapping[str, int] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        self._times = Distribution()
+
+    def learnt(self, source: str, hops: Sequence[Hop]) -> Sequence[Hop]:
+        """Count a policy and its new requests; return the requests that were sent."""
+        self.policies.add(source or "unknown")
+        if source != _NETWORK:
+            return ()  # no request of this crawl
+        asked = self.count(hops)
+        if asked:
+            self.redirects.add(str(sum("location" in hop for hop in hops)))
+        return asked
+
+    def count(self, hops: Sequence[Hop]) -> Sequence[Hop]:
+        """Count requests; return those that were sent, not answered by a copy or a middleware."""
+        asked = [hop for hop in hops if hop.get("source") == _NETWORK and "at" in hop]
+        for hop in asked:
+            self.requests += 1
+            if "status" in hop:
+                self.statuses.add(str(hop["status"]), _STATUSES)
+            elif "failure" in hop:
+                self.failures.add(hop["failure"][:_FAILURE_CHARACTERS])
+            self.octets += hop.get("octets", 0)
+            if "seconds" in hop:
+                self._times.add(max(0, round(float(hop["seconds"]) * 1000)))
+        return asked
+
+    def finished(self) -> FetchTotals:
+        """The numbers, in order."""
+        self.policies = Counts(sorted(self.policies.items()))
+        self.statuses = Counts(sorted(self.statuses.items()))
+        self.failures = Counts(sorted(self.failures.items(), key=lambda one: (-one[1], one[0])))
+        self.redirects = Counts(sorted(self.redirects.items(), key=lambda one: (len(one[0]), one)))
+        if self._times.count:
+            parts = _QUANTILES.items()
+            self.milliseconds = {name: self._times.quantile(part) for name, part in parts}
+        return self
 
 
 @dataclass

@@ -306,13 +306,12 @@ def _standing_words(report: CrawlReport) -> tuple[str, str]:
         told = "complete: every digest, number and total in it is right."
         return GOOD, f"Each of the {trails} is {told}"
     broken = "changed or damaged and"
-    parts = (
-        [counted(changed, f"was {broken} proves nothing", f"were {broken} prove nothing")]
-        if changed
-        else []
-    )
-    parts += [counted(incomplete, "is not complete", "are not complete")] if incomplete else []
-    return BAD if changed else NOTE, f"Of {trails}, {' and '.join(parts)}."
+    flaws = {
+        counted(changed, f"was {broken} proves nothing", f"were {broken} prove nothing"): changed,
+        counted(incomplete, "is not complete", "are not complete"): incomplete,
+    }
+    told = " and ".join(words for words, count in flaws.items() if count)
+    return BAD if changed else NOTE, f"Of {trails}, {told}."
 
 
 def _replayed(report: CrawlReport) -> Iterator[tuple[str, str]]:
