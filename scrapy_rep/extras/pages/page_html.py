@@ -13,6 +13,7 @@ from __future__ import annotations
 import logging
 import re
 from collections.abc import Iterator
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin
 from weakref import WeakSet
@@ -63,19 +64,14 @@ def fields_of(response: Response) -> dict[str, list[bytes]]:
     fields = {name: lines for name in FIELDS if (lines := response.headers.getlist(name))}
     for name, lines in fields.items():
         if sum(map(len, lines)) > FIELD_OCTETS:
-            fields[name] = [*_whole_lines(lines, FIELD_OCTETS)]
+            # Half a line may mean something else.
+            ends = accumulate(map(len, lines))
+            fields[name] = [
+                one for one, end in zip(lines, ends, strict=True) if end <= FIELD_OCTETS
+            ]
             if name != LINK:  # a licence forbids nothing
                 set_unreadable(response, f"its field {name} is longer than {FIELD_OCTETS} octets")
     return fields
-
-
-def _whole_lines(lines: list[bytes], octets: int) -> Iterator[bytes]:
-    """The first lines that are together within a limit: half a line may mean something else."""
-    for line in lines:
-        octets -= len(line)
-        if octets < 0:
-            return
-        yield line
 
 
 def origin_of_page(response: Response) -> Origin | None:
