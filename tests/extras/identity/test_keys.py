@@ -17,20 +17,7 @@ from cryptography.hazmat.primitives.serialization import (
 )
 
 from scrapy_rep.extras.identity.keys import KeyPair
-from scrapy_rep.extras.identity.signatures import thumbprint
 from scrapy_rep.protocol.errors import ConfigurationError
-
-
-def test_new_key_is_private_and_never_overwritten(tmp_path: Path) -> None:
-    path = tmp_path / "bot.pem"
-    made = KeyPair.create(path)
-    assert path.stat().st_mode & 0o777 == 0o600
-    assert KeyPair.read(path).jwk == made.jwk
-    assert made.signing.keyid == thumbprint(made.jwk)
-    before = path.read_bytes()
-    with pytest.raises(FileExistsError):
-        KeyPair.create(path)
-    assert path.read_bytes() == before
 
 
 def test_key_that_others_can_read_is_refused_with_a_fix(

@@ -1,9 +1,10 @@
-"""The Spark job over Common Crawl's layout: files fetched whole, and the survey of one process."""
+"""Surveys on clusters: the Spark job over Common Crawl's layout makes that of one process."""
 
 from __future__ import annotations
 
 import gzip
 import os
+import shutil
 import subprocess
 import sys
 import threading
@@ -13,6 +14,7 @@ from contextlib import contextmanager
 from functools import reduce
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from importlib.util import find_spec
+from io import BytesIO
 from operator import add
 from pathlib import Path
 
@@ -21,10 +23,32 @@ import pytest
 from scrapy_rep.extras.survey.aggregate import Aggregate
 from scrapy_rep.extras.survey.inputs.tasks import tasks_of
 from scrapy_rep.extras.survey.saved import Survey
-from scrapy_rep.extras.survey.spark import FetchError, opened, paths_in, survey_warc_files
+from scrapy_rep.extras.survey.spark import (
+    FetchError,
+    merge,
+    opened,
+    paths_in,
+    survey_partition,
+    survey_warc,
+    survey_warc_files,
+)
 from tests.extras.survey import inputs
 from tests.extras.survey.files import SMALL
-from tests.extras.survey.test_spark import ENVIRONMENT, WHY_NOT
+
+WHY_NOT = (
+    "PySpark is not installed"
+    if find_spec("pyspark") is None
+    else "no Java is installed"
+    if not shutil.which("java")
+    else ""
+)
+
+ENVIRONMENT = {
+    "SPARK_LOCAL_IP": "127.0.0.1",
+    # A job of seconds: to compile with care, and to collect in parallel, costs more than it saves.
+    "JAVA_TOOL_OPTIONS": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
+}
+"""Variables of Spark, in short runs."""
 
 _CRAWL = "crawl-data/CC-MAIN-2026-04"
 
@@ -186,3 +210,40 @@ def _submit() -> Path:
     assert found is not None
     assert found.origin is not None
     return Path(found.origin).parent / "bin" / "spark-submit"
+
+
+def test_functions_for_spark_add_up(tmp_path: Path) -> None:
+    lines = inputs.lines(SMALL.items(), tmp_path).read_text().splitlines()
+    parts = [next(survey_partition(lines[start::3])) for start in range(3)]
+    whole = Aggregate.of(c for t in tasks_of(tmp_path / "files.jsonl") for c in t())
+    assert merge(merge(parts[2], parts[0]), parts[1]) == whole
+    assert parts[0] != whole  # they are not changed
+    (found,) = survey_warc([BytesIO(inputs.warc(SMALL.items(), tmp_path).read_bytes())])
+    assert found.bodies.to_json() == whole.bodies.to_json()
+
+
+_CODE = """
+import sys
+sys.path.insert(0, sys.argv[1])
+import scrapy_rep.extras.survey.spark as spark
+lines = ['{"host": "a.example", "body": "User-agent: GPTBot\\\\nDisallow: /"}']
+(found,) = spark.survey_partition(lines, with_lint=True)
+assert found.counts["agent:gptbot:full:none"] == 1, found.counts
+assert found.counts["linted"] == 1
+assert "scrapy_rep.zip" in spark.__file__, spark.__file__
+foreign = {"scrapy", "twisted", "lxml", "pyspark", "pyarrow", "jinja2", "sqlite3", "asyncio"}
+assert not foreign & {name.partition(".")[0] for name in sys.modules}
+print("done")
+"""
+
+
+def test_in_a_bare_interpreter(tmp_path: Path) -> None:
+    archive = inputs.package(tmp_path)
+    done = subprocess.run(
+        [sys.executable, "-I", "-S", "-c", _CODE, str(archive)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stdout, done.stderr) == (0, "done\n", "")

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import re
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -15,11 +10,13 @@ from scrapy_rep.extras.survey.aggregate import Aggregate
 from scrapy_rep.extras.survey.captures import Bad, Capture
 from scrapy_rep.extras.survey.saved import Survey
 from tests.commands.calling import rep
-from tests.crawling import REPOSITORY
+from tests.extras.evidence.html_pages import (
+    assert_inert,
+    assert_readable_in_a_browser,
+    needs_browser,
+)
 from tests.extras.survey import inputs
 from tests.extras.survey.files import SMALL, captures
-from tests.others.browsers import CHROMIUM
-from tests.others.elements import Elements
 
 pytest.importorskip("jinja2", reason="needs Jinja")
 
@@ -41,18 +38,7 @@ def _page(before: Survey | None = None) -> str:
 
 
 def test_page_of_a_survey_runs_and_loads_nothing() -> None:
-    text = _page()
-    elements = Elements()
-    elements.feed(text)
-    tags = {tag for tag, _ in elements.found}
-    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "a", "base"}
-    for _, attributes in elements.found:
-        assert not [n for n in attributes if n.startswith("on") or n in ("src", "href", "style")]
-    assert "default-src 'none'; style-src 'unsafe-inline'" in text
-    assert "url(" not in text
-    assert "@import" not in text
-    assert "&lt;script&gt;" in text
-    assert not re.search("[\u202e\x1b]", text)
+    assert_inert(_page())
 
 
 def test_page_shows_the_survey() -> None:
@@ -82,30 +68,11 @@ def test_command_writes_the_page(tmp_path: Path) -> None:
     assert "Changes" in page.read_text()
 
 
-_MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) is None]
-
-
 @pytest.mark.slow
 @pytest.mark.at_length
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
-@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
+@needs_browser
 def test_page_of_a_survey_reads_well_in_chromium(tmp_path: Path) -> None:
     """As people see it: light and dark, on paper, on a telephone, with a screen reader."""
     path = tmp_path / "page.html"
     path.write_text(_page(), encoding="utf-8")
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.others.looks", CHROMIUM, str(path)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        check=False,
-        timeout=120,
-    )
-    assert done.returncode == 0, done.stderr
-    found = json.loads(done.stdout)
-    assert [seen.get("violations") for seen in found] == [None, [], [], None]
-    for seen in found:
-        assert seen["events"] == [path.as_uri()]
-        assert seen["content_width"] <= seen["width"]
-        assert seen["paper_octets"] > 10_000
-        is_light = seen["scheme"] == "light"
-        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
+    assert_readable_in_a_browser(path)

@@ -5,11 +5,7 @@ from __future__ import annotations
 import html
 import json
 import re
-import subprocess
-import sys
-from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -17,10 +13,12 @@ from scrapy_rep.extras.evidence.reports.report_making import report_of
 from scrapy_rep.extras.evidence.reports.report_values import CrawlReport
 from scrapy_rep.extras.evidence.trail_reading import Run
 from tests.commands.calling import rep
-from tests.crawling import REPOSITORY
+from tests.extras.evidence.html_pages import (
+    assert_inert,
+    assert_readable_in_a_browser,
+    needs_browser,
+)
 from tests.extras.evidence.report.making import BEGAN, HOSTILE, Made, hostile_urls
-from tests.others.browsers import CHROMIUM
-from tests.others.elements import Elements
 
 pytest.importorskip("jinja2", reason="needs Jinja")
 
@@ -62,21 +60,7 @@ def made_of_all(root: Path, *others: Run, every: int = 1) -> CrawlReport:
 
 
 def test_page_runs_and_loads_nothing(tmp_path: Path) -> None:
-    text = _page(made_of_all(tmp_path))
-    elements = Elements()
-    elements.feed(text)
-    tags = {tag for tag, _ in elements.found}
-    assert not tags & {"script", "img", "link", "iframe", "object", "embed", "form", "a", "base"}
-    assert not tags & {"math", "input", "button", "video", "audio", "animate", "use", "image"}
-    for tag, attributes in elements.found:
-        assert not [n for n in attributes if n.startswith("on") or n in ("src", "href", "style")]
-        assert tag != "meta" or attributes.get("http-equiv") in (None, "Content-Security-Policy")
-    assert "default-src 'none'; style-src 'unsafe-inline'" in text
-    assert "url(" not in text
-    assert "@import" not in text
-    assert text.count("</style>") == 1
-    assert "&lt;script&gt;" in text
-    assert not re.search("[\u202e\x1b\x00]", text)
+    assert_inert(_page(made_of_all(tmp_path)))
 
 
 def test_page_has_every_section(tmp_path: Path) -> None:
@@ -181,39 +165,12 @@ def test_page_of_many_decisions_is_small(tmp_path: Path) -> None:
     assert len(report.times.moments) > 50
 
 
-_MISSING = [n for n in ("playwright", "axe_playwright_python") if find_spec(n) is None]
-
-
 @pytest.mark.slow
-@pytest.mark.skipif(not CHROMIUM, reason="no Chromium is installed")
-@pytest.mark.skipif(bool(_MISSING), reason=f"needs {_MISSING}")
+@needs_browser
 def test_page_in_chromium(tmp_path: Path) -> None:
     """Light and dark, on paper, on a telephone, with a screen reader."""
     path, for_axe = tmp_path / "page.html", tmp_path / "for_axe.html"
     runs = [Made(tmp_path / "more", f"20260101T120000-abcde{n}").end() for n in range(2)]
     path.write_text(_page(made_of_all(tmp_path, *runs)), encoding="utf-8")
     for_axe.write_text(_page(made_of_all(tmp_path / "axe", every=7)), encoding="utf-8")
-    found = _seen(path, for_axe)
-    assert [seen.get("violations") for seen in found] == [None, [], [], None]
-    for seen in found:
-        assert seen["events"] == [path.as_uri()]
-        assert seen["content_width"] <= seen["width"]
-        assert seen["paper_octets"] > 10_000
-        assert seen["paper_width"] <= 718, "a table is cut at the right"
-        assert seen["broken_words"] == []
-        is_light = seen["scheme"] == "light"
-        assert seen["ground"] == ("rgb(255, 255, 255)" if is_light else "rgb(21, 23, 26)")
-
-
-def _seen(path: Path, for_axe: Path) -> list[dict[str, Any]]:
-    """The findings of a browser, for each scheme of colours and two widths."""
-    done = subprocess.run(
-        [sys.executable, "-m", "tests.others.looks", CHROMIUM, str(path), str(for_axe)],
-        cwd=REPOSITORY,
-        capture_output=True,
-        check=False,
-        timeout=300,
-    )
-    assert done.returncode == 0, done.stderr
-    found: list[dict[str, Any]] = json.loads(done.stdout)
-    return found
+    assert_readable_in_a_browser(path, for_axe)
