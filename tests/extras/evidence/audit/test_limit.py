@@ -111,13 +111,6 @@ def test_crawl_ends_in_order_if_nothing_fits(loop: Loop, tmp_path: Path) -> None
     assert rep("audit", "verify", run.path).status == 4
 
 
-def test_no_limit_is_the_default(tmp_path: Path) -> None:
-    crawl = Judged(tmp_path)
-    crawl.know("a.example")
-    crawl.judge([f"https://a.example/{number}" for number in range(PAGES)])
-    assert check(crawl.end()).missing == []
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 @pytest.mark.parametrize("full", ["stop", "continue"])
 def test_crawl_at_the_limit_of_its_archive(loop: Loop, full: str, tmp_path: Path) -> None:

@@ -130,7 +130,7 @@ def test_archive_has_every_exchange_of_a_crawl(loop: Loop, tmp_path: Path) -> No
         stored = {
             digest(one.body)
             for task in survey.tasks_of(tmp_path / "robots.sqlite")
-            for one in task.captures()
+            for one in task()
             if getattr(one, "is_file", False) and one.body is not None
         }
         assert stored == {
