@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import fields
 from pathlib import Path
 from typing import Any
+
+from scrapy_rep.commands.running import unreadable
+from scrapy_rep.extras.evidence.spool import replacing
 
 from .captures import ANSWER_FACTS, BODY_FACTS, Capture
 from .facts import Facts
@@ -13,50 +17,37 @@ from .facts import Facts
 _ROWS = 20_000  # per row group: some 2 MB
 
 
-class FactsFile:
-    """A Parquet file being written; it replaces a file of the same name once it is complete."""
+@contextmanager
+def facts_file(output: str) -> Iterator[Callable[[Sequence[dict[str, Any]]], None]]:
+    """Write a file, which replaces one of the same name once it is complete; gives what adds rows.
 
-    def __init__(self, path: Path) -> None:
-        """Start a file.
+    Raises:
+        ImportError: pyarrow is not installed.
+        CommandError: the file cannot be written there.
+    """
+    import pyarrow as pa
+    from pyarrow import parquet
 
-        Raises:
-            ImportError: pyarrow is not installed.
-            OSError: the file cannot be written there.
-        """
-        import pyarrow as pa
-        from pyarrow import parquet
+    schema = _schema(pa)
+    held: list[dict[str, Any]] = []
 
-        self._pyarrow = pa
-        self._path = path
-        self._made = path.with_name(f".{path.name}.part")
-        self._schema = _schema(pa)
-        self._writer = parquet.ParquetWriter(str(self._made), self._schema, compression="zstd")
-        self._rows: list[dict[str, Any]] = []
+    def add(rows: Sequence[dict[str, Any]], least: int = _ROWS) -> None:
+        held.extend(rows)
+        if len(held) >= least:
+            columns = {name: [row[name] for row in held] for name in schema.names}
+            for name in ("agents", "lint", "other_keys"):
+                columns[name] = [None if one is None else [*one.items()] for one in columns[name]]
+            writer.write_table(pa.table(columns, schema=schema))
+            held.clear()
 
-    def add(self, rows: Sequence[dict[str, Any]]) -> None:
-        """Write rows; they may be buffered."""
-        self._rows += rows
-        if len(self._rows) >= _ROWS:
-            self._flush()
-
-    def _flush(self) -> None:
-        columns = {name: [row[name] for row in self._rows] for name in self._schema.names}
-        for name in ("agents", "lint", "other_keys"):
-            columns[name] = [None if one is None else [*one.items()] for one in columns[name]]
-        self._writer.write_table(self._pyarrow.table(columns, schema=self._schema))
-        self._rows = []
-
-    def close(self) -> None:
-        """Finish the file, and move it into place."""
-        if self._rows:
-            self._flush()
-        self._writer.close()
-        self._made.replace(self._path)
-
-    def drop(self) -> None:
-        """Discard the file."""
-        self._writer.close()
-        self._made.unlink(missing_ok=True)
+    with replacing(Path(output)) as part:
+        try:
+            writer = parquet.ParquetWriter(str(part), schema, compression="zstd")
+        except OSError as error:
+            raise unreadable(output, error) from error
+        with writer:
+            yield add
+            add((), least=1)
 
 
 def _schema(pyarrow: Any) -> Any:

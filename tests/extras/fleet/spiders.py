@@ -109,22 +109,6 @@ class MediaSpider(FlatSpider):
         yield {"url": response.url}
 
 
-class CuriousSpider(FlatSpider):
-    """Asks for robots.txt itself, too, which no robots.txt judges."""
-
-    name = "flat"
-
-    async def start(self) -> AsyncIterator[Any]:
-        for root in self.roots:
-            yield Request(f"{root}0", dont_filter=True)
-
-    def parse(self, response: Response) -> Iterator[Any]:
-        yield {"url": response.url}
-        if response.url.endswith("/0"):
-            yield response.follow("/robots.txt")
-            yield from (response.follow(f"{number}") for number in range(1, self.pages))
-
-
 class SeededSpider(RedisSpider):
     """Start URLs come from Redis."""
 
@@ -241,6 +225,17 @@ class HubSpider(Spider):
         yield {"url": response.url}
         if response.url.endswith("/0"):
             yield from (response.follow(f"{number}") for number in range(1, self.pages))
+
+
+class CuriousSpider(HubSpider):
+    """Asks for robots.txt itself, too, which no robots.txt judges."""
+
+    name = "flat"
+
+    def parse(self, response: Response) -> Iterator[Any]:
+        yield from super().parse(response)
+        if response.url.endswith("/0"):
+            yield response.follow("/robots.txt")
 
 
 class AnxiousSpider(FlatSpider):

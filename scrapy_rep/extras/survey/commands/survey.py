@@ -6,22 +6,22 @@ import argparse
 import os
 import textwrap
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import BrokenExecutor
-from contextlib import contextmanager, nullcontext
+from contextlib import nullcontext
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 from scrapy_rep.commands.inputs import octets_of, put
-from scrapy_rep.commands.running import INTERRUPTED, OK, UNSETTLED, Call, CommandError, unreadable
+from scrapy_rep.commands.running import INTERRUPTED, OK, UNSETTLED, Call, CommandError
 from scrapy_rep.commands.terminal import cut, safe
 from scrapy_rep.extras.evidence.html_page import refuse_page_without_jinja
 from scrapy_rep.extras.survey import jobs
 from scrapy_rep.extras.survey.aggregate import SurveyPart, SurveyReader
 from scrapy_rep.extras.survey.changes import ShareChange, changes_between
 from scrapy_rep.extras.survey.inputs.tasks import InputError, tasks_of
-from scrapy_rep.extras.survey.parquet import FactsFile
+from scrapy_rep.extras.survey.parquet import facts_file
 from scrapy_rep.extras.survey.saved import Survey
 from scrapy_rep.extras.survey.survey_tables import change_cells, page, tables
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS
@@ -109,15 +109,14 @@ def _made(call: Call) -> tuple[Survey, int]:
     parts = jobs.parts_of(tasks, reader, options.jobs or os.cpu_count() or 1)
     with (
         call.terminal.waiting(lambda: _progress_words(whole)),
-        _facts(options.facts) if options.facts else nullcontext() as facts,
+        facts_file(options.facts) if options.facts else nullcontext(lambda _: None) as add_facts,
     ):
         try:
             for part in parts:
                 with jobs.uninterrupted():  # a half-added part would be inconsistent
                     whole.aggregate.update(part.aggregate)
                     whole.damage += part.damage
-                    if facts is not None:
-                        facts.add(part.rows)
+                    add_facts(part.rows)
         except KeyboardInterrupt:
             status = INTERRUPTED
         except BrokenExecutor:
@@ -141,21 +140,6 @@ def _progress_words(whole: SurveyPart) -> str:
     counts = Counter(whole.aggregate.counts)  # a copy, which this thread has alone
     bad = sum(count for name, count in counts.items() if name.startswith("bad:"))
     return f"{counted(counts['captures'], 'capture')}, {bad:,} bad"
-
-
-@contextmanager
-def _facts(name: str) -> Iterator[FactsFile]:
-    """Write a file of facts; it is moved into place at the end, and removed after an error."""
-    try:
-        facts = FactsFile(Path(name))
-    except OSError as error:
-        raise unreadable(name, error) from error
-    try:
-        yield facts
-    except BaseException:
-        facts.drop()
-        raise
-    facts.close()
 
 
 def _read(name: str) -> Survey:
