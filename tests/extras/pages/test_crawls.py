@@ -269,13 +269,6 @@ class TestUses:
         assert fetched(site) == _ALL
         assert result.stats.get("rep/usage/dropped_items", 0) == len(dropped)
 
-    def test_policy_token_counts(self, site: Site) -> None:
-        rules = "User-agent: __usage_ai-training\nDisallow: /books/\n"
-        site.change({"/robots.txt": Answer(body=rules)})
-        result = run(site, settings={"REP_USES": ["train-ai"]})
-        assert kept(site, result) == _ALL - {"/books/a"}
-        assert fetched(site) == _ALL, "it decides about the use, not about fetching"
-
 
 class TestItems:
     """Items of each kind are dropped or marked; feeds too."""

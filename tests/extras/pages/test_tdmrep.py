@@ -107,11 +107,6 @@ class TestFile:
         assert seen.headers["accept"].startswith("application/json")
         assert seen.headers["user-agent"] == _NAME["USER_AGENT"]
 
-    def test_items_are_dropped(self, site: Site) -> None:
-        settings = {"REP_USES": ["tdm"], "REP_USES_UNKNOWN": "drop"}
-        result = run(site, spider="tests.extras.pages.spiders:PagesSpider", settings=settings)
-        assert [item["url"] for item in result.items] == [site.url("/b")]
-
     def test_without_robots_txt(self, site: Site) -> None:
         """An unavailable robots.txt allows all URLs, so this file too."""
         site.change({"/robots.txt": Answer(status=404)})
@@ -154,14 +149,13 @@ class TestFailures:
 
     def test_unknown_items_are_dropped(self, site: Site) -> None:
         """A page's own y does not count if the file could not be read."""
-        site.change({_PATH: Answer(status=503)})
-        html = Answer(body=page(), headers=[("tdm-reservation", "0")])
-        site.change({"/b": html})
         settings = {"REP_USES": ["tdm"], "REP_USES_UNKNOWN": "drop"}
         spider = "tests.extras.pages.spiders:PagesSpider"
+        result = run(site, spider=spider, settings=settings)
+        assert [item["url"] for item in result.items] == [site.url("/b")]
+        html = Answer(body=page(), headers=[("tdm-reservation", "0")])
+        site.change({_PATH: Answer(status=503), "/b": html})
         assert run(site, spider=spider, settings=settings).items == []
-        site.change({_PATH: _FILE})
-        assert len(run(site, spider=spider, settings=settings).items) == 1
 
     def test_tdmrep_without_an_answer_says_nothing(self, site: Site) -> None:
         site.change({_PATH: Answer(fault="hang")})

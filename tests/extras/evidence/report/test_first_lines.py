@@ -359,12 +359,6 @@ def test_report_names_both_grants_if_one_ended_during_a_crawl(tmp_path: Path) ->
     assert told in rep("report", tmp_path).out
 
 
-@pytest.mark.parametrize(("name", "status"), [("dry run", 0), ("slipped", 5), ("capped", 5)])
-def test_allow_dry_run_accepts_dry_runs_only(name: str, status: int, tmp_path: Path) -> None:
-    _CASES[name][0](tmp_path)
-    assert rep("report", tmp_path, "--allow-dry-run").status == status
-
-
 def test_report_makes_each_decision_again(tmp_path: Path) -> None:
     judged(tmp_path, [f"{A}/1", f"{A}/2?x=1"], REP_AUDIT_QUERY="drop").end()
     out = rep("report", tmp_path).out
