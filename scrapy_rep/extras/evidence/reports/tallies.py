@@ -6,6 +6,7 @@ import math
 from bisect import insort
 from collections.abc import Callable, Hashable
 from dataclasses import dataclass
+from itertools import chain, count
 from typing import Generic, TypeVar
 
 OTHERS = "others"
@@ -109,8 +110,8 @@ class Timeline:
     """Counts over time, in at most 120 moments, which become longer as time passes."""
 
     def __init__(self) -> None:
-        self._width = 0
-        self._seconds: float = _SPANS[0]
+        self._spans = chain(_SPANS, (_SPANS[-1] << doublings for doublings in count(1)))
+        self._seconds = next(self._spans)
         self._counts: dict[int, list[int]] = {}
 
     def at(self, instant: float) -> list[int]:
@@ -124,22 +125,17 @@ class Timeline:
         number = int(instant // self._seconds)
         if number not in self._counts:
             self._counts[number] = [0, 0, 0, 0, 0]
-            if max(self._counts) - min(self._counts) >= _MOMENTS:
+            while max(self._counts) - min(self._counts) >= _MOMENTS:
                 self._widen()
-                return self.at(instant)
-        return self._counts[number]
+        return self._counts[int(instant // self._seconds)]
 
     def _widen(self) -> None:
-        self._width += 1
-        more = self._width - len(_SPANS) + 1
-        wider = _SPANS[-1] * 2**more if more > 0 else _SPANS[self._width]
-        factor = round(wider / self._seconds)
-        before, self._counts, self._seconds = self._counts, {}, wider
+        before, narrower = self._counts, self._seconds
+        self._counts, self._seconds = {}, next(self._spans)
         for number, counts in before.items():
-            into = self._counts.setdefault(number // factor, [0, 0, 0, 0, 0])
+            wider = number * narrower // self._seconds
+            into = self._counts.setdefault(wider, [0, 0, 0, 0, 0])
             into[:] = map(sum, zip(into, counts, strict=True))
-        if max(self._counts) - min(self._counts) >= _MOMENTS:
-            self._widen()
 
     def times(self) -> Times:
         """The moments that are not empty."""
