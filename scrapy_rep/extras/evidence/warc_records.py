@@ -310,7 +310,11 @@ def _told(exchange: Exchange, outcome: FileOutcome | None, left_out: Iterable[st
         *exchange.judged,
         ("rep-proxied", "true" if exchange.is_proxied else ""),
     ]
-    if answered is not None and protocol_of(answered) not in _PROTOCOLS and _is_http(exchange.uri):
+    if (
+        answered is not None
+        and answered.protocol.upper() not in _PROTOCOLS
+        and _is_http(exchange.uri)
+    ):
         told.append(("rep-protocol", answered.protocol or "unknown"))
     told += [("rep-left-out", name) for name in left_out]
     return _fields([*told, *_of_outcome(outcome)])
@@ -371,15 +375,10 @@ def request_head(sent: SentRequest, uri: str) -> tuple[bytes, list[str]]:
 
 def answer_head(answered: ReceivedAnswer) -> tuple[bytes, list[str]]:
     """The head of an answer, and the names of fields that were left out."""
-    version = protocol_of(answered)
+    version = answered.protocol.upper()
     version = version if version in _PROTOCOLS else "HTTP/1.1"
     first = f"{version} {answered.status} {_PHRASES.get(answered.status, '')}".encode("ascii")
     return _head(first, answered.headers)
-
-
-def protocol_of(answered: ReceivedAnswer) -> str:
-    """The protocol of an answer, in upper case; empty if unknown."""
-    return answered.protocol.upper() if answered.protocol else ""
 
 
 def _head(first: bytes, headers: Headers) -> tuple[bytes, list[str]]:

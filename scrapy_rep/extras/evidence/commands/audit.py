@@ -354,9 +354,10 @@ def _replay(run: Run, call: Call) -> int:
 
 def _replay_now(run: Run, call: Call) -> int:
     """Judge by the files of today, and list what should be deleted."""
-    from .purge import Purge, keep_no_trail
+    from .purge import Purge
 
-    keep_no_trail(call)
+    # A trail of this command would become `latest`, in place of the crawl's.
+    call.set(REP_AUDIT_DIR="", REP_REPORT="")
     if call.options.policy:
         call.set(REP_POLICY=call.options.policy)
     purge = Purge(run, call, time.time())

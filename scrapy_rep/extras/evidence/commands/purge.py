@@ -220,11 +220,6 @@ def _failure(policy: Policy) -> str:
     return policy.event if policy.is_unreachable else ""
 
 
-def keep_no_trail(call: Call) -> None:
-    """Let this command write no trail: it would become ``latest``, in place of the crawl's."""
-    call.set(REP_AUDIT_DIR="", REP_REPORT="")
-
-
 def _is_again(record: Row) -> bool:
     """Whether it replaces an earlier decision on the same request."""
     return record["t"] == records.DECISION and record.get("by") in _AGAIN
