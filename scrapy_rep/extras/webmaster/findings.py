@@ -7,7 +7,7 @@ checks. Both return `Finding` values, with texts from the table of checks.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
 from scrapy_rep.protocol.access.events import Failure
@@ -18,7 +18,7 @@ from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
 from scrapy_rep.protocol.lines import RULES, Coding, Kind, line_number, records
 from scrapy_rep.protocol.verdict import shown
 
-from .mending import Mend
+from .mending import Edit, Mend
 from .outline import Line, is_markup, name_of
 
 
@@ -77,6 +77,10 @@ class Finding:
     def is_unsafe(self) -> bool:
         """Whether it has a fix that may change verdicts."""
         return self.effect is Effect.CHANGES and bool(self.proposal and self.proposal.edits)
+
+    def with_fix(self, text: str, *edits: Edit) -> Finding:
+        """The finding with a fix that may change verdicts; without a text, the same finding."""
+        return replace(self, proposal=Mend(text, edits=edits)) if text else self
 
     def __str__(self) -> str:
         """The finding in one line."""
@@ -184,12 +188,12 @@ def _codes(
         if sitemaps.issuperset(found.uris):
             yield Code.SITEMAP_DUPLICATE
         sitemaps.update(found.uris)
-    else:
-        yield from _codes_of_value(key.lower(), value)
+    elif key.lower() in READERS and (code := slip_of_pace(key.lower(), value)):
+        yield code
 
 
-def _codes_of_value(name: bytes, value: bytes) -> Iterator[Code]:
-    if name in READERS and READERS[name](value) is None:
-        yield Code.VALUE_UNREADABLE
-    elif name == b"crawl-delay" and b"," in value:
-        yield Code.CRAWL_DELAY_COMMA
+def slip_of_pace(name: bytes, value: bytes) -> Code | None:
+    """What is unusual about a value with one of `READERS`."""
+    if READERS[name](value) is None:
+        return Code.VALUE_UNREADABLE
+    return Code.CRAWL_DELAY_COMMA if name == b"crawl-delay" and b"," in value else None

@@ -15,6 +15,8 @@ from enum import Enum
 
 from scrapy_rep.extras.webmaster.checks.codes import Effect
 
+from .outline import Line, with_value
+
 _ENDS = re.compile(rb"\r\n|\r|\n")
 _UTF8_BOM = b"\xef\xbb\xbf"
 _UTF16_BOMS = b"\xff\xfe", b"\xfe\xff"
@@ -47,6 +49,11 @@ class Edit:
     line: int = 0
     octets: bytes | None = None
 
+    @classmethod
+    def of_value(cls, line: Line, value: bytes) -> Edit:
+        """The edit that writes another value."""
+        return cls(EditPlace.AT, line.number, with_value(line, value))
+
 
 @dataclass(frozen=True, slots=True)
 class Mend:
@@ -59,7 +66,7 @@ class Mend:
     """
 
     text: str
-    effect: Effect
+    effect: Effect = Effect.CHANGES
     edits: tuple[Edit, ...] = field(default=(), repr=False)
 
 

@@ -207,6 +207,10 @@ class Outline:
         groups = self.by_token if is_product_token(agent) else self.by_name
         return groups.get(agent.lower(), ())
 
+    def rules_of(self, groups: Iterable[int]) -> list[Line]:
+        """The rules of the groups with some indices."""
+        return [line for index in groups for line in self.blocks[index].rules]
+
     @property
     def sitemaps(self) -> tuple[Line, ...]:
         """The Sitemap lines."""

@@ -17,7 +17,6 @@ from scrapy_rep.extras.webmaster.linting import linter
 from scrapy_rep.extras.webmaster.linting.answer_checks import answer_findings, scheme_findings
 from scrapy_rep.extras.webmaster.linting.linter import lint
 from scrapy_rep.extras.webmaster.linting.suppressions import Suppressions
-from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.protocol.access.events import AccessResult
 from scrapy_rep.protocol.units import counted
 
@@ -78,7 +77,7 @@ def _once_corrected(finding: Finding) -> Finding:
     if finding.effect is not Effect.FORMATS:
         return finding
     text = f"{finding.mend}, once the errors of the file are corrected"
-    return replace(finding, proposal=Mend(text, Effect.CHANGES))
+    return finding.with_fix(text)
 
 
 def _findings(file: Input) -> list[Finding]:

@@ -230,7 +230,8 @@ class _Comparison:
         counts = self._counts_of(both)
         if not self._budget.take(self._reading_steps + counts.reading_steps):
             return
-        rules = [side.rules_of(groups) for side, groups in zip(self.sides, both, strict=True)]
+        sides = zip(self.sides, both, strict=True)
+        rules = [side.outline.rules_of(groups) for side, groups in sides]
         said = {
             reader: [{_said(reader, line) for line in side} for side in rules]
             for reader in self._readers
@@ -384,7 +385,3 @@ class _ComparedFile:
     def groups_of(self, agent: str) -> _Groups:
         """The groups that an agent obeys."""
         return self.outline.obeyed_by(agent) or self.outline.by_name.get(EVERYONE, ())
-
-    def rules_of(self, groups: _Groups) -> list[Line]:
-        """The rules of some groups."""
-        return [line for index in groups for line in self.outline.blocks[index].rules]

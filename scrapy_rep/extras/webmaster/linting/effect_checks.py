@@ -41,7 +41,7 @@ from .crawler_names import (
     shows_pages,
 )
 from .group_checks import managed_lines
-from .merged_rules import Merge, MergedRules, ban
+from .merged_rules import MergedGroups, MergedRules, ban
 from .news_rules import rules_for_news
 from .resources import resource_findings
 from .swallowed import swallowed
@@ -61,10 +61,8 @@ _NEWS_ALONE = (
     ", which is no crawler: this group decides alone what Google News shows, and Googlebot fetches "
     "the pages"
 )
-_FOR_NEWS = Mend(
-    "repeat such rules in this group if Google News should not show these pages; otherwise leave "
-    "it",
-    Effect.CHANGES,
+_FOR_NEWS = (
+    "repeat such rules in this group if Google News should not show these pages; otherwise leave it"
 )
 
 _AT_CDN = Mend(
@@ -76,74 +74,52 @@ _AT_CDN = Mend(
 
 def effect_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about the effect of rules."""
-    budget = StepBudget(BUDGET_STEPS)
-    by_number = {line.number: line for line in outlined.lines}
-    merges = _merges(outlined, budget)
-    of_resources = list(resource_findings(outlined, merges, budget))
+    groups = MergedGroups(outlined, StepBudget(BUDGET_STEPS))
+    of_resources = list(resource_findings(groups))
     vain = {found.line for found in of_resources if found.code is Code.ALLOW_OUTRANKED}
-    needless = _needless_findings(merges, by_number, budget)
-    yield from (found for found in needless if found.line not in vain)
-    yield from _tie_findings(outlined, merges, budget)
-    yield from _ban_findings(outlined, merges)
-    yield from _order_findings(outlined, budget)
-    yield from _blocked_sitemaps(outlined, merges, budget)
+    yield from (found for found in _needless_findings(groups) if found.line not in vain)
+    yield from _tie_findings(groups)
+    yield from _ban_findings(groups)
+    yield from _order_findings(outlined, groups.budget)
+    yield from _blocked_sitemaps(groups)
     yield from of_resources
-    yield from _ignores_star(outlined, merges, budget)
-    yield from _like_star(outlined, merges, budget)
-    if budget.is_spent:
+    yield from _ignores_star(groups)
+    yield from _like_star(groups)
+    if groups.budget.is_spent:
         yield Finding(Code.EFFECT_NOT_CHECKED)
 
 
-def _merges(outlined: Outline, budget: StepBudget) -> dict[Merge, list[Line]]:
-    """The rules of each merged group, by the indices of its groups."""
-    merges: dict[Merge, list[Line]] = {}
-    for indices in outlined.merges:
-        rules = [line for index in indices for line in outlined.blocks[index].rules]
-        if budget.take(look_steps(sum(len(line.value) for line in rules), len(rules))):
-            merges[indices] = rules
-    return merges
-
-
-def _needless_findings(
-    merges: dict[Merge, list[Line]], by_number: dict[int, Line], budget: StepBudget
-) -> Iterator[Finding]:
+def _needless_findings(groups: MergedGroups) -> Iterator[Finding]:
     """Rules that never decide or change nothing, in every merged group that contains them."""
     in_merges: Counter[int] = Counter()
-    found: dict[int, list[Needless]] = {}
-    for rules in merges.values():
-        if not budget.take(_READY_STEPS * len(rules)):
+    found: dict[Line, list[Needless]] = {}
+    for rules in groups.rules.values():
+        if not groups.budget.take(_READY_STEPS * len(rules)):
             in_merges.update(line.number for line in rules)  # they were not checked there
             continue
         first = {(line.kind, line.spelling): line for line in reversed(rules)}
         in_merges.update(line.number for line in first.values())
-        for line, reason in needless_lines(reversed(first.values()), budget):
-            found.setdefault(line.number, []).append(reason)
-    for number, reasons in found.items():
-        first_reason = reasons[0]
-        other = first_reason.because
-        is_tie = other is not None and other.text == first_reason.pattern.text
-        if len(reasons) < in_merges[number] or is_tie:
+        for line, reason in needless_lines(reversed(first.values()), groups.budget):
+            found.setdefault(line, []).append(reason)
+    for line, (first_reason, *more) in found.items():
+        other = first_reason.because or first_reason.pattern
+        is_tie = first_reason.because is not None and other.text == first_reason.pattern.text
+        if 1 + len(more) < in_merges[line.number] or is_tie:
             continue
-        is_contrary = other is not None and other.allow is not first_reason.pattern.allow
-        is_defeated = first_reason.is_shadowed and is_contrary
+        is_defeated = first_reason.is_shadowed and other.allow is not first_reason.pattern.allow
         code = Code.RULE_SHADOWED if is_defeated else Code.RULE_REDUNDANT
-        detail = f"see line {other.line}" if other is not None and other.line else ""
-        yield value_finding(code, by_number[number], detail)
+        has_line = first_reason.because is not None and other.line
+        yield value_finding(code, line, f"see line {other.line}" if has_line else "")
 
 
-def _tie_findings(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
-) -> Iterator[Finding]:
+def _tie_findings(groups: MergedGroups) -> Iterator[Finding]:
     """Paths that a merged group both allows and disallows; each line is reported once."""
-    managed = managed_lines(outlined)
+    managed = managed_lines(groups.outline)
     told: set[int] = set()
-    for rules in merges.values():
-        if not budget.take(len(rules)):
+    for rules in groups.rules.values():
+        if not groups.budget.take(len(rules)):
             return
-        first: dict[tuple[Kind | None, str], Line] = {}
-        for line in rules:
-            if line.pattern:
-                first.setdefault((line.kind, line.says), line)
+        first = {(line.kind, line.says): line for line in reversed(rules) if line.pattern}
         for (kind, says), line in first.items():
             allow = first.get((Kind.ALLOW, says))
             if kind is not Kind.DISALLOW or allow is None:
@@ -159,26 +135,25 @@ def _tie_findings(
             yield found
 
 
-def _ban_findings(outlined: Outline, merges: dict[Merge, list[Line]]) -> Iterator[Finding]:
+def _ban_findings(groups: MergedGroups) -> Iterator[Finding]:
     """Groups that ban all crawlers that are not named, or a big search engine by its name."""
-    names = outlined.by_name
-    star = merges.get(names.get(EVERYONE, ()), [])
+    outlined, star = groups.outline, groups.of(EVERYONE)
     line = ban(star)
     if line is not None:
-        is_meant = _has_allow_list(outlined, merges) or _has_reason(outlined, line)
+        is_meant = _has_allow_list(groups) or _has_reason(outlined, line)
         if not is_meant and not any(map(_opens_pages, star)):
             yield value_finding(Code.DISALLOW_ALL, line)
-        if left := own_group_only(names):
+        if left := own_group_only(outlined.by_name):
             yield value_finding(Code.OWN_TOKEN_ONLY, line, ", ".join(one.token for one in left))
     # By their Crawl-delay, such engines take the ban below for that of another crawler.
     others = {name_of(one.agent.value) for one in swallowed(outlined)}
-    banned: dict[int, tuple[Line, list[str]]] = {}
+    banned: dict[Line, list[str]] = {}
     for name in (one for one in BIG_ENGINES if one not in others):
-        rules = merges.get(names.get(name, ()), [])
+        rules = groups.of(name)
         line = ban(rules)
         if line is not None and not any(one.kind is Kind.ALLOW and one.value for one in rules):
-            banned.setdefault(line.number, (line, []))[1].append(name.capitalize())
-    for line, engines in banned.values():
+            banned.setdefault(line, []).append(name.capitalize())
+    for line, engines in banned.items():
         yield value_finding(Code.SEARCH_ENGINE_DISALLOWED, line, ", ".join(engines))
 
 
@@ -188,11 +163,11 @@ def _opens_pages(line: Line) -> bool:
     return is_open and not _FILE.search(line.pattern)
 
 
-def _has_allow_list(outlined: Outline, merges: dict[Merge, list[Line]]) -> bool:
+def _has_allow_list(groups: MergedGroups) -> bool:
     """Whether the file lets a search engine in by name: then a ban of the others is intended."""
     return any(
-        is_search_crawler(name) and merge in merges and ban(merges[merge]) is None
-        for name, merge in outlined.by_name.items()
+        is_search_crawler(name) and merge in groups.rules and ban(groups.rules[merge]) is None
+        for name, merge in groups.outline.by_name.items()
     )
 
 
@@ -231,10 +206,9 @@ def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
             shorter.append((line.kind, pattern, line))
 
 
-def _blocked_sitemaps(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
-) -> Iterator[Finding]:
+def _blocked_sitemaps(groups: MergedGroups) -> Iterator[Finding]:
     """Sitemaps on the same host that rules of this file disallow."""
+    outlined = groups.outline
     targets = [
         (line, path_of(uri))
         for line in outlined.sitemaps
@@ -242,23 +216,22 @@ def _blocked_sitemaps(
         if (not outlined.uri or _authority(uri) == _authority(outlined.uri))
     ]
     star = outlined.by_name.get(EVERYONE)
-    is_allow_list = _has_allow_list(outlined, merges)
+    is_allow_list = _has_allow_list(groups)
     engines = {merge for name, merge in outlined.by_name.items() if is_search_crawler(name)}
     found: dict[Code, list[tuple[Line, Line]]] = {}
-    for merge, lines in merges.items() if targets else ():
+    for merge, lines in groups.rules.items() if targets else ():
         if merge != star and merge not in engines:
             continue
-        merged = MergedRules(lines, budget)
+        merged = MergedRules(lines, groups.budget)
         for target, path in targets:
             line = merged.disallows(path)
             # To disallow everything is intended, not a mistake.
             is_ban = line is not None and line.pattern in EVERYTHING
             if line is None or (is_ban and (is_allow_list or merge != star)):
                 continue
-            if merge == star:
-                found.setdefault(Code.SITEMAP_DISALLOWED, []).append((target, line))
-            else:
-                found.setdefault(Code.BLOCKS_SITEMAP, []).append((line, target))
+            of_star, of_engine = Code.SITEMAP_DISALLOWED, Code.BLOCKS_SITEMAP
+            code, pair = (of_star, (target, line)) if merge == star else (of_engine, (line, target))
+            found.setdefault(code, []).append(pair)
     for code, pairs in found.items():
         line, other = pairs[0]
         more = len({one.number for one, _ in pairs}) - 1
@@ -271,41 +244,37 @@ def _blocked_sitemaps(
 
 
 def _authority(uri: str) -> str:
-    return path_authority.lower() if (path_authority := uri[: -len(path_of(uri))]) else ""
+    return uri[: -len(path_of(uri))].lower()
 
 
-def _ignores_star(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
-) -> Iterator[Finding]:
+def _ignores_star(groups: MergedGroups) -> Iterator[Finding]:
     """The first group for a search engine that repeats none of the rules for ``*``.
 
     The group for Google News has a finding of its own if Googlebot obeys these rules.
     """
-    star = merges.get(outlined.by_name.get(EVERYONE, ()), [])
+    outlined, star = groups.outline, groups.of(EVERYONE)
     bans = [line for line in star if line.kind is Kind.DISALLOW and is_live(line.pattern)]
     count = len({line.pattern for line in bans})
     if count < _MANY_RULES or ban(star) is not None:
         return
-    of_star = MergedRules(star, budget)
+    of_star = MergedRules(star, groups.budget)
     tried = {one.pattern.replace("*", "x").removesuffix(END): one for one in bans[:_MOST_TRIED]}
     disallowed = {path: line for path, line in tried.items() if of_star.disallows(path)}
     found: dict[str, Line] = {}
     for name, merge in outlined.by_name.items():
-        if merge not in merges or not shows_pages(name):
+        if merge not in groups.rules or not shows_pages(name):
             continue
-        own = MergedRules(merges[merge], budget)
-        if disallowed and not any(map(own.disallows, disallowed)) and not budget.is_spent:
-            block = outlined.blocks[merge[0]]
-            line = next(one for one in block.agents if name_of(one.value) == name)
-            found[name] = line
+        own = MergedRules(groups.rules[merge], groups.budget)
+        if disallowed and not any(map(own.disallows, disallowed)) and not groups.budget.is_spent:
+            agents = outlined.blocks[merge[0]].agents
+            found[name] = next(one for one in agents if name_of(one.value) == name)
     if GOOGLE_NEWS in found and GOOGLE not in found:
         line = found.pop(GOOGLE_NEWS)
-        lost = rules_for_news(disallowed.values(), merges[outlined.by_name[GOOGLE_NEWS]])
+        lost = rules_for_news(disallowed.values(), groups.of(GOOGLE_NEWS))
         if lost and GOOGLE not in outlined.by_name:
             who = f"{shown(line.value)}{_NEWS_ALONE}"
             detail = f"{counted(count, 'rule')}, such as {_some_of(lost)}; {who}"
-            of_news = value_finding(Code.GROUP_IGNORES_STAR, line, detail)
-            yield replace(of_news, proposal=_FOR_NEWS)
+            yield value_finding(Code.GROUP_IGNORES_STAR, line, detail).with_fix(_FOR_NEWS)
     if found:
         names = sorted(found, key=lambda name: name not in BIG_ENGINES)
         more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
@@ -318,25 +287,25 @@ def _some_of(rules: list[Line]) -> str:
     return ", ".join(shown(line.value[:60]) for line in rules[:_MOST_ESCAPED])
 
 
-def _like_star(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
-) -> Iterator[Finding]:
+def _like_star(groups: MergedGroups) -> Iterator[Finding]:
     """Groups with the same rules and other records as the group for ``*``."""
+    outlined = groups.outline
     star = outlined.by_name.get(EVERYONE)
     if star is None:
         return
     said = [_said(block) for block in outlined.blocks]
     by_star = set().union(*(said[index] for index in star))
     is_within = [words <= by_star for words in said]
-    for merge in merges:
+    for merge in groups.rules:
         block = outlined.blocks[merge[0]]
         if merge == star or EVERYONE in block.names or not all(is_within[i] for i in merge):
             continue
         if any(fallback_of(name) in outlined.by_name for name in block.names):
             continue  # otherwise the crawler would take the group of its fallback
-        is_like = any(len(said[index]) == len(by_star) for index in merge)
-        if not is_like and budget.take(sum(len(said[index]) for index in merge)):
-            is_like = len(set().union(*(said[index] for index in merge))) == len(by_star)
+        own = [said[index] for index in merge]
+        is_like = by_star in own
+        if not is_like and groups.budget.take(sum(map(len, own))):
+            is_like = set().union(*own) == by_star
         if is_like:
             yield value_finding(Code.GROUP_LIKE_STAR, block.agents[0])
 

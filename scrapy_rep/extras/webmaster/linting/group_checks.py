@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Callable, Collection, Iterable, Iterator
-from dataclasses import dataclass, replace
+from collections.abc import Iterable, Iterator
+from dataclasses import replace
 from functools import cache
 from itertools import groupby, islice
 
@@ -14,14 +14,13 @@ from scrapy_rep.extras.webmaster.agents.crawlers import bare_name, crawler_of, o
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
 from scrapy_rep.extras.webmaster.findings import Finding, value_finding
-from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, Mend
+from scrapy_rep.extras.webmaster.mending import Edit, Mend
 from scrapy_rep.extras.webmaster.outline import (
     Block,
     Line,
     Outline,
     has_other_words,
     name_of,
-    with_value,
 )
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.paths import END
@@ -77,6 +76,7 @@ _KNOWN_POLICIES = f"known: {', '.join(one.token for one in POLICY_TOKENS)}"
 _MOST_NAMES = 500  # different names that are compared with the known ones
 _MOST_SHOWN = 5  # names in one finding
 _Rules = frozenset[tuple[Kind | None, str]]
+_OfStar = tuple[set[tuple[Kind | None, str]], dict[str, bool]]  # the rules for *, and their starts
 _MERGING = ("Google",)  # operators that document that their crawlers merge groups
 _MOST_OCTETS = 200  # of a path
 _MOST_RULES = 1000  # of a name, for comparison with those of another one
@@ -96,7 +96,7 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
             yield Finding(Code.RULE_BEFORE_GROUP, line.number, line.value, line.key_column)
     for block in outlined.blocks:
         yield from _repeated(block)
-    yield from _name_findings(outlined)
+    yield from _Names(outlined).findings()
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
     yield from _last_without_rules(outlined)
@@ -104,68 +104,61 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
         yield Finding(Code.NO_STAR)
 
 
-def _name_findings(outlined: Outline) -> Iterator[Finding]:
-    """Findings about names; the same name is compared with others once."""
-    worded: list[Line] = []
-    told: set[bytes] = set()
-    ruled = _ruled_by(outlined)
-    bans = [_is_ban(block) for block in outlined.blocks]
-    for index, line in ((i, line) for i, one in enumerate(outlined.blocks) for line in one.agents):
-        if by := may_not_obey(name_of(line.value)):
-            yield value_finding(Code.UNENFORCEABLE, line, by)
-        is_new = line.value.lower() not in told
-        told.add(line.value.lower())
-        is_compared = is_new and len(told) <= _MOST_NAMES
-        block, is_ban = outlined.blocks[index], bans[index]
-        found = _name_finding(
-            line, block, outlined.by_name, ruled, is_ban=is_ban, is_compared=is_compared
-        )
-        if found is None or (found.code in _ONCE and not is_new):
-            continue
-        if found.code is Code.USER_AGENT_WORDS:
-            worded.append(line)
-        else:
-            yield found
-    if worded:
-        texts = [f"{shown(line.value)} is read as {name_of(line.value)}" for line in worded]
-        yield value_finding(Code.USER_AGENT_WORDS, worded[0], _some(texts, "; "))
+class _Names:
+    """The names in the user-agent lines of a file, and the rules for each."""
 
+    def __init__(self, outlined: Outline) -> None:
+        self._outline = outlined
+        self._in_file = outlined.by_name
+        self._ruled = cache(self._rules_of)
 
-def _is_ban(block: Block) -> bool:
-    return any(one.kind is Kind.DISALLOW and one.pattern in EVERYTHING for one in block.rules)
+    def findings(self) -> Iterator[Finding]:
+        """Findings about names; the same name is compared with others once."""
+        worded: list[Line] = []
+        told: set[bytes] = set()
+        for block in self._outline.blocks:
+            rules = [(line.kind, line.pattern) for line in block.rules]
+            is_ban = any(kind is Kind.DISALLOW and text in EVERYTHING for kind, text in rules)
+            for line in block.agents:
+                if by := may_not_obey(name_of(line.value)):
+                    yield value_finding(Code.UNENFORCEABLE, line, by)
+                is_new = line.value.lower() not in told
+                told.add(line.value.lower())
+                is_compared = is_new and len(told) <= _MOST_NAMES
+                found = self._finding(line, block, is_ban=is_ban, is_compared=is_compared)
+                if found is None or (found.code in _ONCE and not is_new):
+                    continue
+                if found.code is Code.USER_AGENT_WORDS:
+                    worded.append(line)
+                else:
+                    yield found
+        if worded:
+            texts = [f"{shown(line.value)} is read as {name_of(line.value)}" for line in worded]
+            yield value_finding(Code.USER_AGENT_WORDS, worded[0], _some(texts, "; "))
 
+    def _has_rules_of(self, name: str, one: str) -> bool:
+        """Whether a crawler has the rules for a name: alone, or in its own group with others."""
+        said, own = self._ruled(self._merge_of(name)), self._ruled(self._merge_of(one))
+        return own == said or (one in self._in_file and frozenset() < said < own)
 
-def _has_rules_of(
-    name: str, one: str, in_file: Collection[str], ruled: Callable[[str], _Rules]
-) -> bool:
-    """Whether a crawler has the rules for a name: those alone, or in its own group with others."""
-    said, own = ruled(name), ruled(one)
-    return own == said or (one in in_file and frozenset() < said < own)
+    def _is_said_of(self, meant: Iterable[str], name: str) -> bool:
+        """Whether all crawlers that a name may mean have the rules of its groups anyway.
 
+        Crawlers that obey robots.txt only sometimes count if there are no others.
+        """
+        names = [one.lower() for one in meant if one]
+        if not names or (name in KNOWN and name not in names):
+            return False  # the rules are for the crawler with that name, too
+        obeying = [one for one in names if not may_not_obey(one)] or [*filter(obeys_partly, names)]
+        return all(self._has_rules_of(name, one) for one in obeying)
 
-def _is_said_of(
-    meant: Iterable[str], name: str, in_file: Collection[str], ruled: Callable[[str], _Rules]
-) -> bool:
-    """Whether all crawlers that a name may mean have the rules of its groups anyway.
+    def _merge_of(self, name: str) -> tuple[int, ...]:
+        names = (name, fallback_of(name), EVERYONE)
+        return next((self._in_file[one] for one in names if one in self._in_file), ())
 
-    Crawlers that obey robots.txt only sometimes count if there are no others.
-    """
-    names = [one.lower() for one in meant if one]
-    if not names or (name in KNOWN and name not in names):
-        return False  # the rules are for the crawler with that name, too
-    obeying = [one for one in names if not may_not_obey(one)] or [*filter(obeys_partly, names)]
-    return all(_has_rules_of(name, one, in_file, ruled) for one in obeying)
-
-
-def _ruled_by(outlined: Outline) -> Callable[[str], _Rules]:
-    """A function that gives the rules for a name.
-
-    They are the same for all lists that disallow nothing, and for all bans.
-    """
-
-    @cache
-    def said(merge: tuple[int, ...]) -> _Rules:
-        lines = (line for index in merge for line in outlined.blocks[index].rules if line.pattern)
+    def _rules_of(self, merge: tuple[int, ...]) -> _Rules:
+        """The rules of some groups: the same for all that disallow nothing, and for all bans."""
+        lines = (line for line in self._outline.rules_of(merge) if line.pattern)
         rules = list(islice(lines, _MOST_RULES))
         kinds = {line.kind for line in rules}
         if Kind.DISALLOW not in kinds:
@@ -174,11 +167,71 @@ def _ruled_by(outlined: Outline) -> Callable[[str], _Rules]:
             return frozenset({(Kind.DISALLOW, "/")})
         return frozenset(_said(rules))
 
-    def ruled(name: str) -> _Rules:
-        names = (name, fallback_of(name), EVERYONE)
-        return said(next((outlined.by_name[one] for one in names if one in outlined.by_name), ()))
-
-    return ruled
+    def _finding(
+        self, line: Line, block: Block, *, is_ban: bool, is_compared: bool
+    ) -> Finding | None:
+        """The first unusual thing in the value of a user-agent line, or None."""
+        value, name = line.value, name_of(line.value)
+        text = value.decode("utf-8", "replace")
+        bare = bare_name(text)
+        is_known = bare.lower() in KNOWN or text.lower() in KNOWN
+        is_policy = name.startswith(POLICY_PREFIX)
+        is_odd = is_compared and not is_known
+        is_version = bare != text and bare.lower() == name
+        key = _KEY.search(value)
+        others = other_names(bare)
+        is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
+        near = near_tokens(bare, name) if is_odd and not is_read else ()
+        is_alone = len(block.agents) == 1
+        meant = near or (meant_by(bare) if is_odd else ())
+        if EVERYONE in meant and not is_alone:
+            meant = ()  # lists of names contain such words, for parts of names
+        is_not_all = is_ban and EVERYONE in meant and EVERYONE in self._in_file
+        nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
+        rows = (
+            (not value, Code.USER_AGENT_EMPTY, ""),
+            (value == b"*", None, ""),
+            (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, ""),
+            (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
+            (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
+            (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, nobody),
+            (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
+            (is_policy and not is_known, Code.POLICY_TOKEN_UNKNOWN, _KNOWN_POLICIES),
+            (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
+            (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}" * (not is_not_all)),
+            (is_version and (is_known or token_of(name) == name), Code.USER_AGENT_VERSION, ""),
+            (is_known, None, ""),
+            (" " in bare, Code.USER_AGENT_WORDS, ""),
+            (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
+        )
+        code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
+        said = {
+            Code.USER_AGENT_NEAR: near,
+            Code.USER_AGENT_NO_CRAWLER: meant,
+            Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
+        }
+        if code is None or (is_compared and self._is_said_of(said.get(code, ()), name)):
+            return None
+        found = value_finding(code, line, detail)
+        likely = {
+            Code.USER_AGENT_NEAR: either(near),
+            Code.USER_AGENT_HEADER: _crawler_in_header(text),
+        }.get(code, "")
+        found = replace(found, proposal=_mend_of_name(code, line, likely, is_alone=is_alone))
+        if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
+            return found.with_fix(_WORD_BESIDE_STAR)
+        left = [one for one in meant if not self._has_rules_of(name, one.lower())]
+        named = [one for one in left if one.lower() in self._in_file]
+        if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
+            text = f"write {either(left)} if meant: the file has these rules for the others already"
+            found = found.with_fix(text)
+        if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
+            other = "" if len(named) == len(left) else ", or write the other names"
+            text = f"remove the line{other}: the file names {', '.join(named)} already"
+            if is_alone:
+                text = f"move these rules to the group for {either(named)}{other}"
+            found = found.with_fix(text)
+        return found
 
 
 def _some(texts: list[str], between: str = ", ") -> str:
@@ -187,86 +240,13 @@ def _some(texts: list[str], between: str = ", ") -> str:
     return between.join([*texts[:_MOST_SHOWN], *([f"and {left} more"] if left > 0 else [])])
 
 
-def _name_finding(
-    line: Line,
-    block: Block,
-    names: Collection[str],
-    ruled: Callable[[str], _Rules],
-    *,
-    is_ban: bool,
-    is_compared: bool,
-) -> Finding | None:
-    """The first unusual thing in the value of a user-agent line, or None."""
-    value, name = line.value, name_of(line.value)
-    text = value.decode("utf-8", "replace")
-    bare = bare_name(text)
-    is_known = bare.lower() in KNOWN or text.lower() in KNOWN
-    is_policy = name.startswith(POLICY_PREFIX)
-    is_odd = is_compared and not is_known
-    is_version = bare != text and bare.lower() == name
-    key = _KEY.search(value)
-    others = other_names(bare)
-    is_read = token_of(name) != name and token_of(name) in KNOWN  # Baiduspider+
-    near = near_tokens(bare, name) if is_odd and not is_read else ()
-    is_alone = len(block.agents) == 1
-    meant = near or (meant_by(bare) if is_odd else ())
-    if EVERYONE in meant and not is_alone:
-        meant = ()  # lists of names contain such words, for parts of names
-    is_not_all = is_ban and EVERYONE in meant and EVERYONE in names
-    nobody = "" if block.names else _NOBODY * any(rule.value for rule in block.rules)
-    rows = (
-        (not value, Code.USER_AGENT_EMPTY, ""),
-        (value == b"*", None, ""),
-        (text.lower().startswith(_HEADERS), Code.USER_AGENT_HEADER, ""),
-        (key, Code.USER_AGENT_LIST, f"{shown(key[0])} begins no record here" if key else ""),
-        (others, Code.USER_AGENT_LIST, f"crawlers do not read {shown(_some(others).encode())}"),
-        (not name or text.lower().startswith(_URLS), Code.USER_AGENT_NAMES_NOBODY, nobody),
-        (b"*" in value and not is_known, Code.USER_AGENT_WILDCARD, ""),
-        (is_policy and not is_known, Code.POLICY_TOKEN_UNKNOWN, _KNOWN_POLICIES),
-        (near, Code.USER_AGENT_NEAR, f"perhaps {either(near)}"),
-        (meant, Code.USER_AGENT_NO_CRAWLER, f"perhaps {either(meant)}" * (not is_not_all)),
-        (is_version and (is_known or token_of(name) == name), Code.USER_AGENT_VERSION, ""),
-        (is_known, None, ""),
-        (" " in bare, Code.USER_AGENT_WORDS, ""),
-        (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
-    )
-    code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
-    said = {
-        Code.USER_AGENT_NEAR: near,
-        Code.USER_AGENT_NO_CRAWLER: meant,
-        Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
-    }
-    if code is None or (is_compared and _is_said_of(said.get(code, ()), name, names, ruled)):
-        return None
-    found = value_finding(code, line, detail)
-    likely = {
-        Code.USER_AGENT_NEAR: either(near),
-        Code.USER_AGENT_HEADER: _crawler_in_header(text),
-    }.get(code, "")
-    found = replace(found, proposal=_mend_of_name(code, line, likely, is_alone=is_alone))
-    if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
-        return replace(found, proposal=Mend(_WORD_BESIDE_STAR, Effect.CHANGES))
-    left = [one for one in meant if not _has_rules_of(name, one.lower(), names, ruled)]
-    named = [one for one in left if one.lower() in names]
-    if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
-        text = f"write {either(left)} if meant: the file has these rules for the others already"
-        found = replace(found, proposal=Mend(text, Effect.CHANGES))
-    if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
-        other = "" if len(named) == len(left) else ", or write the other names"
-        text = f"remove the line{other}: the file names {', '.join(named)} already"
-        if is_alone:
-            text = f"move these rules to the group for {either(named)}{other}"
-        found = replace(found, proposal=Mend(text, Effect.CHANGES))
-    return found
-
-
 def _mend_of_name(code: Code, line: Line, likely: str, *, is_alone: bool) -> Mend | None:
     """The fix for a name, by its line and group alone; None if the table has it."""
     if code is Code.USER_AGENT_NAMES_NOBODY and line.value.startswith(b"*"):
         return _instead_of_stars(line, line.value.decode("utf-8", "replace").strip("*"))
     usual = _OF_ALONE.get((code, is_alone), "")
     text = f"write {likely} if this crawler is meant" if likely else usual
-    return Mend(text, Effect.CHANGES) if text else None
+    return Mend(text) if text else None
 
 
 def _instead_of_stars(line: Line, bare: str) -> Mend:
@@ -276,10 +256,9 @@ def _instead_of_stars(line: Line, bare: str) -> Mend:
     if bare and not known:
         is_word = meant_by(bare) == (EVERYONE,)
         name = "the name of each crawler that is meant" if is_word else f"{bare} for that crawler"
-        return Mend(f"write {name}", Effect.CHANGES)
+        return Mend(f"write {name}")
     (name,) = known or ("*",)
-    edit = Edit(EditPlace.AT, line.number, with_value(line, name.encode()))
-    return Mend(f"write {name}", Effect.CHANGES, (edit,))
+    return Mend(f"write {name}", edits=(Edit.of_value(line, name.encode()),))
 
 
 def _crawler_in_header(text: str) -> str:
@@ -314,16 +293,11 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
             has_rules = any(rule.value for rule in outlined.blocks[index].rules)
             if name == EVERYONE and (first in of_cdn or not has_rules):
                 continue  # the site can't change it, or no rule is lost
+            code = Code.DUPLICATE_GROUP if said[index] == said[first] else Code.GROUP_SHADOWED
             if name == EVERYONE:
-                code = Code.MULTIPLE_STAR
-            elif said[index] == said[first]:
-                code = Code.DUPLICATE_GROUP
-            elif is_merging:
-                continue
-            else:
-                code = Code.GROUP_SHADOWED
-            place = index if name == EVERYONE else 0
-            told.setdefault((code, first, place), []).append((name, index))
+                told[Code.MULTIPLE_STAR, first, index] = [(name, index)]
+            elif code is Code.DUPLICATE_GROUP or not is_merging:
+                told.setdefault((code, first, 0), []).append((name, index))
     for (code, first, _), found_in in told.items():
         names = list(dict.fromkeys(outlined.spellings[name] for name, _ in found_in))
         name, index = found_in[0]
@@ -371,24 +345,20 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
         found_here = value_finding(code, agents[0], detail, number)
         is_for_all = any(name_of(agent.value) == EVERYONE for agent in agents)
-        proposal = Mend(_RULES_FOR_ALL, Effect.CHANGES) if is_for_all else None
-        yield replace(found_here, proposal=proposal)
+        yield found_here.with_fix(_RULES_FOR_ALL * is_for_all)
         cut[number] = agents[-1].number
     lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
     empty = [number for number, octets in lines if not octets]
-    of_star = _RulesOfStar.of(outlined)
+    star = outlined.rules_of(outlined.by_name.get(EVERYONE, ()))
+    of_star = _said(star), _starts(star)
     for index, block in enumerate(outlined.blocks):
         start = max((cut.get(line.number, 0) for line in block.rules), default=0)
         start = next((a.number for a in block.agents if a.number > start), block.agents[-1].number)
         has_rule = any(rule.value for rule in block.rules)
         for line in block.others if has_rule else ():
             if start < line.number < block.agents[-1].number:
-                yield Finding(
-                    Code.RECORD_SPLITS_GROUP,
-                    line.number,
-                    line.octets.strip()[:200],
-                    line.key_column,
-                )
+                text = line.octets.strip()[:200]
+                yield Finding(Code.RECORD_SPLITS_GROUP, line.number, text, line.key_column)
         if all(outlined.by_name[name][0] < index for name in block.names):
             continue  # such crawlers read only the first group of a name
         if (found := _blank_line(block, start, empty, of_star)) is not None:
@@ -402,25 +372,15 @@ def _last_without_rules(outlined: Outline) -> Iterator[Finding]:
     is_open = not has_rules and last is not None and EVERYONE in last.names  # as all the file says
     if last is None or last.rules or is_open:
         return
-    if not _has_rules_elsewhere(outlined, last):
+    if not all(outlined.rules_of(outlined.by_name[name]) for name in last.names):
         yield value_finding(Code.GROUP_WITHOUT_RULES, last.agents[-1])
 
 
-def _has_rules_elsewhere(outlined: Outline, block: Block) -> bool:
-    """Whether each crawler that a group names has rules in another group."""
-    return all(
-        any(outlined.blocks[index].rules for index in outlined.by_name[name])
-        for name in block.names
-    )
+def _blank_line(block: Block, start: int, empty: list[int], of_star: _OfStar) -> Finding | None:
+    """The first empty line between a user-agent line of a group and one of its rules.
 
-
-def _blank_line(
-    block: Block,
-    start: int,
-    empty: list[int],
-    of_star: _RulesOfStar,
-) -> Finding | None:
-    """The first empty line between a user-agent line of a group and one of its rules."""
+    Crawlers that miss all rules of their group obey those for ``*``.
+    """
     number = empty[bisect_left(empty, start)]
     above = {name_of(agent.value) for agent in block.agents if agent.number < number}
     below = {name_of(agent.value) for agent in block.agents if agent.number > number}
@@ -435,30 +395,16 @@ def _blank_line(
     detail = f"{counted(len(lost), 'rule')}, from line {lost[0].number} on"
     found = Finding(Code.BLANK_LINE_INSIDE, number, detail=detail)
     has_own = any(start < line.number < number for line in (*kept, *block.others))
-    are_repeated = 2 * sum((rule.kind, rule.says) in of_star.said for rule in lost) > len(lost)
+    are_repeated = 2 * sum((rule.kind, rule.says) in of_star[0] for rule in lost) > len(lost)
     begins_anew = lost[0].kind is Kind.DISALLOW and lost[0].says not in {one.says for one in kept}
     if has_own and EVERYONE not in block.names and begins_anew and not are_repeated:
         return told_of_misplaced(found, block, lost, "blank line")
     # Without any rule, the crawler obeys those for *.
     has_delay = any(line.name in _DELAYS and line.number < number for line in block.others)
     has_any = kept or has_delay or EVERYONE in block.names
-    left, meant = _starts(kept) if has_any else of_star.starts, _starts([*kept, *lost])
+    left, meant = _starts(kept) if has_any else of_star[1], _starts([*kept, *lost])
     is_same = all(_allows(left, path) is _allows(meant, path) for path in (*meant, *left))
     return None if is_same else found
-
-
-@dataclass(frozen=True, slots=True)
-class _RulesOfStar:
-    """The rules for ``*``, which crawlers obey that miss all rules of their group."""
-
-    said: set[tuple[Kind | None, str]]
-    starts: dict[str, bool]
-
-    @classmethod
-    def of(cls, outlined: Outline) -> _RulesOfStar:
-        groups = outlined.by_name.get(EVERYONE, ())
-        rules = [rule for index in groups for rule in outlined.blocks[index].rules]
-        return cls(_said(rules), _starts(rules))
 
 
 def _said(rules: Iterable[Line]) -> set[tuple[Kind | None, str]]:

@@ -1,9 +1,10 @@
-"""Checks of single lines and their keys. Linear in the octets, plus `_MOST_KEYS` comparisons."""
+"""Checks of single lines and their keys. Linear in the octets."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator
+from functools import lru_cache
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.findings import CODE_OF_CODING, YANDEX_RULES, Finding
@@ -38,21 +39,13 @@ _UNSUPPORTED_KEYS = frozenset(
         *[b"tdm-reservation", b"tdm-policy"],
     }
 )
-_WORDS = {
-    Kind.USER_AGENT: b"user-agent",
-    Kind.ALLOW: b"allow",
-    Kind.DISALLOW: b"disallow",
-    Kind.SITEMAP: b"sitemap",
-}
 _SCHEMES = (b"http", b"https")
-_SPELLINGS = tuple(word.decode() for word in (*_WORDS.values(), *sorted(KNOWN_KEYS)))
+_SPELLINGS = tuple(word.decode().lower() for word in (*KEYS.values(), *sorted(KNOWN_KEYS)))
 _LONGEST_KEY = 24  # longer unknown keys are not compared with the known ones
-_MOST_KEYS = 200  # different unknown keys that are compared with the known ones
 
 
 def line_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about single lines."""
-    near: dict[bytes, str | None] = {}
     for line in outlined.lines:
         if line.is_cut:
             yield Finding(Code.LINE_TOO_LONG, line.number, line.octets[:40], LINE_LIMIT_OCTETS + 1)
@@ -60,7 +53,7 @@ def line_findings(outlined: Outline) -> Iterator[Finding]:
             if not line.octets.lstrip().startswith(b"#") and not outlined.is_markup:
                 yield _no_record(line)
         elif not outlined.is_markup or line.kind is not Kind.OTHER:
-            yield from _key_findings(line, near)
+            yield from _key_findings(line)
 
 
 def _is_prose(line: Line) -> bool:
@@ -76,40 +69,27 @@ def _no_record(line: Line) -> Finding:
     return Finding(code, line.number, text[:200], line.key_column)
 
 
-def _key_findings(line: Line, near: dict[bytes, str | None]) -> Iterator[Finding]:
+def _key_findings(line: Line) -> Iterator[Finding]:
     found = (line.number, line.key[:200], line.key_column)
     if b":" not in line.octets.partition(b"#")[0]:
         yield Finding(Code.MISSING_COLON, *found)
     if line.kind is Kind.OTHER:
         if line.name == b"content-signals":
             yield Finding(Code.MISSPELT_KEY, *found, "read as Content-Signal")
-        if line.name in KNOWN_KEYS:
-            return
-        if line.name in _UNSUPPORTED_KEYS:
+        elif line.name in _UNSUPPORTED_KEYS:
             yield Finding(Code.UNSUPPORTED_KEY, *found)
-            return
-        meant = _meant(line.name, near)
-        if meant is None:
-            yield Finding(Code.UNKNOWN_KEY, *found)
-        else:
-            yield Finding(Code.NEAR_KEY, *found, f"perhaps {meant}")
-    elif line.kind is not None and line.name != _WORDS[line.kind]:
-        if line.name.startswith(_WORDS[line.kind]):
+        elif line.name not in KNOWN_KEYS:
+            meant = meant_key(line.name)
+            code = Code.NEAR_KEY if meant else Code.UNKNOWN_KEY
+            yield Finding(code, *found, f"perhaps {meant}" if meant else "")
+    elif line.kind is not None and line.name != (usual := KEYS[line.kind]).lower():
+        if line.name.startswith(usual.lower()):
             yield Finding(Code.KEY_GOES_ON, *found)
         else:
-            read_as = _WORDS[line.kind].decode().capitalize()
-            yield Finding(Code.MISSPELT_KEY, *found, f"read as {read_as}")
+            yield Finding(Code.MISSPELT_KEY, *found, f"read as {usual.decode()}")
 
 
-def _meant(name: bytes, near: dict[bytes, str | None]) -> str | None:
-    """The key that is similar to this one, or None; each key is compared once."""
-    if name not in near:
-        if len(near) >= _MOST_KEYS:
-            return None
-        near[name] = meant_key(name)
-    return near[name]
-
-
+@lru_cache(maxsize=200)
 def meant_key(name: bytes) -> str | None:
     """The key that is similar to this one, in its usual spelling, or None."""
     if len(name) > _LONGEST_KEY:
@@ -201,7 +181,7 @@ def _coverage_findings(outlined: Outline) -> Iterator[Finding]:
     if not outlined.lines:
         yield Finding(Code.EMPTY_FILE)
     rules = [line for line in outlined.lines if line.kind in RULES]
-    if outlined.lines and not (outlined.blocks or outlined.is_markup):
+    if outlined.lines and not outlined.blocks and not outlined.is_markup:
         yield Finding(Code.NO_GROUPS, proposal=None if rules else _NO_RULES)
     if len(rules) > YANDEX_RULES:
         yield Finding(Code.TOO_MANY_RULES, rules[YANDEX_RULES].number, detail=f"{len(rules):,}")

@@ -91,21 +91,12 @@ def _substitute(pattern: bytes, write: Callable[[bytes], bytes]) -> Rewrite:
 
 
 def _usual_key(line: Line) -> bytes:
-    """The usual spelling of a key that crawlers read in another one; otherwise empty."""
-    return _SIGNAL_KEY if line.kind is Kind.OTHER else KEYS.get(line.kind or Kind.OTHER, b"")
+    """The usual spelling of a key that crawlers read in another one."""
+    return KEYS.get(line.kind or Kind.OTHER, _SIGNAL_KEY)
 
 
-def _with_key(line: Line) -> bytes | None:
-    key = _usual_key(line)
-    if not key:
-        return None
-    at = line.octets.find(line.key)
-    return line.octets[:at] + key + line.octets[at + len(line.key) :]
-
-
-def _with_colon(line: Line) -> bytes:
-    at = line.octets.find(line.key) + len(line.key)
-    return line.octets[:at] + b":" + line.octets[at:]
+def _with_key(line: Line, key: bytes) -> bytes:
+    return line.octets.replace(line.key, key, 1)
 
 
 def _name_alone(line: Line) -> bytes | None:
@@ -124,20 +115,17 @@ def _as_utf8(line: Line) -> bytes | None:
     return before + mark + as_windows_1252(comment).encode("utf-8")
 
 
-def _substitute_not_ascii(value: bytes) -> bytes:
-    return re.sub(rb"[\x80-\xff]+", lambda match: _escaped(match[0]), value)
-
-
 SPELLINGS: dict[Code, Rewrite] = {
-    Code.MISSING_COLON: _with_colon,
-    Code.MISSPELT_KEY: _with_key,
-    Code.KEY_GOES_ON: _with_key,
+    Code.MISSING_COLON: lambda line: _with_key(line, line.key + b":"),
+    **dict.fromkeys(
+        (Code.MISSPELT_KEY, Code.KEY_GOES_ON), lambda line: _with_key(line, _usual_key(line))
+    ),
     Code.NOT_UTF8: _as_utf8,
     Code.USER_AGENT_VERSION: _name_alone,
     Code.USER_AGENT_WILDCARD: _name_alone,
     Code.SPACE_IN_PATH: _substitute(rb"\s", _escaped),
     Code.DOLLAR_NOT_LAST: _substitute(rb"\$(?=.)", _escaped),
-    Code.NOT_ASCII: lambda line: with_value(line, _substitute_not_ascii(line.value)),
+    Code.NOT_ASCII: _substitute(rb"[\x80-\xff]+", _escaped),
     Code.NEEDLESS_ESCAPE: _substitute(NEEDLESS_ESCAPE, lambda escape: bytes([int(escape[1:], 16)])),
     Code.LOWER_CASE_ESCAPE: _substitute(rb"%[0-9A-Fa-f]{2}", bytes.upper),
     Code.CRAWL_DELAY_COMMA: lambda line: with_value(line, line.value.replace(b",", b".", 1)),
@@ -157,12 +145,6 @@ _LONE_PATH = re.compile(rb"\s*(?:[-*:]\s*)?[/*]\S+\s*")
 _NAME = re.compile(rb"\*|[A-Za-z0-9][\w.+-]*(?:/[\w.]+)?")
 
 
-def _with_known_key(line: Line) -> tuple[bytes, ...]:
-    at = line.octets.find(line.key)
-    key = meant_key(line.name) or line.key.decode()
-    return (line.octets[:at] + key.encode() + line.octets[at + len(line.key) :],)
-
-
 def _in_lines(line: Line) -> tuple[bytes, ...]:
     """A record for each name or path, with the comment at the last; empty if one is neither."""
     between, form = (_BETWEEN_PATHS, _PATH) if line.kind in RULES else (_BETWEEN_NAMES, _NAME)
@@ -180,7 +162,7 @@ def _commented_out(line: Line) -> tuple[bytes, ...]:
 
 UNSAFE: dict[Code, Callable[[Line], tuple[bytes | None, ...]]] = {
     **dict.fromkeys((Code.NO_RECORD, Code.KEY_MISSING), _commented_out),
-    Code.NEAR_KEY: _with_known_key,
+    Code.NEAR_KEY: lambda line: (_with_key(line, (meant_key(line.name) or "").encode()),),
     Code.LINE_TOO_LONG: lambda line: (line.octets[:LINE_LIMIT_OCTETS],),
     Code.USER_AGENT_LIST: _in_lines,
     Code.SEVERAL_PATHS: _in_lines,
@@ -219,19 +201,14 @@ _NOT_OF_STAR = (
 _MORE_LETTERS = 2  # after a known key: Allowed, Sitemaps; more of them make another word
 _DOLLAR_AND_SIGNS = re.compile(rb"\$(?=[^\w/$]+\Z)")
 _SHOWN = 4  # lines that were meant
+_WHOLE_FILE = (Edit(EditPlace.FILE),)
+_NO_LINE = Line(0, b"", None)
 
 # Rules to remove. A rule with such a finding has no effect at its place.
-_RULES_THAT_GO = frozenset(
-    [
-        *[Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES],
-        *[Code.RULE_REDUNDANT],
-    ]
+_RULES_THAT_GO = (
+    *(Code.DUPLICATE_RULE, Code.EMPTY_ALLOW, Code.EMPTY_BESIDE_RULES, Code.RULE_REDUNDANT),
 )
-_LINES_THAT_GO = frozenset(
-    [
-        *[Code.USER_AGENT_REPEATED, Code.SITEMAP_DUPLICATE, Code.CRAWL_DELAY_DUPLICATE],
-    ]
-)
+_LINES_THAT_GO = (Code.USER_AGENT_REPEATED, Code.SITEMAP_DUPLICATE, Code.CRAWL_DELAY_DUPLICATE)
 _SITEMAPS_ANEW = (
     *(Code.SITEMAP_RELATIVE, Code.SITEMAP_QUOTED, Code.SITEMAP_SEVERAL, Code.SITEMAP_NO_SCHEME),
 )
@@ -290,18 +267,14 @@ class _Mender:
         if not isinstance(mend, Mend):
             mend = Mend(finding.code.fix, Effect.KEEPS, mend)
         if mend.effect is Effect.KEEPS and (not mend.edits or self._is_spoiled(mend.edits)):
-            mend = Mend(mend.text, Effect.CHANGES)
+            mend = Mend(mend.text)
         elif changed := self._readers_of_changes(mend):
             text = f"{mend.text}; that changes the rule for crawlers that {changed}"
-            mend = Mend(text, Effect.CHANGES, mend.edits)
+            mend = Mend(text, edits=mend.edits)
         if mend.edits and self._unclear and finding.code not in _LOCAL:
-            return self._later(mend.text)
+            text = f"{mend.text} (--fix does it once line {self._unclear[0]} is repaired)"
+            return Mend(text)
         return self._within_the_file(mend)
-
-    def _later(self, text: str) -> Mend:
-        return Mend(
-            f"{text} (--fix does it once line {self._unclear[0]} is repaired)", Effect.CHANGES
-        )
 
     def _cause(self, finding: Finding) -> Mend | None:
         """The repair of the line that probably is the reason for a finding; None without one."""
@@ -313,7 +286,7 @@ class _Mender:
             lines = range(finding.line or _AFTER_ALL)
         cause = next((number for number in self._damaged_lines if number in lines), None)
         text = f"repair line {cause} first: it may be meant as {meant}"
-        return None if cause is None else Mend(text, Effect.CHANGES)
+        return None if cause is None else Mend(text)
 
     @cached_property
     def _damaged_lines(self) -> list[int]:
@@ -323,12 +296,13 @@ class _Mender:
     def _unsafe(self, finding: Finding) -> Mend | None:
         """The lines that were probably meant, for an error; None if nothing can be proposed."""
         if finding.code is Code.UTF16:
-            return Mend(finding.mend, Effect.CHANGES, _octets(finding))
+            return Mend(finding.mend, edits=_WHOLE_FILE)
+        line, damage = self._lines.get(finding.line), self._damaged.get(finding.line)
         if finding.code is Code.NUL:
-            return Mend(finding.mend, Effect.CHANGES, self._without_nul(finding))
+            edit = Edit(EditPlace.AT, finding.line, line.octets if line else b"")
+            return Mend(finding.mend, edits=(edit,))
         if finding.code is Code.RULE_BEFORE_GROUP:
             return self._in_group_for_all(finding)
-        line, damage = self._lines.get(finding.line), self._damaged.get(finding.line)
         lines: tuple[bytes | None, ...] = ()
         if damage is not None and damage.finding.code is finding.code:
             lines = damage.meant
@@ -340,15 +314,14 @@ class _Mender:
         first, *more = lines
         below = (Edit(EditPlace.BELOW, finding.line, one) for one in more)
         edits = Edit(EditPlace.AT, finding.line, first), *below
-        return Mend(_told(lines) if is_told else finding.mend, Effect.CHANGES, edits)
+        return Mend(_told(lines) if is_told else finding.mend, edits=edits)
 
     def _is_spoiled(self, edits: tuple[Edit, ...]) -> bool:
         """Whether safe edits would not be safe at their place."""
+        contents = ((edit.octets or b"").partition(b"#")[0] for edit in edits)
         return (
             any(edit.place is EditPlace.AT and edit.line in self._errors for edit in edits)
-            or any(
-                len((edit.octets or b"").partition(b"#")[0]) > LINE_LIMIT_OCTETS for edit in edits
-            )
+            or any(len(content) > LINE_LIMIT_OCTETS for content in contents)
             or self._joins_runs(edits)
         )
 
@@ -369,9 +342,9 @@ class _Mender:
         is_whole = any(edit.place is EditPlace.FILE for edit in mend.edits)
         may_open_rules = self._is_utf16 and not is_whole  # it would be written in UTF-8
         if mend.edits and (self._outlined.is_opaque or not self._is_text or may_open_rules):
-            return Mend(mend.text, Effect.CHANGES)
+            return Mend(mend.text)
         if mend.edits and self._is_near_limit:
-            return Mend(mend.text + _AT_LIMIT, Effect.CHANGES)
+            return Mend(mend.text + _AT_LIMIT)
         return mend
 
     def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
@@ -384,63 +357,48 @@ class _Mender:
         )
 
     def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
-        code = finding.code
-        if code in self._of_file:
-            return self._of_file[code](finding)
-        line = self._lines.get(finding.line)
-        if line is None:
-            return ()
-        if code in self._of_line:
-            return self._of_line[code](finding, line)
+        code, line = finding.code, self._lines.get(finding.line, _NO_LINE)
+        if code in self._writers:
+            return self._writers[code](finding, line)
         octets = REWRITES[code](line)
-        return () if _changes_what_is_compared(line, octets) else _rewritten(line, octets)
+        is_kept = octets is None or _changes_what_is_compared(line, octets)
+        return () if is_kept else _rewritten(line, octets)
 
     @cached_property
-    def _of_file(self) -> dict[Code, Callable[[Finding], tuple[Edit, ...]]]:
+    def _writers(self) -> dict[Code, Callable[[Finding, Line], Mend | tuple[Edit, ...]]]:
         return {
-            **dict.fromkeys((Code.BOM, Code.CR_ONLY), _octets),
+            **dict.fromkeys((Code.BOM, Code.CR_ONLY), lambda *_: _WHOLE_FILE),
             Code.NO_STAR: self._group_for_all,
             Code.BLANK_LINE_INSIDE: self._without_blank_lines,
-        }
-
-    @cached_property
-    def _of_line(self) -> dict[Code, Callable[[Finding, Line], Mend | tuple[Edit, ...]]]:
-        return {
             **dict.fromkeys(_RULES_THAT_GO, self._without_rule),
-            **dict.fromkeys(_LINES_THAT_GO, _without_line),
+            **dict.fromkeys(_LINES_THAT_GO, lambda _, line: _rewritten(line, without(line))),
             Code.RECORD_SPLITS_GROUP: self._below_agents,
             Code.ORDER_MATTERS: _above_shorter,
             **dict.fromkeys((Code.TRAILING_STAR, Code.REPEATED_STAR), _with_fewer_stars),
             **dict.fromkeys(_SITEMAPS_ANEW, self._absolute),
             Code.DOLLAR_NOT_LAST: _dollar,
-            Code.MISSPELT_KEY: _with_usual_key,
-            Code.KEY_GOES_ON: _with_usual_key,
+            **dict.fromkeys((Code.MISSPELT_KEY, Code.KEY_GOES_ON), _with_usual_key),
             Code.GROUP_WITHOUT_RULES: self._empty_rule_below,
         }
 
     # Rules to remove.
 
     def _keep_one_rule_in_each_group(self) -> None:
-        going = {finding.line for finding in self._found if finding.code in _RULES_THAT_GO}
-        empties = {
-            finding.line for finding in self._found if finding.code is Code.EMPTY_BESIDE_RULES
-        }
+        going = {one.line for one in self._found if one.code in _RULES_THAT_GO}
+        empties = {one.line for one in self._found if one.code is Code.EMPTY_BESIDE_RULES}
         for block in self._outlined.blocks:
             numbers = [line.number for line in block.rules]
-            if not numbers or any(number not in going for number in numbers):
-                continue
-            own = next((number for number in numbers if number in empties), None)
-            if own is None:
-                self._emptied.add(numbers[0])
-            else:
-                self._kept.add(own)
+            if numbers and going.issuperset(numbers):
+                own = [number for number in numbers if number in empties]
+                self._kept.update(own[:1])
+                self._emptied.update([] if own else numbers[:1])
 
     def _without_rule(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         comment = without(line)
         if line.number in self._emptied:
             octets = _EMPTY if comment is None else _EMPTY + b" " + comment
-            return Mend(_KEEP_ONE, Effect.KEEPS, (Edit(EditPlace.AT, line.number, octets),))
-        return (Edit(EditPlace.AT, line.number, comment),)
+            return Mend(_KEEP_ONE, Effect.KEEPS, _rewritten(line, octets))
+        return _rewritten(line, comment)
 
     @cached_property
     def _block_of(self) -> dict[int, Block]:
@@ -468,7 +426,7 @@ class _Mender:
 
     # Lines to move.
 
-    def _without_blank_lines(self, finding: Finding) -> tuple[Edit, ...]:
+    def _without_blank_lines(self, finding: Finding, _: Line) -> tuple[Edit, ...]:
         """Delete the blank lines from the first one up to the group's last rule; comments stay."""
         numbers = (number for number in count(finding.line) if number in self._lines)
         rule = next(number for number in numbers if self._lines[number].kind in RULES)
@@ -480,15 +438,11 @@ class _Mender:
         if mend := self._cause(finding):
             return mend
         stars = self._outlined.by_name.get(EVERYONE, ())
-        if any(rule.value for index in stars for rule in self._outlined.blocks[index].rules):
-            return Mend(_NOT_OF_STAR, Effect.CHANGES)
+        if any(rule.value for rule in self._outlined.rules_of(stars)):
+            return Mend(_NOT_OF_STAR)
         return (Edit(EditPlace.BELOW, line.number, _EMPTY),)
 
-    def _without_nul(self, finding: Finding) -> tuple[Edit, ...]:
-        line = self._lines.get(finding.line)
-        return (Edit(EditPlace.AT, finding.line, line.octets if line else b""),)
-
-    def _group_for_all(self, _: Finding) -> tuple[Edit, ...]:
+    def _group_for_all(self, *_: object) -> tuple[Edit, ...]:
         texts = [b"", b"User-agent: *", _EMPTY]
         if not self._outlined.blocks[-1].rules:
             texts.insert(0, _EMPTY)
@@ -498,12 +452,12 @@ class _Mender:
         first = next(one.line for one in self._found if one.code is finding.code)
         text = f"write 'User-agent: *' above line {first} if the rules are for all crawlers"
         above = Edit(EditPlace.ABOVE, first, b"User-agent: *")
-        return Mend(text, Effect.CHANGES, (above,) if finding.line == first else ())
+        return Mend(text, edits=(above,) if finding.line == first else ())
 
     def _below_agents(self, _: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         block = self._block_of[line.number]
         if self._name_counts[id(block), line.name] > 1 or line.number in self._numbers_between:
-            return Mend(_OWN_GROUPS, Effect.CHANGES)
+            return Mend(_OWN_GROUPS)
         last = block.agents[-1]
         return Edit(EditPlace.AT, line.number), Edit(EditPlace.BELOW, last.number, line.octets)
 
@@ -525,18 +479,10 @@ def _is_of_no_group(line: Line) -> bool:
     return line.kind is Kind.SITEMAP or line.name in KNOWN_KEYS
 
 
-def _changes_what_is_compared(line: Line, octets: bytes | None) -> bool:
+def _changes_what_is_compared(line: Line, octets: bytes) -> bool:
     """Whether the value changes of a rule that is also compared as written."""
-    read = read_line(octets) if line.is_written and octets is not None else None
+    read = read_line(octets) if line.is_written else None
     return read is not None and read[2] != line.value
-
-
-def _octets(_: Finding) -> tuple[Edit, ...]:
-    return (Edit(EditPlace.FILE),)
-
-
-def _without_line(_: Finding, line: Line) -> tuple[Edit, ...]:
-    return (Edit(EditPlace.AT, line.number, without(line)),)
 
 
 def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
@@ -546,15 +492,15 @@ def _dollar(_: Finding, line: Line) -> Mend | tuple[Edit, ...]:
         return _rewritten(line, SPELLINGS[Code.DOLLAR_NOT_LAST](line))
     value = line.value[: found.start() + 1]
     text = f"write {shown(value)} if the end of the path is meant; otherwise %24"
-    return Mend(text, Effect.CHANGES, _rewritten(line, with_value(line, value)))
+    return Mend(text, edits=_rewritten(line, with_value(line, value)))
 
 
 def _with_usual_key(finding: Finding, line: Line) -> Mend | tuple[Edit, ...]:
     key = _usual_key(line)
     is_another = finding.code is Code.KEY_GOES_ON and len(line.key) > len(key) + _MORE_LETTERS
     if is_another:
-        return Mend(finding.code.fix, Effect.CHANGES)
-    return Mend(f"write {key.decode()}", Effect.KEEPS, _rewritten(line, _with_key(line)))
+        return Mend(finding.code.fix)
+    return Mend(f"write {key.decode()}", Effect.KEEPS, _rewritten(line, _with_key(line, key)))
 
 
 def _above_shorter(finding: Finding, line: Line) -> tuple[Edit, ...]:
@@ -565,11 +511,12 @@ def _with_fewer_stars(finding: Finding, line: Line) -> tuple[Edit, ...]:
     is_final = finding.code is Code.TRAILING_STAR
     without_last = _with_its_end(_FINAL_STARS(b"", line.value))
     value = without_last if is_final else _STARS(b"*", line.value)
-    return (Edit(EditPlace.AT, line.number, with_value(line, value)),)
+    return _rewritten(line, with_value(line, value))
 
 
 def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
-    return () if octets is None else (Edit(EditPlace.AT, line.number, octets),)
+    """The edit that writes a line anew, or deletes it."""
+    return (Edit(EditPlace.AT, line.number, octets),)
 
 
 def _with_its_end(value: bytes) -> bytes:

@@ -10,7 +10,7 @@ from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     look_steps,
     matches,
 )
-from scrapy_rep.extras.webmaster.outline import Line
+from scrapy_rep.extras.webmaster.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import normal_path
 from scrapy_rep.protocol.ruleset import folder_of
@@ -27,6 +27,29 @@ def ban(rules: Sequence[Line]) -> Line | None:
         about_all, key=lambda line: (len(line.pattern), line.kind is Kind.ALLOW), default=None
     )
     return longest if longest is not None and longest.kind is Kind.DISALLOW else None
+
+
+class MergedGroups:
+    """The merged groups of a file, as far as the budget suffices.
+
+    Attributes:
+        outline: the file.
+        budget: the work that is left for its checks.
+        rules: the rules of each merged group, by the indices of its groups.
+    """
+
+    def __init__(self, outlined: Outline, budget: StepBudget) -> None:
+        self.outline = outlined
+        self.budget = budget
+        self.rules: dict[Merge, list[Line]] = {}
+        for indices in outlined.merges:
+            rules = outlined.rules_of(indices)
+            if budget.take(look_steps(sum(len(line.value) for line in rules), len(rules))):
+                self.rules[indices] = rules
+
+    def of(self, name: str) -> list[Line]:
+        """The rules of the group that the file has for a name."""
+        return self.rules.get(self.outline.by_name.get(name, ()), [])
 
 
 class MergedRules:

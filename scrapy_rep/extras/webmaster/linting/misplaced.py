@@ -16,10 +16,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from scrapy_rep.extras.webmaster.checks.codes import Effect
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
 from scrapy_rep.extras.webmaster.findings import Finding
-from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.extras.webmaster.outline import Block, Line
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE
@@ -50,4 +48,4 @@ def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: st
         f"if the rules {where} are for all crawlers, move them to a group for *, and repeat them "
         f"in each group that should obey them; otherwise remove the {thing}"
     )
-    return replace(found, detail=detail, proposal=Mend(text, Effect.CHANGES))
+    return replace(found, detail=detail).with_fix(text)

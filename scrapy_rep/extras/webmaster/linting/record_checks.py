@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import replace
+from functools import partial
 from itertools import chain, islice
 from urllib.parse import urlsplit
 
@@ -12,11 +13,17 @@ from scrapy_rep.extras.pages.usage.categories import AI_INPUT, SEARCH, TRAIN_AI
 from scrapy_rep.extras.pages.usage.content_fields import content_signal, content_usage
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.pages.usage.scoped import divided
-from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
-from scrapy_rep.extras.webmaster.findings import CODE_OF_SLIP, READERS, Finding, value_finding
-from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, Mend
+from scrapy_rep.extras.webmaster.checks.codes import Code
+from scrapy_rep.extras.webmaster.findings import (
+    CODE_OF_SLIP,
+    READERS,
+    Finding,
+    slip_of_pace,
+    value_finding,
+)
+from scrapy_rep.extras.webmaster.mending import Edit, Mend
 from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, with_value
-from scrapy_rep.protocol.extensions import records
+from scrapy_rep.protocol.extensions.records import crawl_delay
 from scrapy_rep.protocol.extensions.sitemaps import Slip, absolute_uri, sitemap_line
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
 from scrapy_rep.protocol.lines import Kind
@@ -69,18 +76,14 @@ _OWN = {b"ai-train": b"train-ai", b"yes": b"y", b"no": b"n"}
 _FOREIGN = re.compile(rb"(?<![^\s,=])(?:ai-train|yes|no)(?![^\s,=])")
 
 
-def _is_silent_signal(value: bytes) -> bool:
-    """Whether a part of a value is ignored, as crawlers read it."""
-    remarks = Remarks()
-    said = content_signal(divided(value)[1].decode("utf-8", "replace"), _HERE, remarks)
-    return bool(remarks.kept) or not (said.preferences or said.use)
-
-
-def _is_odd_signal(value: bytes) -> bool:
-    """Whether a whole value is understood, but not by every reader."""
-    signals = divided(value)[1].split(b",")
-    is_usual = all(_SIGNAL.fullmatch(part.strip()) for part in signals)
-    return not is_usual and not _is_silent_signal(value)
+def _signal_slip(value: bytes) -> Code | None:
+    """Why a part of a value is ignored, as crawlers read it, or the whole by some of them."""
+    remarks, said = Remarks(), divided(value)[1]
+    found = content_signal(said.decode("utf-8", "replace"), _HERE, remarks)
+    if remarks.kept or not (found.preferences or found.use):
+        return Code.SIGNAL_SYNTAX
+    is_usual = all(_SIGNAL.fullmatch(part.strip()) for part in said.split(b","))
+    return None if is_usual else Code.SIGNAL_SPELLING
 
 
 def _says_all(value: bytes) -> bool:
@@ -109,31 +112,16 @@ def _usage_slip(value: bytes) -> Code | None:
     return Code.USAGE_UNKNOWN_LABEL if is_new else Code.USAGE_SYNTAX
 
 
-# The checks of values: keys, a code, and a function that tells whether the code applies.
-_VALUE_CHECKS: tuple[tuple[tuple[bytes, ...], Code, Callable[[bytes], bool]], ...] = (
-    *(
-        ((name,), Code.VALUE_UNREADABLE, lambda value, read=read: read(value) is None)
-        for name, read in READERS.items()
-    ),
-    (
-        (b"crawl-delay",),
-        Code.CRAWL_DELAY_COMMA,
-        lambda value: b"," in value and records.crawl_delay(value) is not None,
-    ),
-    ((b"clean-param",), Code.CLEAN_PARAM_FORMAT, lambda value: not _CLEAN_PARAM.fullmatch(value)),
-    ((b"host",), Code.HOST_DEPRECATED, lambda _: True),
-    ((b"noindex",), Code.NOINDEX_UNSUPPORTED, lambda _: True),
-    (_SIGNALS, Code.SIGNAL_SYNTAX, _is_silent_signal),
-    (_SIGNALS, Code.SIGNAL_SPELLING, _is_odd_signal),
-    ((b"license",), Code.LICENSE_INVALID, lambda value: absolute_uri(value, "") is None),
-    *(
-        ((b"content-usage",), code, lambda value, code=code: _usage_slip(value) is code)
-        for code in (
-            *(Code.USAGE_SYNTAX, Code.USAGE_LETTER_CASE),
-            *(Code.USAGE_FOREIGN_WORDS, Code.USAGE_UNKNOWN_LABEL),
-        )
-    ),
-)
+_VALUE_CHECKS: dict[bytes, Callable[[bytes], Code | None]] = {
+    **{name: partial(slip_of_pace, name) for name in READERS},
+    b"clean-param": lambda it: None if _CLEAN_PARAM.fullmatch(it) else Code.CLEAN_PARAM_FORMAT,
+    b"host": lambda _: Code.HOST_DEPRECATED,
+    b"noindex": lambda _: Code.NOINDEX_UNSUPPORTED,
+    b"license": lambda it: None if absolute_uri(it, "") else Code.LICENSE_INVALID,
+    **dict.fromkeys(_SIGNALS, _signal_slip),
+    b"content-usage": _usage_slip,
+}
+"""The functions that find the code for a value, by the key."""
 
 
 def _meant_pace(line: Line) -> bytes:
@@ -233,7 +221,7 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     finding = value_finding(code, line)
     if code is Code.SITEMAP_BAD_SCHEME:
         return _with_address(finding, line, f"https://{rest}")
-    return replace(finding, proposal=Mend(advice, Effect.CHANGES)) if advice else finding
+    return finding.with_fix(advice)
 
 
 def _is_host(text: str) -> bool:
@@ -243,8 +231,7 @@ def _is_host(text: str) -> bool:
 
 def _with_address(finding: Finding, line: Line, uri: str) -> Finding:
     """The finding with an unsafe fix that writes this address."""
-    edit = Edit(EditPlace.AT, line.number, with_value(line, uri.encode()))
-    return replace(finding, proposal=Mend(f"write {uri}", Effect.CHANGES, (edit,)))
+    return finding.with_fix(f"write {uri}", Edit.of_value(line, uri.encode()))
 
 
 def _has_sitemap_ending(uri: str) -> bool:
@@ -254,47 +241,43 @@ def _has_sitemap_ending(uri: str) -> bool:
 
 
 def _value_findings(line: Line) -> Iterator[Finding]:
-    for names, code, is_odd in _VALUE_CHECKS:
-        if line.name in names and is_odd(line.value):
-            yield replace(value_finding(code, line), proposal=_proposal(code, line))
+    check = _VALUE_CHECKS.get(line.name)
+    if check is not None and (code := check(line.value)) is not None:
+        yield replace(value_finding(code, line), proposal=_proposal(code, line))
 
 
 def _proposal(code: Code, line: Line) -> Mend | None:
     """The value that was meant, or the form of such values; None if the words of the table fit."""
     meant = _MEANT[code](line) if code in _MEANT else b""
     if meant:
-        new = with_value(line, meant)
-        text = f"write '{shown(new.partition(b'#')[0].strip())}'"
-        return Mend(text, Effect.CHANGES, (Edit(EditPlace.AT, line.number, new),))
-    is_pace = code is Code.VALUE_UNREADABLE
-    return Mend(_FORMS[line.name], Effect.CHANGES) if is_pace else None
+        text = shown(with_value(line, meant).partition(b"#")[0].strip())
+        return Mend(f"write '{text}'", edits=(Edit.of_value(line, meant),))
+    return Mend(_FORMS[line.name]) if code is Code.VALUE_UNREADABLE else None
 
 
 def _run_findings(run: Block) -> Iterator[Finding]:
-    delays = [line for line in run.others if line.name == b"crawl-delay" and _seconds(line) >= 0]
+    delays = {
+        line: seconds
+        for line in run.others
+        if line.name == b"crawl-delay" and (seconds := crawl_delay(line.value)) is not None
+    }
     if not delays:
         return
-    largest = max(delays, key=lambda line: (_seconds(line), -line.number))
+    largest = max(delays, key=delays.__getitem__)
     for line in delays:
         if line is not largest:
             yield value_finding(Code.CRAWL_DELAY_DUPLICATE, line, f"see line {largest.number}")
     if any(name == EVERYONE or _slows(name) for name in run.names):
-        huge = (line for line in delays if _seconds(line) > _HUGE_SECONDS)
+        huge = (line for line, seconds in delays.items() if seconds > _HUGE_SECONDS)
         yield from (value_finding(Code.CRAWL_DELAY_HUGE, line) for line in huge)
     ignoring = [f"{name}, {by}" for name in run.names if (by := ignores_crawl_delay(name))]
     if ignoring:
-        yield value_finding(Code.CRAWL_DELAY_IGNORED, delays[0], "; ".join(ignoring))
+        yield value_finding(Code.CRAWL_DELAY_IGNORED, next(iter(delays)), "; ".join(ignoring))
 
 
 def _slows(name: str) -> bool:
     """Whether a search engine with this name may obey a Crawl-delay."""
     return is_search_crawler(name) and not ignores_crawl_delay(name)
-
-
-def _seconds(line: Line) -> float:
-    """The seconds of a Crawl-delay; -1 if unreadable."""
-    seconds = records.crawl_delay(line.value)
-    return -1.0 if seconds is None else seconds
 
 
 def _usage_of(value: bytes) -> Mapping[str, object]:

@@ -10,20 +10,18 @@ from __future__ import annotations
 
 import re
 from collections.abc import Collection, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from itertools import chain, dropwhile, islice
 from pkgutil import get_data
 
-from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
+from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     EVERYTHING,
-    StepBudget,
     covers,
     is_live,
     matches,
 )
 from scrapy_rep.extras.webmaster.findings import Finding, value_finding
-from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.extras.webmaster.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import END, normal_path
@@ -32,7 +30,7 @@ from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import shown
 
 from .crawler_names import BIG_ENGINES, fallback_of, reads_pages
-from .merged_rules import Merge, MergedRules, ban
+from .merged_rules import Merge, MergedGroups, MergedRules, ban
 
 _MOST_SIGNS = 500
 _MOST_PLACES = 50
@@ -88,34 +86,29 @@ class _Needed:
     system: str = ""
 
 
-def resource_findings(
-    outlined: Outline, merges: dict[Merge, list[Line]], budget: StepBudget
-) -> Iterator[Finding]:
+def resource_findings(groups: MergedGroups) -> Iterator[Finding]:
     """The first rule that keeps a search engine from style sheets or scripts, and vain Allows."""
     blocked: dict[Line, tuple[_Needed, list[str]]] = {}
     vain: dict[int, Finding] = {}
-    for merge, names in _readers(outlined).items():
-        rules = merges.get(merge, [])
+    for merge, names in _readers(groups.outline).items():
+        rules = groups.rules.get(merge, [])
         if ban(rules) is not None:
             continue
-        merged = MergedRules(rules, budget)
+        merged = MergedRules(rules, groups.budget)
         for line, needed in _blocked(rules, merged):
             blocked.setdefault(line, (needed, []))[1].extend(names)
         for found in _vain_allows(rules, merged):
             vain.setdefault(found.line, found)
     if blocked:
-        first, *more = sorted(
-            blocked, key=lambda line: (bool(blocked[line][0].system), line.number)
-        )
+        order = {line: (bool(one.system), line.number) for line, (one, _) in blocked.items()}
+        first, *more = sorted(order, key=order.__getitem__)
         needed, names = blocked[first]
         others = f"; and {counted(len(more), 'more such rule')}" if more else ""
         is_for_all = {name.lower() for name in names}.issuperset(BIG_ENGINES)
         who = "" if is_for_all else f"; {', '.join(dict.fromkeys(names))}"
-        found = value_finding(
-            Code.BLOCKS_RESOURCES, first, f"such as {needed.urls[0]}{others}{who}"
-        )
-        text = _MAY_BE_GONE.format(needed.system)
-        yield replace(found, proposal=Mend(text, Effect.CHANGES) if needed.system else None)
+        detail = f"such as {needed.urls[0]}{others}{who}"
+        text = _MAY_BE_GONE.format(needed.system) if needed.system else ""
+        yield value_finding(Code.BLOCKS_RESOURCES, first, detail).with_fix(text)
     yield from vain.values()
 
 
@@ -226,4 +219,4 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
             winner = f"{folder.rstrip('*')}*{shown(allow.value).partition('*')[2]}"
             text = f"write Allow: {winner} too, the shortest rule that wins there"
             found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
-            yield replace(found, proposal=Mend(text, Effect.CHANGES))
+            yield found.with_fix(text)

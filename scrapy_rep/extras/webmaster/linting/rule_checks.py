@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Collection, Iterator
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from urllib.parse import quote
 
-from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
+from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING
 from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, Finding, value_finding
-from scrapy_rep.extras.webmaster.mending import Edit, EditPlace, Mend
-from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, with_value
+from scrapy_rep.extras.webmaster.mending import Edit, EditPlace
+from scrapy_rep.extras.webmaster.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.verdict import shown
 
@@ -174,8 +174,7 @@ def _value_findings(
                 meant = [value.encode() for value in advice.values]
                 if code is Code.REGULAR_EXPRESSION and meant and all(map(is_said, meant)):
                     continue
-                mend = Mend(advice.text, Effect.CHANGES, _edits(line, advice.values))
-                finding = replace(finding, proposal=mend)
+                finding = finding.with_fix(advice.text, *_edits(line, advice.values))
             yield finding
             if code in _NO_PATH:
                 break
@@ -191,9 +190,8 @@ def _host_findings(line: Line, hosts: Collection[str]) -> Iterator[Finding]:
     first, slash, rest = line.value.lstrip(b"/*").partition(b"/")
     if shown(first).lower().removeprefix("www.") in hosts:
         path = b"/" + rest
-        edit = Edit(EditPlace.AT, line.number, with_value(line, path))
-        mend = Mend(f"write {shown(path)}", Effect.CHANGES, (edit,) if slash else ())
-        yield replace(value_finding(Code.HOST_IN_PATH, line), proposal=mend)
+        edits = [Edit.of_value(line, path)] if slash else []
+        yield value_finding(Code.HOST_IN_PATH, line).with_fix(f"write {shown(path)}", *edits)
 
 
 def own_hosts(outlined: Outline) -> frozenset[str]:
@@ -257,16 +255,13 @@ def _advice_for_dead_rule(line: Line, uri: str) -> _Advice:
     return _Advice(advice.text + _WORKS_THEN, advice.values)
 
 
-def _edits(line: Line, values: tuple[str, ...]) -> tuple[Edit, ...]:
+def _edits(line: Line, values: tuple[str, ...]) -> Iterator[Edit]:
     """The edits that write a rule for each value."""
-    if not values:
-        return ()
-    *others, last = values
-    above = (line.octets[: line.value_at] + value.encode() for value in others)
-    return (
-        *(Edit(EditPlace.ABOVE, line.number, octets) for octets in above),
-        Edit(EditPlace.AT, line.number, with_value(line, last.encode())),
-    )
+    for value in values[:-1]:
+        octets = line.octets[: line.value_at] + value.encode()
+        yield Edit(EditPlace.ABOVE, line.number, octets)
+    for value in values[-1:]:
+        yield Edit.of_value(line, value.encode())
 
 
 def _as_wildcards(value: str) -> _Advice | None:
