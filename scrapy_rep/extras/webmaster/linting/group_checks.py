@@ -38,8 +38,7 @@ from .crawler_names import (
     obeys_partly,
 )
 from .merged_rules import ban
-from .misplaced import misplaced_rules, told_of_misplaced
-from .swallowed import swallowed
+from .swallowed import misplaced_rules, swallowed, told_of_misplaced
 
 # A version or a comment, as in a User-Agent header: Bot/1.0, Bot v2.1, Bot (+https://example.com).
 _KEY = re.compile(rb"(?:user-?agent|(?:dis)?allow|sitemap|crawl-?delay|noindex)\s*:", re.IGNORECASE)

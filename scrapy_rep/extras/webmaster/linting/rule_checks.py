@@ -15,7 +15,7 @@ from scrapy_rep.extras.webmaster.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
 from scrapy_rep.protocol.verdict import shown
 
-from .misplaced import misplaced_rules, told_of_misplaced
+from .swallowed import misplaced_rules, told_of_misplaced
 
 NEEDLESS_ESCAPE = rb"%(?:2[DEde]|3[0-9]|[46][1-9A-Fa-f]|[57][0-9Aa]|5[Ff]|7[Ee])"
 """Escapes of characters that need none."""
