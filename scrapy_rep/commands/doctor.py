@@ -11,7 +11,6 @@ import socket
 import time
 from collections.abc import Iterator
 from contextlib import suppress
-from itertools import chain
 from threading import Timer
 from types import CodeType
 from typing import Any
@@ -41,7 +40,7 @@ from scrapy_rep.protocol.secrecy import without_userinfo
 from scrapy_rep.protocol.tokens import EVERYONE
 
 from .doctor_watch import Diagnosis, Watch, diagnosis, rows
-from .engine_work import in_engine
+from .engine_work import in_engine, start_urls_of
 from .inputs import origin_of
 from .judging import Judge, Judgement
 from .named_agents import Agent
@@ -50,7 +49,6 @@ from .terminal import safe
 
 _STYLES = {"ok": "green", "note": "dim", "warning": "yellow", "error": "red"}
 _CELLS = 9  # of the severity
-_URL_NAMES = ("start_urls", "sites", "sitemap_urls")
 _MORE_SECONDS = 15.0  # to start and to end, until the process is ended
 _MOST_HOPS = 6
 _PROXY_SECONDS = 5.0
@@ -86,9 +84,7 @@ def run(call: Call) -> None:
         raise CommandError(f"this project has no spider {name!r}, but: {', '.join(loader.list())}")
     spider: type[Spider] = loader.load(name) if name else Spider
     spider.update_settings(call.settings)
-    found = (getattr(spider, one, None) or () for one in _URL_NAMES)
-    urls = chain.from_iterable(one.split(",") if isinstance(one, str) else one for one in found)
-    url = url or next(iter(urls), "").strip()
+    url = url or next(iter(start_urls_of(spider)), "")
     if not url:
         example = f"scrapy rep doctor {name or 'SPIDER'} https://example.com/"
         known = "" if name else f" (spiders here: {', '.join(loader.list()) or 'none'})"
@@ -119,9 +115,8 @@ class _Examination:
             self._findings.append(diagnosis("start", error=error, fix=""))
         except CommandError as error:
             reason, _, fix = str(error).rpartition("; ")
-            fix += (
-                "" if self._spider is Spider else "; -a NAME=VALUE sets an argument of the spider"
-            )
+            if self._spider is not Spider:
+                fix += "; -a NAME=VALUE sets an argument of the spider"
             self._findings.append(diagnosis("start", error=reason, fix=fix))
         self._end()
 
@@ -224,8 +219,8 @@ class _Examination:
                 "url": self._url,
                 "spider": self._spider.name if self._spider is not Spider else None,
                 "findings": [one._asdict() for one in found],
-                "verdict": None if judged is None else judged.as_dict(),
-                "access": None if judged is None else judged.judge.access_dict(),
+                "verdict": judged and judged.as_dict(),
+                "access": judged and judged.judge.access_dict(),
             }
             call.row(facts)
             return

@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Coroutine, Iterator, Mapping, Sequence
 from contextlib import contextmanager, nullcontext, suppress
 from dataclasses import replace
+from itertools import chain
 from typing import Any, TypeVar
 
 from scrapy import Request, Spider
@@ -54,6 +55,13 @@ _OURS: dict[str, Any] = {
     **dict.fromkeys(("CLOSESPIDER_TIMEOUT_NO_ITEM", "CLOSESPIDER_PAGECOUNT_NO_ITEM"), 0),
     **{f"CLOSESPIDER_{what}COUNT": 0 for what in ("ITEM", "PAGE", "ERROR")},
 }
+
+
+def start_urls_of(spider: type[Spider]) -> list[str]:
+    """The URLs at which a spider begins, as far as its class tells."""
+    found = (getattr(spider, one, None) or () for one in ("start_urls", "sites", "sitemap_urls"))
+    texts = (one.split(",") if isinstance(one, str) else one for one in found)
+    return [url.strip() for url in chain.from_iterable(texts)]
 
 
 def fetch_now(

@@ -13,7 +13,6 @@ from contextlib import aclosing, suppress
 from dataclasses import asdict, dataclass, field
 from functools import partial
 from hashlib import blake2b
-from itertools import chain
 from typing import Any
 
 from scrapy.crawler import Crawler
@@ -35,7 +34,7 @@ from scrapy_rep.sitemaps.entry_dates import period_of
 from scrapy_rep.sitemaps.reader import SitemapEntry, SitemapKind
 from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
-from .engine_work import in_engine
+from .engine_work import in_engine, start_urls_of
 from .inputs import STDIN, origin_of, stdin_lines
 from .judging import Judge, Judgement
 from .named_agents import Agent
@@ -60,7 +59,6 @@ _FAILURES: dict[str, Event] = {
     "a challenge": Failure.CHALLENGE,
 }
 _OF_SPIDERS = {"user_agent": "USER_AGENT", "download_delay": "DOWNLOAD_DELAY"}
-_URL_NAMES = ("start_urls", "sites", "sitemap_urls")
 _LABEL_CELLS = 14
 _LEADS = {True: "at least", False: "about"}
 
@@ -130,9 +128,7 @@ def _urls_of_spider(name: str, call: Call) -> list[str]:
     spider.update_settings(call.settings)
     own = {setting: getattr(spider, one, None) for one, setting in _OF_SPIDERS.items()}
     call.set(**{setting: value for setting, value in own.items() if value is not None})
-    found = [getattr(spider, one, None) or () for one in _URL_NAMES]
-    texts = [one.split(",") if isinstance(one, str) else one for one in found]
-    return [url.strip() for url in chain.from_iterable(texts)]
+    return start_urls_of(spider)
 
 
 @dataclass

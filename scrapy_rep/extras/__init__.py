@@ -67,7 +67,7 @@ EXTRAS = (
             "changes of verdicts": "commands.diff.show_differences",
             "lost rules": "effect.rule_patterns.Matcher",
             "--rules": "commands.check_details.write_group",
-            "--like": "commands.opinions.opinions",
+            "--like": "commands.opinions.Opinions",
             "--expect": "commands.expected.expected",
         },
     ),

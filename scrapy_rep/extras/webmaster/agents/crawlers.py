@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import KW_ONLY, dataclass
 from pkgutil import get_data
 
 from scrapy_rep.extras.pages.usage.categories import AI_INPUT, POLICY_TOKENS, SEARCH, TRAIN_AI
@@ -52,11 +52,12 @@ class Crawler:
     wildcards: str
     by: str
     seen: str
-    is_user_triggered: bool
-    is_obsolete: bool
-    fallback: str
-    remembered: frozenset[str]
-    other_spellings: tuple[str, ...]
+    _: KW_ONLY
+    is_user_triggered: bool = False
+    is_obsolete: bool = False
+    fallback: str = ""
+    remembered: frozenset[str] = frozenset()
+    other_spellings: tuple[str, ...] = ()
     is_policy: bool = False
 
     @property
@@ -78,18 +79,10 @@ class Crawler:
 def _crawlers() -> Iterator[Crawler]:
     for row in (line for line in _LINES if not line.startswith("#")):
         cells = ["" if cell == "-" else cell for cell in row.split(" | ")]
-        token, operator, purpose, obeys, delay, wildcards, source, flags, fallback, *more = cells
-        by, _, seen = source.partition(" ")
-        remembered, spellings = more
+        *facts, source, flags, fallback, remembered, spellings = cells
+        facts += source.partition(" ")[::2]  # by, seen
         yield Crawler(
-            token,
-            operator,
-            purpose,
-            obeys,
-            delay,
-            wildcards,
-            by,
-            seen,
+            *facts,
             is_user_triggered="user-triggered" in flags.split(),
             is_obsolete="obsolete" in flags.split(),
             fallback=fallback,
@@ -110,11 +103,6 @@ def _policy_tokens() -> Iterator[Crawler]:
             wildcards=YES,
             by=OPERATOR if one.is_checked else "list",
             seen=one.seen,
-            is_user_triggered=False,
-            is_obsolete=False,
-            fallback="",
-            remembered=frozenset(),
-            other_spellings=(),
             is_policy=True,
         )
 

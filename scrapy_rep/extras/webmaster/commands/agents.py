@@ -107,10 +107,9 @@ def _purpose(name: str, option: str) -> str:
         if purpose in _PURPOSES:
             return purpose
     near = near_tokens(name)
-    names = (
-        "" if option == "--purpose" else f", or a crawler's name such as {either(near or _SUCH)}"
-    )
-    raise CommandError(f"{option} {name!r}: give one of {', '.join(sorted(_PURPOSES))}{names}")
+    such = f", or a crawler's name such as {either(near or _SUCH)}"
+    names = f"{', '.join(sorted(_PURPOSES))}{such * (option != '--purpose')}"
+    raise CommandError(f"{option} {name!r}: give one of {names}")
 
 
 def _chosen(
@@ -139,17 +138,12 @@ def _of_name(name: str, option: str, crawlers: Sequence[Crawler]) -> list[Crawle
         CommandError: there is no such crawler.
     """
     known = crawler_of(name)
-    purpose = _purpose(name, option) if known is None else ""
-    found = [
-        crawler
-        for crawler in crawlers
-        if crawler is known
-        or (
-            crawler.purpose == purpose
-            and not crawler.is_obsolete
-            and not (crawler.is_policy and option.startswith("--assert"))
-        )
-    ]
+    if known is not None:
+        found = [crawler for crawler in crawlers if crawler is known]
+    else:
+        purpose, has_policies = _purpose(name, option), not option.startswith("--assert")
+        own = (one for one in crawlers if one.purpose == purpose and not one.is_obsolete)
+        found = [crawler for crawler in own if has_policies or not crawler.is_policy]
     if not found:
         raise CommandError(f"{option} {name!r}: --purpose and --operator exclude these crawlers")
     return found
@@ -295,11 +289,10 @@ def _write_text(
     lines = [line for block in outlined.blocks for line in block.agents]
     _write_section("names in the file", dict.fromkeys(_name_words(lines, known)), call)
     _write_section("names that match no known crawler", _unknown_words(lines), call)
-    for one in found:
-        if one.crawler.is_policy and one.access is Access.DISALLOWED:
-            words = f"{one.crawler.token}: crawlers that know this policy token do not use the URL"
-            _write_section("policy tokens", [f"{words}, whatever the verdicts above say"], call)
-            break
+    policies = (one.crawler for one in found if one.access is Access.DISALLOWED)
+    if policy := next((one for one in policies if one.is_policy), None):
+        words = f"{policy.token}: crawlers that know this policy token do not use the URL"
+        _write_section("policy tokens", [f"{words}, whatever the verdicts above say"], call)
     call.line(f"from a list of {DATED}; ? marks uncertain facts, and --json gives the reason")
     if any(map(_mark, _shown(found, accidents, call))):
         call.line("! no parser of RFC 9309 can match this name; the crawler itself may")
@@ -361,18 +354,14 @@ def _is_named(binding: Binding) -> bool:
 
 
 def _write_table(rows: Sequence[Binding], call: Call) -> None:
-    cells = [
-        (
-            one.crawler.purpose,
-            cut(one.crawler.operator, _OPERATOR_CELLS),
-            f"{cut(one.crawler.token, _CRAWLER_CELLS)}{_mark(one)}",
-            f"{one.access.value}{'?' if one.doubts else ''}",
-            _by(one),
-        )
-        for one in rows
-    ]
-    if cells:
-        call.table([("purpose", "operator", "crawler", "verdict", "by"), *cells])
+    table = [("purpose", "operator", "crawler", "verdict", "by")]
+    for one in rows:
+        operator = cut(one.crawler.operator, _OPERATOR_CELLS)
+        token = f"{cut(one.crawler.token, _CRAWLER_CELLS)}{_mark(one)}"
+        verdict = f"{one.access.value}{'?' if one.doubts else ''}"
+        table.append((one.crawler.purpose, operator, token, verdict, _by(one)))
+    if rows:
+        call.table(table)
 
 
 def _mark(binding: Binding) -> str:
@@ -388,27 +377,25 @@ def _by(binding: Binding) -> str:
 
 
 def _write_summary(found: Sequence[Binding], call: Call) -> None:
-    """List the crawlers that may train, answer and search."""
-    for purpose, question in _QUESTIONS.items():
-        own = [one for one in found if one.crawler.purpose == purpose]
-        _write_question(f"who can {question}", own, call)
+    """List the operators that may train, answer and search, and those that may not.
 
-
-def _write_question(title: str, found: Sequence[Binding], call: Call) -> None:
-    """List the operators with and without access; a fact is certain if it is for one crawler.
-
-    Those that may fetch, but not for their purpose, come apart.
+    A fact is certain if it is for one crawler. Those that may fetch, but not for their purpose,
+    come apart.
     """
-    lines = []
-    words = [f"{one.access.value}{_objection(one)}" for one in found]
     order = [access.value for access in Access]
-    for word in sorted(dict.fromkeys(words), key=lambda word: order.index(word.split(",")[0])):
-        own = [one for one, its in zip(found, words, strict=True) if its == word]
-        certain = {_who(one.crawler) for one in own if not one.doubts}
-        names = dict.fromkeys(_who(one.crawler) for one in own)
-        said = ", ".join(name if name in certain else f"{name}?" for name in names)
-        lines.append(f"{word}: {said}")
-    _write_section(title, lines, call)
+    for purpose, question in _QUESTIONS.items():
+        by_words: dict[str, list[Binding]] = {}
+        for one in found:
+            if one.crawler.purpose == purpose:
+                words = f"{one.access.value}{_objection(one)}"
+                by_words.setdefault(words, []).append(one)
+        lines = []
+        for words in sorted(by_words, key=lambda words: order.index(words.split(",")[0])):
+            certain = {_who(one.crawler) for one in by_words[words] if not one.doubts}
+            names = dict.fromkeys(_who(one.crawler) for one in by_words[words])
+            said = ", ".join(name if name in certain else f"{name}?" for name in names)
+            lines.append(f"{words}: {said}")
+        _write_section(f"who can {question}", lines, call)
 
 
 def _objection(binding: Binding) -> str:

@@ -7,7 +7,7 @@ limit of `_SECONDS`, where the system has alarms. An alarm cannot stop code in C
 from __future__ import annotations
 
 import signal
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any, NoReturn
@@ -114,27 +114,18 @@ def _stop(*_: object) -> NoReturn:
     raise TimeoutError
 
 
-def opinions(names: str) -> Opinions:
-    """The parsers of --like.
-
-    Raises:
-        CommandError: a parser is unknown, or the text names none.
-    """
-    if not names.strip(", "):
-        raise CommandError(f"--like {names!r} does not name a parser")
-    return Opinions(names.split(","))
-
-
 class Opinions:
     """Several parsers, one after the other."""
 
-    def __init__(self, names: Iterable[str]) -> None:
-        """Take the names of the parsers.
+    def __init__(self, names: str) -> None:
+        """Take the names of --like.
 
         Raises:
-            CommandError: a parser is unknown.
+            CommandError: a parser is unknown, or the text names none.
         """
-        wanted = dict.fromkeys(filter(None, map(str.strip, names)))
+        wanted = dict.fromkeys(filter(None, map(str.strip, names.split(","))))
+        if not wanted:
+            raise CommandError(f"--like {names!r} does not name a parser")
         self._parsers = [
             _OwnReader(_READERS[name]) if name in _READERS else _Parser(name) for name in wanted
         ]

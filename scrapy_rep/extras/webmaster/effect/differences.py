@@ -97,13 +97,14 @@ class TooMuchToCompare(RepError):  # noqa: N818
             "the files are too much to compare as a whole: "
             f"{len(compared):,} of {counted(agents, 'agent')} compared, on "
             f"{counted(probe_count, 'probe URL')}; not, or only partly, compared: "
-            f"{_shortened(left)}"
+            f"{shortened(left)}"
         )
 
 
-def _shortened(agents: tuple[str, ...]) -> str:
-    shown = ", ".join(agents[:_SHOWN])
-    more = len(agents) - _SHOWN
+def shortened(names: Sequence[str]) -> str:
+    """The first names, and the number of the others."""
+    shown = ", ".join(names[:_SHOWN])
+    more = len(names) - _SHOWN
     return f"{shown} and {more:,} more" if more > 0 else shown
 
 

@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.analysis import Needless, needless_lines
+from scrapy_rep.extras.webmaster.effect.differences import shortened
 from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     EVERYTHING,
     StepBudget,
@@ -54,7 +55,6 @@ _READY_STEPS = 8  # to prepare a rule for comparison, in each merged group that 
 _FILE = re.compile(r"\.\w{1,5}[*$]*$")
 _POLICY = re.compile(rb"\b(?:polic(?:y|ies)|terms of (?:use|service)|prohibited)\b", re.IGNORECASE)
 _MANY_RULES = 2  # of a group for *, which a crawler with a group of its own ignores
-_MOST_NAMED = 5  # crawlers in one finding
 _MOST_ESCAPED = 3  # of the rules for *
 _MOST_TRIED = 100
 _NEWS_ALONE = (
@@ -277,8 +277,7 @@ def _ignores_star(groups: MergedGroups) -> Iterator[Finding]:
             yield value_finding(Code.GROUP_IGNORES_STAR, line, detail).with_fix(_FOR_NEWS)
     if found:
         names = sorted(found, key=lambda name: name not in BIG_ENGINES)
-        more = f" and {len(names) - _MOST_NAMED:,} more" * (len(names) > _MOST_NAMED)
-        who = f"{', '.join(outlined.spellings[name] for name in names[:_MOST_NAMED])}{more}"
+        who = shortened([outlined.spellings[name] for name in names])
         detail = f"{counted(count, 'rule')}, such as {_some_of(bans)}; {who}"
         yield value_finding(Code.GROUP_IGNORES_STAR, found[names[0]], detail)
 

@@ -101,16 +101,12 @@ def fixed(
         if has_suppressions:
             found = without_suppressed(body, found)
         taken = list(_together(found))
-        new = _followed(body, taken)
+        new = edited(body, [edit for finding in taken for edit in _edits(finding)])
         if not taken or new == body:
             break
         body = new
         done += taken
     return body, done
-
-
-def _followed(body: bytes, findings: Iterable[Finding]) -> bytes:
-    return edited(body, [edit for finding in findings for edit in _edits(finding)])
 
 
 def _edits(finding: Finding) -> tuple[Edit, ...]:

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from scrapy_rep.extras.webmaster.effect.other_readers import escaped
-from scrapy_rep.extras.webmaster.linting.rule_checks import has_wrong_characters
+from scrapy_rep.extras.webmaster.linting.rule_checks import has_wrong_characters, is_utf8
 from scrapy_rep.extras.webmaster.outline import KEYS, Line, Outline, has_other_words, name_of
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
@@ -88,18 +88,10 @@ def record_text(line: Line) -> str:
 def _with_escapes(value: bytes) -> bytes:
     """A value with escapes instead of the octets of its path that are not UTF-8."""
     path, space, rest = value.partition(b" ")
-    if not path.startswith(b"/") or not _is_broken(path):
+    if not path.startswith(b"/") or is_utf8(path):
         return value
     escaped = b"".join(b"%%%02X" % one if one > _LAST_ASCII else bytes([one]) for one in path)
     return escaped + space + rest
-
-
-def _is_broken(octets: bytes) -> bool:
-    try:
-        octets.decode()
-    except UnicodeDecodeError:
-        return True
-    return False
 
 
 def sitemap_texts(line: Line, uri: str) -> list[str]:

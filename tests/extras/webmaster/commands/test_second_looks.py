@@ -151,7 +151,7 @@ class TestLike:
 
     def test_slow_parser_has_no_answer(self, monkeypatch: pytest.MonkeyPatch) -> None:
         """It is stopped once for a file, and gets no other question about it."""
-        several = Opinions([_BAD])
+        several = Opinions(_BAD)
         Bad.asked.clear()
         timer = signal.setitimer
         monkeypatch.setattr(signal, "setitimer", lambda which, seconds: timer(which, seconds / 20))
