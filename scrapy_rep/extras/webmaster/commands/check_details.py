@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,13 +9,17 @@ from scrapy_rep.commands.named_agents import Agent
 from scrapy_rep.commands.running import Call
 from scrapy_rep.commands.terminal import safe
 from scrapy_rep.extras.webmaster.checks.codes import Code
-from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live, pattern_of
+from scrapy_rep.extras.webmaster.effect.rule_patterns import (
+    EVERYTHING,
+    in_order_of_decision,
+    is_live,
+    pattern_of,
+)
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import Meaning
 from scrapy_rep.protocol.document import Group, RobotsTxt
 from scrapy_rep.protocol.lines import Kind
-from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.tokens import EVERYONE, names_of
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Rule
@@ -52,7 +55,9 @@ def ranked(group: Group) -> list[RankedRule]:
     """
     first: dict[str, Rule] = {}
     dead, live = [], []
-    for pattern, rule, note in sorted(_readings(group), key=_place):
+    for pattern, _, rule in in_order_of_decision(group.rules):
+        is_folder = pattern != pattern_of(rule.path_pattern)
+        note = f"also read as Allow: {pattern}" if is_folder else ""
         if not is_live(pattern):
             text = "forbids nothing" if not pattern and not rule.allow else "matches nothing"
             dead.append(RankedRule(rule, pattern, text))
@@ -60,23 +65,9 @@ def ranked(group: Group) -> list[RankedRule]:
         before = first.setdefault(pattern, rule)
         if before is not rule:
             same = "same as" if before.allow == rule.allow else "loses to"
-            note = f"{same} line {before.line}"  # noqa: PLW2901 - this note matters most
+            note = f"{same} line {before.line}"  # this note matters most
         live.append(RankedRule(rule, pattern, note))
     return [*live, *dead]
-
-
-def _readings(group: Group) -> Iterator[tuple[str, Rule, str]]:
-    for rule in group.rules:
-        pattern = pattern_of(rule.path_pattern)
-        yield pattern, rule, ""
-        folder = folder_of(pattern) if rule.allow else None
-        if folder is not None:
-            yield folder, rule, f"also read as Allow: {folder}"
-
-
-def _place(reading: tuple[str, Rule, str]) -> tuple[int, bool, int]:
-    pattern, rule, _ = reading
-    return -len(pattern), not rule.allow, rule.line
 
 
 def write_group(policy: Policy | None, agent: Agent, call: Call) -> None:

@@ -81,13 +81,9 @@ def put_out(file: Input, new: bytes, call: Call) -> None:
 
 def author_errors(file: Input) -> list[Finding]:
     """The findings that only the author of a file can decide about."""
-    found = [one for one in lint(file.body, file.uri) if _is_of_author(one)]
+    found = lint(file.body, file.uri)
+    found = [one for one in found if one.severity is Severity.ERROR or one.code is Code.TIE]
     return without_suppressed(file.body, found)
-
-
-def _is_of_author(finding: Finding) -> bool:
-    """Whether only the author of a file can decide about a finding."""
-    return finding.severity is Severity.ERROR or finding.code is Code.TIE
 
 
 _UNREAD = {

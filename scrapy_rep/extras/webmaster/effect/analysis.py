@@ -81,7 +81,9 @@ class _Ways:
             parents.append(parent)
             parent = index
         rules = [by_literal[literal] for literal in literals]
-        return cls(literals, parents, rules, [_octets(there) for there in rules])
+        return cls(
+            literals, parents, rules, [sum(len(one.text) for one in there) for there in rules]
+        )
 
     def near(self, pattern: Pattern, budget: StepBudget) -> Iterator[Pattern]:
         """The other patterns that may match the same path; some that can't matter are skipped."""
@@ -110,10 +112,6 @@ class _Ways:
         node = bisect_left(self.literals, literal_of(pattern.text))
         self.rules[node].remove(pattern)
         self.octets[node] -= len(pattern.text)
-
-
-def _octets(patterns: Iterable[Pattern]) -> int:
-    return sum(len(pattern.text) for pattern in patterns)
 
 
 def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
@@ -170,18 +168,16 @@ def needless_lines(
     The arguments are those of `needless`; the reasons are those of our reading.
     """
     lines = [line for line in lines if is_live(line.pattern)]
-    ours = {
-        (found.pattern.allow, found.pattern.text): found
-        for found in needless(first_of_each(map(_pattern_of, lines)), budget, may_go)
-    }
+    own = (
+        Pattern(one.kind is Kind.ALLOW, one.pattern, one.number, one.is_written) for one in lines
+    )
+    going = needless(first_of_each(own), budget, may_go)
+    ours = {(found.pattern.allow, found.pattern.text): found for found in going}
     reasons = [ours.get((line.kind is Kind.ALLOW, line.pattern)) for line in lines]
     if not ours:
         return []
     for reader in (GOOGLE, PREFIXES):
-        patterns = [
-            Pattern(line.kind is Kind.ALLOW, reader.pattern(line.value), line.number)
-            for line in lines
-        ]
+        patterns = [Pattern(it.kind is Kind.ALLOW, reader.pattern(it.value)) for it in lines]
         live = {(one.allow, one.text) for one in patterns if is_live(one.text)}
         needed = {one for one in live if reader is PREFIXES and (not one[0], one[1]) in live}
         going = needless(first_of_each(one for one in patterns if is_live(one.text)), budget)
@@ -197,21 +193,15 @@ def needless_lines(
     ]
 
 
-def _pattern_of(line: Line) -> Pattern:
-    return Pattern(line.kind is Kind.ALLOW, line.pattern, line.number, line.is_written)
-
-
 def _reason(pattern: Pattern, ways: _Ways, budget: StepBudget, rival: int) -> Needless | None:
     """Why a rule could be removed, or None.
 
     `rival` is the number of octets of the longest rule with the other answer that may match any
     path, and so may decide instead of this one.
     """
-    rank = pattern.rank
     stand_in: Pattern | None = None
     for other in ways.near(pattern, budget):
-        is_above = other.rank > rank
-        if is_above:
+        if other.rank > pattern.rank:
             if covers(other.text, pattern.text):
                 return Needless(pattern, other, is_shadowed=True)
         elif other.allow == pattern.allow:

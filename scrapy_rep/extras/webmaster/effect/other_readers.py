@@ -25,7 +25,7 @@ from scrapy_rep.protocol.ruleset import PACKED_FROM, places_of_allow
 from scrapy_rep.protocol.tokens import as_product_tokens, is_product_token
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
 
-_ODD = re.compile(rb"%[0-9A-Fa-f]{2}|[\x80-\xff]")
+_ESCAPE, _NOT_ASCII = re.compile(rb"%[0-9A-Fa-f]{2}"), re.compile(rb"[\x80-\xff]")
 _PLAIN = {"%": "\x11", "$": "\x12", "*": "\x13"}
 _OTHER = "\x14"  # for control characters, which no client sends
 _SYMBOLS = str.maketrans({**{chr(one): _OTHER for one in (*range(32), 127)}, **_PLAIN})
@@ -40,21 +40,14 @@ def escaped(value: bytes) -> str:
     """A rule's value as Google's matcher writes it: escapes in upper case, no octet above 127."""
     if value.isascii() and b"%" not in value:
         return value.decode("ascii")
-    return _ODD.sub(_upper, value).decode("ascii")
-
-
-def _upper(found: re.Match[bytes]) -> bytes:
-    return found[0].upper() if found[0][:1] == b"%" else b"%%%02X" % found[0][0]
+    odd = _ESCAPE.sub(lambda found: found[0].upper(), value)
+    return _NOT_ASCII.sub(lambda found: b"%%%02X" % found[0][0], odd).decode("ascii")
 
 
 def _as_octets(value: bytes) -> str:
     text = escaped(value)
     bare = text.removesuffix(END)
     return bare.translate(_WITH_WILDCARDS) + text[len(bare) :]
-
-
-def _as_prefix(value: bytes) -> str:
-    return escaped(value).translate(_SYMBOLS)
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,7 +87,12 @@ class Reader:
 
 OURS = Reader("rfc9309", "follow RFC 9309", lambda value: normal_pattern(value.decode("latin-1")))
 GOOGLE = Reader("google", "compare octets as they are written, as Google's do", _as_octets)
-PREFIXES = Reader("1994", "know neither wildcards nor Allow", _as_prefix, has_allow=False)
+PREFIXES = Reader(
+    "1994",
+    "know neither wildcards nor Allow",
+    lambda value: escaped(value).translate(_SYMBOLS),
+    has_allow=False,
+)
 READERS = (OURS, GOOGLE, PREFIXES)
 """The readers for which a safe change of a file changes nothing."""
 

@@ -94,6 +94,22 @@ def look_steps(octets: int, count: int = 1) -> int:
     return count + octets // _OCTETS_PER_STEP
 
 
+def in_order_of_decision(rules: Iterable[Rule]) -> list[tuple[str, str, Rule]]:
+    """Patterns in normal form and as written, with their rules: the first that matches decides.
+
+    An Allow rule may have two. Longer patterns come first; among equal ones, allow rules (RFC 9309,
+    2.2.2), then the first line.
+    """
+    found = []
+    for rule in rules:
+        written = rule.path_pattern.decode("latin-1")
+        found.append((normal_pattern(written), written, rule))
+        folder = folder_of(found[-1][0]) if rule.allow else None
+        if folder is not None:
+            found.append((folder, folder_of(written) or "", rule))
+    return sorted(found, key=lambda one: (-len(one[0]), not one[2].allow, one[2].line))
+
+
 class Matcher:
     """The rules of a group, for many URLs.
 
@@ -101,16 +117,7 @@ class Matcher:
     """
 
     def __init__(self, rules: Iterable[Rule]) -> None:
-        self._patterns: list[tuple[str, str, Rule]] = []
-        for rule in rules:
-            written = rule.path_pattern.decode("latin-1")
-            pattern = pattern_of(rule.path_pattern)
-            if not pattern:
-                continue
-            self._patterns.append((pattern, written, rule))
-            folder = folder_of(pattern) if rule.allow else None
-            if folder is not None:
-                self._patterns.append((folder, folder_of(written) or "", rule))
+        self._patterns = [one for one in in_order_of_decision(rules) if one[0]]
 
     def matching(self, url: str) -> tuple[Rule, ...]:
         """The rules that match, most octets first, allow before disallow, then in file order.
@@ -129,14 +136,13 @@ class Matcher:
     def _on(self, url: str) -> list[Rule]:
         url_path = path_of(url)
         path = normal_path(url_path)
-        found = [
-            (-len(text), rule)
+        found = (
+            rule
             for text, written, rule in self._patterns
             if matches(text, path)
             or (has_lone_percent(written) and matches_as_written(written, url_path))
-        ]
-        found.sort(key=lambda match: (match[0], not match[1].allow, match[1].line))
-        return list(dict.fromkeys(rule for _, rule in found))
+        )
+        return list(dict.fromkeys(found))
 
 
 def _disallows(matching: list[Rule]) -> bool:

@@ -312,28 +312,23 @@ class _Hunt:
             for path in _search(product, wanted, self._other, budget, has_dots=has_dots):
                 if not budget.take(look_steps(self._octets, len(self._meeting))):
                     return
-                deciders, is_difference = self._judged(path)
-                if is_difference and path not in given:
+                one, other = self._decisions(path)
+                if one[1] is not other[1] and path not in given:
                     given.add(path)
                     yield path
-                beside |= deciders - self._searched
+                beside |= {one[2], other[2]} - {"", *self._searched}
                 if beside:
                     break
             if given or not beside:
                 return
             self._searched |= beside
 
-    def _judged(self, path: str) -> tuple[set[str], bool]:
-        """The patterns that decide on a path for each side, and whether the verdicts differ."""
+    def _decisions(self, path: str) -> Iterator[tuple[int, bool, str]]:
+        """The decision of each side on a path, with the deciding pattern last."""
         matched = [text for text in self._meeting if matches(text, path + END)]
-        one, other = (_decision(says, matched) for says in self._says)
-        return {one[2], other[2]} - {""}, one[1] is not other[1]
-
-
-def _decision(says: dict[str, bool], matched: list[str]) -> tuple[int, bool, str]:
-    """The decision of a side on a path that these patterns match, with the deciding one last."""
-    decisions = ((len(text), says[text], text) for text in matched if text in says)
-    return max(decisions, default=(0, True, ""))
+        for says in self._says:
+            decisions = ((len(text), says[text], text) for text in matched if text in says)
+            yield max(decisions, default=(0, True, ""))
 
 
 def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | None:

@@ -41,26 +41,17 @@ def answer_findings(answer: Answer) -> Iterator[Finding]:
         yield Finding(Code.ODD_STATUS, octets=octets)
     if result is AccessResult.SUCCESSFUL:
         kind = answer.headers.get("content-type", "").partition(";")[0].strip().lower()
-        if kind != _PLAIN and not _is_ftp(answer):
+        is_ftp = any(hop.lower().startswith("ftp:") for hop in answer.hops[-1:])
+        if kind != _PLAIN and not is_ftp:  # FTP has no media types
             yield Finding(Code.MEDIA_TYPE, octets=kind.encode() or b"(none)")
         if REMARK in answer.headers:
             yield Finding(Code.ODD_CODING, octets=answer.headers[REMARK].encode())
     if answer.took_seconds is not None and answer.took_seconds > _SLOW_SECONDS:
         yield Finding(Code.SLOW_ANSWER, detail=f"{answer.took_seconds:.1f} s")
-    yield from _redirects(answer)
-
-
-def _is_ftp(answer: Answer) -> bool:
-    """Whether the file came over FTP, which has no media types."""
-    return any(hop.lower().startswith("ftp:") for hop in answer.hops[-1:])
-
-
-def _redirects(answer: Answer) -> Iterator[Finding]:
     if len(answer.hops) > 1:
-        way = " -> ".join(answer.hops).encode()
-        hosts = {urlsplit(hop).hostname for hop in answer.hops}
-        is_one = len(hosts) == 1
-        yield Finding(Code.REDIRECT if is_one else Code.REDIRECT_CROSS_HOST, octets=way)
+        is_one = len({urlsplit(hop).hostname for hop in answer.hops}) == 1
+        code = Code.REDIRECT if is_one else Code.REDIRECT_CROSS_HOST
+        yield Finding(code, octets=" -> ".join(answer.hops).encode())
 
 
 def scheme_findings(answer: Answer, twin: Answer) -> Iterator[Finding]:

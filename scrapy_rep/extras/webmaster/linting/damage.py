@@ -64,7 +64,7 @@ _SEPARATOR = re.compile(
 )
 _AI_TRAINING_KEYS = (b"disallowaitraining", b"allowaitraining")
 
-_SITEMAP_ALONE = re.compile(r"https?://[^\s/]+/\S*sitemap\S*", re.IGNORECASE)
+_SITEMAP_ALONE = re.compile(r"\Ahttps?://[^\s/]+/\S*sitemap\S*\Z", re.IGNORECASE)
 
 _COLONS = "\uff1a\ufe55\ufe13\ufe30\u2236\u02d0\u02f8\ua789\u0589\u05c3"
 _SIGNS = "\uff0f\u2044\u2215\u29f8\uff0a\u2217\u204e\u066d"  # slashes and stars
@@ -280,11 +280,6 @@ def _with_colon(text: str) -> list[str]:
     return [new] if _read(new) else [text]
 
 
-def _with_key(text: str) -> list[str]:
-    """With a key in front of the address of a sitemap."""
-    return [f"Sitemap: {text}" if _SITEMAP_ALONE.fullmatch(text) else text]
-
-
 def _in_ascii(text: str) -> list[str]:
     """With the colon, the hyphens and the letters that were meant in the key."""
     found = _KEY_AND_COLON.match(text)
@@ -348,7 +343,7 @@ _REPAIRS: tuple[tuple[Code, Callable[[str], list[str]]], ...] = (
     (Code.LIST_MARK, _without_mark),
     (Code.LIST_MARK, _with_one_colon),
     (Code.WRONG_SEPARATOR, _with_colon),
-    (Code.KEY_MISSING, _with_key),
+    (Code.KEY_MISSING, lambda text: [_SITEMAP_ALONE.sub(r"Sitemap: \g<0>", text)]),
     (Code.LOOK_ALIKE, _in_ascii),
     (Code.SEVERAL_RECORDS, _apart),
     (Code.QUOTED_VALUE, _unquoted),

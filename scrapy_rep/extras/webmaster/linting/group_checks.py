@@ -280,7 +280,8 @@ def _repeated(block: Block) -> Iterator[Finding]:
 def _merge_findings(outlined: Outline) -> Iterator[Finding]:
     """Groups with the same name: they are merged, but not by all crawlers."""
     said = [{(line.kind, line.says) for line in b.rules} for b in outlined.blocks]
-    named = [_by_name(block) for block in outlined.blocks]
+    agents = [reversed(block.agents) for block in outlined.blocks]  # so that the first line counts
+    named = [{name_of(line.value): line for line in lines} for lines in agents]
     managed = managed_lines(outlined)
     of_cdn = {i for i, block in enumerate(outlined.blocks) if block.agents[0].number in managed}
     told: dict[tuple[Code, int, int], list[tuple[str, int]]] = {}
@@ -315,11 +316,6 @@ def managed_lines(outlined: Outline) -> range:
         if line.comment is not None and _MANAGED.search(line.comment)
     ]
     return range(marks[0], marks[-1] + 1) if len(marks) > 1 else range(0)
-
-
-def _by_name(block: Block) -> dict[str, Line]:
-    """The first line of a group for each name."""
-    return {name_of(line.value): line for line in reversed(block.agents)}
 
 
 def _layout_findings(outlined: Outline) -> Iterator[Finding]:

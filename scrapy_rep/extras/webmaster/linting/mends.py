@@ -235,8 +235,10 @@ class _Mender:
         self._outlined = outlined
         self._damaged = damaged
         self._errors = {one.line for one in found if one.severity is Severity.ERROR} - {0}
-        lines = {line.number for line in outlined.lines if not _is_of_no_group(line)}
-        self._unclear = sorted(self._errors & {*lines, *damaged})
+        # The others can't be meant as a rule or as the beginning of a group.
+        lines = (one for one in outlined.lines if one.kind is not Kind.SITEMAP)
+        numbers = {line.number for line in lines if line.name not in KNOWN_KEYS}
+        self._unclear = sorted(self._errors & {*numbers, *damaged})
         self._is_text = all(one.code is not Code.NOT_TEXT for one in found)
         self._is_utf16 = any(one.code is Code.UTF16 for one in found)
         is_large = len(outlined.octets) > _NEAR_LIMIT_OCTETS
@@ -472,11 +474,6 @@ class _Mender:
         below = (Edit(EditPlace.BELOW, line.number, octets) for octets in bare)
         edits = Edit(EditPlace.AT, line.number, first), *below
         return Mend(f"write {' and '.join(uris[:_SHOWN])}", Effect.KEEPS, edits)
-
-
-def _is_of_no_group(line: Line) -> bool:
-    """Whether it can't be meant as a rule or as the beginning of a group."""
-    return line.kind is Kind.SITEMAP or line.name in KNOWN_KEYS
 
 
 def _changes_what_is_compared(line: Line, octets: bytes) -> bool:

@@ -160,8 +160,9 @@ def record_findings(outlined: Outline) -> Iterator[Finding]:
         elif line.name in _SIGNALS:
             yield value_finding(Code.SIGNAL_BEFORE_GROUP, line)
     for line in outlined.lines:
-        if line.kind is Kind.OTHER:
-            yield from _value_findings(line)
+        check = _VALUE_CHECKS.get(line.name) if line.kind is Kind.OTHER else None
+        if check is not None and (code := check(line.value)) is not None:
+            yield replace(value_finding(code, line), proposal=_proposal(code, line))
     for run in outlined.runs:
         yield from _run_findings(run)
     yield from _conflicts(outlined)
@@ -240,12 +241,6 @@ def _has_sitemap_ending(uri: str) -> bool:
     return bool(parts.query) or _SITEMAP_ENDING.search(parts.path) is not None
 
 
-def _value_findings(line: Line) -> Iterator[Finding]:
-    check = _VALUE_CHECKS.get(line.name)
-    if check is not None and (code := check(line.value)) is not None:
-        yield replace(value_finding(code, line), proposal=_proposal(code, line))
-
-
 def _proposal(code: Code, line: Line) -> Mend | None:
     """The value that was meant, or the form of such values; None if the words of the table fit."""
     meant = _MEANT[code](line) if code in _MEANT else b""
@@ -292,7 +287,11 @@ def _signals_of(value: bytes) -> Mapping[str, object]:
 _Said = tuple[tuple[str, str], object, Line]  # the path and the category; the preference
 
 _CONFLICTS = (
-    ((b"content-usage",), Code.USAGE_CONFLICT, _usage_of),
+    (
+        (b"content-usage",),
+        Code.USAGE_CONFLICT,
+        lambda it: content_usage(it, _HERE, Remarks()) or {},
+    ),
     (_SIGNALS, Code.SIGNAL_CONFLICT, _signals_of),
 )
 

@@ -14,7 +14,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 
 from .grouping import Section, SectionRule, is_too_much, merged, sections
-from .shortening import BUDGET_STEPS, joined, plain, shortened
+from .shortening import BUDGET_STEPS, joined, shortened
 from .spelling import (
     Notes,
     agent_texts,
@@ -139,7 +139,8 @@ class _Writer:
     def _shorter(self, found: list[Section], budget: StepBudget) -> list[Section]:
         """The sections with as few rules as the mode allows; all rules once the budget is spent."""
         if self._mode is Mode.COMPATIBLE:
-            return list(_for_each_rules(partial(plain, budget=budget), found))
+            plain = partial(shortened, budget=budget, wild_only=True)
+            return list(_for_each_rules(plain, found))
         return merged([shortened(section, budget) for section in found])
 
     def _section(self, section: Section) -> Iterator[str]:

@@ -52,28 +52,17 @@ def joined(section: Section, budget: StepBudget) -> Section:
         each = _distinct(section.rules, lambda _: True)
         return ties_settled(replace(section, rules=tuple(each)))
     rules = _distinct(section.rules, bool) or list(section.rules[:1])
-    left = _without_needless(rules, budget) if section.is_alone and not budget.is_spent else rules
-    if budget.is_spent:
-        left = rules
+    left = _needed(section, rules, budget)
     is_mixed = section.is_joined and len({rule.allow for rule in left}) > 1
-    found = replace(section, rules=tuple(left))
-    return _sorted(section, left) if is_mixed else ties_settled(found)
+    return _sorted(section, left) if is_mixed else ties_settled(replace(section, rules=tuple(left)))
 
 
-def shortened(section: Section, budget: StepBudget) -> Section:
-    """Each rule once, without rules that have no effect, most octets first."""
-    rules = _distinct(section.rules)
-    is_looked_at = section.is_alone and not budget.is_spent
-    left = _without_needless(rules, budget) if is_looked_at else rules
-    return _sorted(section, rules if budget.is_spent else left)
+def shortened(section: Section, budget: StepBudget, *, wild_only: bool = False) -> Section:
+    """Each rule once, without rules that have no effect, most octets first.
 
-
-def plain(section: Section, budget: StepBudget) -> Section:
-    """Each rule once, without wildcards where plain rules mean the same, most octets first."""
-    rules = left = _distinct(section.rules)
-    if section.is_alone and not budget.is_spent:
-        left = _without_needless(rules, budget, wild_only=True)
-    return _sorted(section, rules if budget.is_spent else left)
+    With `wild_only`, only rules with wildcards go, where plain rules mean the same.
+    """
+    return _sorted(section, _needed(section, _distinct(section.rules), budget, wild_only=wild_only))
 
 
 def _sorted(section: Section, rules: Iterable[SectionRule]) -> Section:
@@ -96,18 +85,19 @@ def _distinct(
     return list(found.values())
 
 
-def _without_needless(
-    rules: list[SectionRule], budget: StepBudget, *, wild_only: bool = False
+def _needed(
+    section: Section, rules: list[SectionRule], budget: StepBudget, *, wild_only: bool = False
 ) -> list[SectionRule]:
+    """The rules of a section that have an effect; all of them once the budget is spent."""
     left = rules
-    for _ in range(_ROUNDS):
+    for _ in range(_ROUNDS if section.is_alone and not budget.is_spent else 0):
         may_go = _is_wild if wild_only else None
         found = needless_lines((rule.lines[0] for rule in left), budget, may_go)
         going = {line.number for line, _ in found}
         if not going or budget.is_spent:
             break
         left = [rule for rule in left if rule.lines[0].number not in going]
-    return left
+    return rules if budget.is_spent else left
 
 
 def _is_wild(pattern: Pattern) -> bool:
