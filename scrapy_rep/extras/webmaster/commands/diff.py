@@ -57,17 +57,17 @@ def show_differences(old: Input, new: Input, agents: list[str] | None, call: Cal
     before, after = old.parsed(), new.parsed()
     lines = [file.octets.split(b"\n") for file in (before, after)]
     unsettled: list[TooMuchToCompare] = []
-    verdicts, usage = list[Difference](), list[UsageDifference]()
-    try:
-        found = differences(before, after, agents)
-        # No crawler tests this path, although Google's matcher would answer.
-        verdicts.extend(one for one in found if one.path != ROBOTS_TXT_PATH)
-    except TooMuchToCompare as error:
-        unsettled.append(error)
-    try:
-        usage.extend(usage_differences(before, after, agents))
-    except TooMuchToCompare as error:
-        unsettled.append(error)
+
+    def settled(found: Iterator[_Kind]) -> Iterator[_Kind]:
+        try:
+            yield from found
+        except TooMuchToCompare as error:
+            unsettled.append(error)
+
+    # No crawler tests this path, although Google's matcher would answer.
+    of_files = settled(differences(before, after, agents))
+    verdicts = [one for one in of_files if one.path != ROBOTS_TXT_PATH]
+    usage = list(settled(usage_differences(before, after, agents)))
     verdicts.sort(key=lambda one: OURS not in one.readers)
     for change in _together(
         verdicts, lambda one: (one.before.line, one.after.line, one.after.allowed, one.readers)

@@ -64,20 +64,14 @@ def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
         if file.access_result is AccessResult.UNREACHABLE:
             call.end_with(UNREACHABLE)
     findings, suppressed = choice.kept(file.body, _findings(file))
-    if any(one.effect is Effect.FORMATS for one in findings) and is_refused(file):
-        findings = [_once_corrected(one) for one in findings]
+    formatted = [one for one in findings if one.effect is Effect.FORMATS]
+    if formatted and is_refused(file):
+        once = {one: f"{one.mend}, once the errors of the file are corrected" for one in formatted}
+        findings = [one.with_fix(once.get(one, "")) for one in findings]
     if choice.has_suppressions:
         for line, word in Suppressions.of(file.body).unknown[:_TOLD]:
             call.complain(f"note: {file.name}:{line}: 'rep: ignore' does not name a code: {word!a}")
     return FileReport(file, findings, suppressed)
-
-
-def _once_corrected(finding: Finding) -> Finding:
-    """A finding in a file that `format` does not write."""
-    if finding.effect is not Effect.FORMATS:
-        return finding
-    text = f"{finding.mend}, once the errors of the file are corrected"
-    return finding.with_fix(text)
 
 
 def _findings(file: Input) -> list[Finding]:
@@ -252,11 +246,6 @@ def _write_source(finding: Finding, raw: bytes, call: Call) -> None:
     call.line(f"  {margin}{call.paint('|', 'blue')} {gap}{call.paint(carets, colour, 'bold')}")
 
 
-def _unsafe_way(way: str, count: int, *, is_more: bool) -> str:
-    option, verb = way.split(" ", 1)
-    return f"{option} --unsafe-fixes {verb} {count:,} {'more' if is_more else 'of them'}"
-
-
 def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> None:
     """Write the number of findings by severity, and the commands that fix them."""
     findings = [finding for report in reports for finding in report.findings]
@@ -271,15 +260,17 @@ def _write_summary(reports: Sequence[FileReport], hidden: int, call: Call) -> No
     words = ", ".join(parts) if findings or suppressed else "nothing found"
     call.line(f"{counted(len(reports), 'file')}: {words}")
     mended = Counter(map(_mended_by, findings))
-    unsafe = mended[_UNSAFE]
+    fixes, unsafe, formats = (mended[name] for name in ("fix", _UNSAFE, "format"))
     # --fix can only write local files.
     is_local = any(report.file.is_local for report in reports)
-    way = "--fix fixes" if is_local else "--diff shows how to fix"
-    ways = [
-        *([f"{way} {mended['fix']:,} of them"] if mended["fix"] else []),
-        *([_unsafe_way(way, unsafe, is_more=bool(mended["fix"]))] if unsafe else []),
-        *([f"'{call.program} format' fixes {mended['format']:,}"] if mended["format"] else []),
-    ]
+    option, verb = ("--fix", "fixes") if is_local else ("--diff", "shows how to fix")
+    of = "more" if fixes else "of them"
+    told = {
+        f"{option} {verb} {fixes:,} of them": fixes,
+        f"{option} --unsafe-fixes {verb} {unsafe:,} {of}": unsafe,
+        f"'{call.program} format' fixes {formats:,}": formats,
+    }
+    ways = [words for words, count in told.items() if count]
     if findings and not (call.options.all or call.options.statistics):
         whole = f"the other {hidden:,} too" if hidden else "each finding"
         ways.append(f"--all shows {whole}, with line and advice")

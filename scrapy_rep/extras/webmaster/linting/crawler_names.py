@@ -36,6 +36,7 @@ BIG_ENGINES = (GOOGLE, "bingbot")
 
 _NO_CRAWLER = "google-extended"  # it only says how Google may use what others fetch
 
+_NOBODY = Crawler(*[""] * 8)
 _SHORTEST = 5  # short names are similar to each other
 _LONGEST = 60  # longer texts are not compared
 _LONG = 9  # in a shorter name, another letter makes another name: wotbot is not dotbot
@@ -174,26 +175,26 @@ def _one_of_each_purpose(found: Iterable[Crawler]) -> Iterator[str]:
     return (crawler.token for crawler in wanted[:_MOST_MEANT])
 
 
+def _known(name: str) -> Crawler:
+    """The crawler with a name; one without facts if there is none."""
+    return crawler_of(name) or _NOBODY
+
+
 def ignores_crawl_delay(name: str) -> str:
     """The source of the statement that a crawler ignores Crawl-delay, in words, or empty."""
-    crawler = crawler_of(name)
-    if crawler is None or crawler.crawl_delay != crawlers.NO or name == _NO_CRAWLER:
-        return ""
-    return crawler.whose_word("crawl_delay")
+    is_ignoring = _known(name).crawl_delay == crawlers.NO and name != _NO_CRAWLER
+    return _known(name).whose_word("crawl_delay") if is_ignoring else ""
 
 
 def may_not_obey(name: str) -> str:
     """The source of the statement that a crawler does not always obey, in words, or empty."""
-    crawler = crawler_of(name)
-    if crawler is None or crawler.obeys not in (crawlers.NO, crawlers.PARTLY):
-        return ""
-    return crawler.whose_word("obeys")
+    is_doubtful = _known(name).obeys in (crawlers.NO, crawlers.PARTLY)
+    return _known(name).whose_word("obeys") if is_doubtful else ""
 
 
 def obeys_partly(name: str) -> bool:
     """Whether a crawler obeys robots.txt only sometimes."""
-    crawler = crawler_of(name)
-    return crawler is not None and crawler.obeys == crawlers.PARTLY
+    return _known(name).obeys == crawlers.PARTLY
 
 
 def own_group_only(names: Collection[str]) -> list[Crawler]:
@@ -210,14 +211,12 @@ def own_group_only(names: Collection[str]) -> list[Crawler]:
 
 def fallback_of(name: str) -> str:
     """The name of the group that a crawler takes before ``*``, or empty."""
-    crawler = crawler_of(name)
-    return crawler.fallback.lower() if crawler is not None else ""
+    return _known(name).fallback.lower()
 
 
 def is_search_crawler(name: str) -> bool:
     """Whether a known search engine has this name."""
-    crawler = crawler_of(name)
-    return crawler is not None and crawler.purpose == "search"
+    return _known(name).purpose == "search"
 
 
 def reads_pages(name: str) -> bool:
