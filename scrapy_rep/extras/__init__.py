@@ -62,13 +62,13 @@ EXTRAS = (
         parts={
             "Policy.findings": "findings.answer_findings",
             "findings of files": "findings.findings",
-            "doubts about files": "commands.check_details.doubts",
+            "doubts about files": "commands.check_additions.doubts",
             "notes on verdicts": "linting.swallowed.swallowed_words",
             "changes of verdicts": "commands.diff.show_differences",
             "lost rules": "effect.rule_patterns.Matcher",
-            "--rules": "commands.check_details.write_group",
-            "--like": "commands.opinions.Opinions",
-            "--expect": "commands.expected.expected",
+            "--rules": "commands.check_additions.write_group",
+            "--like": "commands.check_additions.Opinions",
+            "--expect": "commands.check_additions.expected",
         },
     ),
     Extra(

@@ -193,7 +193,7 @@ def _codes(
 
 
 def slip_of_pace(name: bytes, value: bytes) -> Code | None:
-    """What is unusual about a value with one of `READERS`."""
+    """The code for an unusual value with one of `READERS`, or None."""
     if READERS[name](value) is None:
         return Code.VALUE_UNREADABLE
     return Code.CRAWL_DELAY_COMMA if name == b"crawl-delay" and b"," in value else None

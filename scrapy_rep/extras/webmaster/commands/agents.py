@@ -15,9 +15,10 @@ from scrapy_rep.commands.terminal import cut, safe
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, DATED, Crawler, crawler_of
 from scrapy_rep.extras.webmaster.audience.access_edits import access_edits, first_change, to_change
-from scrapy_rep.extras.webmaster.audience.accidents import Accident, Accidents
 from scrapy_rep.extras.webmaster.audience.bindings import (
     Access,
+    Accident,
+    Accidents,
     Binding,
     bindings,
     name_by_rfc,

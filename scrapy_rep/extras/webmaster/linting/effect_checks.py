@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
@@ -43,7 +43,6 @@ from .crawler_names import (
 )
 from .group_checks import managed_lines
 from .merged_rules import MergedGroups, MergedRules, ban
-from .news_rules import rules_for_news
 from .resources import resource_findings
 from .swallowed import swallowed
 
@@ -312,3 +311,50 @@ def _like_star(groups: MergedGroups) -> Iterator[Finding]:
 def _said(block: Block) -> set[tuple[object, object]]:
     rules = {(line.kind, line.says) for line in block.rules}
     return {*rules, *((line.name, line.value) for line in block.others)}
+
+
+# A news service, such as Google News, shows articles. It shows no search pages, forms or scripts,
+# so rules for these change nothing there. A group for its name that disallows pages says what it
+# should not show, but its author may forget single articles and paid content.
+_NO_ARTICLE = re.compile(
+    r"""[?=&]|\.(?!s?html?\b)\w{2,5}[*$]*$
+    |(?<![a-z])(?:
+        ads?|admin|ajax|api|apps?|assets?|beta|cache|cgi|errors?|esi|feeds?|includes?|json|layout
+        |media|misc|modules?|php|plugins?|rss|scripts?|services?|static|stats|tests?|themes?|tools?
+        |tracking|wp|ws|xml
+        |buscador|buscar|cerca|find|query|recherche|ricerca|search|suche|typeahead|zoeken
+        |account|auth|compte|konto|log(?:in|out)|members?|profiles?|regist(?:er|ration)|sign(?:in|up)
+        |sso|users?
+        |basket|cart|checkout|orders?|(?:un)?subscri(?:be|ptions?)
+        |comments?|contact|e?mail|embed|feedback|follow(?:ing)?|iframe|newsletters?|preview|print
+        |share|webview|widgets?
+    )(?![a-z])""",
+    re.IGNORECASE | re.VERBOSE,
+)
+_PAID = re.compile(
+    r"advertori|impact-feature|paid-?(?:content|post)|partner-?content|press-?release|prnewswire"
+    r"|publireda|publireport|sponsor",
+    re.IGNORECASE,
+)
+_DATE = re.compile(r"/(?:19|20)\d\d/\d\d?/")
+_FEWEST_WORDS, _FEWEST_DIGITS = 6, 6  # at the end of an article's address
+
+
+def rules_for_news(rules: Iterable[Line], own: Iterable[Line]) -> list[Line]:
+    """The rules that matter for a news service with a group of its own.
+
+    Args:
+        rules: Disallow rules for ``*``.
+        own: the rules of the group.
+    """
+    if any(line.kind is Kind.DISALLOW and line.value for line in own):
+        return [one for one in rules if _is_article(one.pattern) or _PAID.search(one.pattern)]
+    return [one for one in rules if not _NO_ARTICLE.search(one.pattern)]
+
+
+def _is_article(pattern: str) -> bool:
+    last = pattern.rstrip("/*$").rpartition("/")[2].partition(".")[0]
+    has_words = len(last.replace("_", "-").split("-")) >= _FEWEST_WORDS
+    end = last[-_FEWEST_DIGITS:]
+    has_number = end.isdigit() and len(end) == _FEWEST_DIGITS
+    return has_words or has_number or _DATE.search(pattern) is not None

@@ -95,7 +95,7 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
             yield Finding(Code.RULE_BEFORE_GROUP, line.number, line.value, line.key_column)
     for block in outlined.blocks:
         yield from _repeated(block)
-    yield from _Names(outlined).findings()
+    yield from _AgentNames(outlined).findings()
     yield from _merge_findings(outlined)
     yield from _layout_findings(outlined)
     yield from _last_without_rules(outlined)
@@ -103,7 +103,7 @@ def group_findings(outlined: Outline) -> Iterator[Finding]:
         yield Finding(Code.NO_STAR)
 
 
-class _Names:
+class _AgentNames:
     """The names in the user-agent lines of a file, and the rules for each."""
 
     def __init__(self, outlined: Outline) -> None:

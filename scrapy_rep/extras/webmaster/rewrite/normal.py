@@ -13,8 +13,16 @@ from scrapy_rep.extras.webmaster.outline import Line, Outline, outline
 from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.lines import LINE_LIMIT_OCTETS, PARSE_LIMIT_OCTETS, Kind
 
-from .grouping import Section, SectionRule, is_too_much, merged, sections
-from .shortening import BUDGET_STEPS, joined, shortened
+from .grouping import (
+    BUDGET_STEPS,
+    Section,
+    SectionRule,
+    is_too_much,
+    joined,
+    merged,
+    sections,
+    shortened,
+)
 from .spelling import (
     Notes,
     agent_texts,
@@ -61,7 +69,7 @@ def normalise(body: bytes, mode: Mode | str = Mode.NORMAL, uri: str = "") -> byt
         ConfigurationError: the mode is unknown.
 
     Nothing in a file raises. Time is O(n log n) in the octets that are read and written, plus the
-    comparisons of rules, which `shortening.BUDGET_STEPS` limits: if a file needs more, all its
+    comparisons of rules, which `grouping.BUDGET_STEPS` limits: if a file needs more, all its
     rules are kept.
     """
     try:

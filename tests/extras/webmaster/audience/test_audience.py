@@ -5,8 +5,14 @@ from __future__ import annotations
 import pytest
 
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, crawler_of
-from scrapy_rep.extras.webmaster.audience.accidents import Accident, Accidents
-from scrapy_rep.extras.webmaster.audience.bindings import Access, Binding, bindings, name_by_rfc
+from scrapy_rep.extras.webmaster.audience.bindings import (
+    Access,
+    Accident,
+    Accidents,
+    Binding,
+    bindings,
+    name_by_rfc,
+)
 from scrapy_rep.extras.webmaster.outline import outline
 from scrapy_rep.protocol.document import parse
 from tests.extras.webmaster.linting.corpus import RECENT, files, sample

@@ -9,8 +9,7 @@ from typing import ClassVar
 
 import pytest
 
-from scrapy_rep.extras.webmaster.commands.check_details import ranked
-from scrapy_rep.extras.webmaster.commands.opinions import Opinions
+from scrapy_rep.extras.webmaster.commands.check_additions import Opinions, ranked
 from scrapy_rep.protocol.document import parse
 from tests.commands.calling import rep, rep_process
 from tests.extras.webmaster.linting.corpus import EVERY, files

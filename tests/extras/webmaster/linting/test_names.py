@@ -325,6 +325,7 @@ def test_default_files_of_systems_have_no_findings(system: str) -> None:
 
 
 _OPEN = "\n\nUser-agent: *\nDisallow:\n"
+_MISTRAL = "User-agent: MistralAI-User"
 
 
 @pytest.mark.parametrize(
@@ -359,7 +360,7 @@ _OPEN = "\n\nUser-agent: *\nDisallow:\n"
         ),
         # Without the header, its rules would be those of the group above.
         (
-            "User-agent: *\n{}\nUser-agent: Mozilla/4.0 (compatible; MSIE 4.01; MS Robot)\nDisallow: /",
+            "User-agent: *\n{}\nUser-agent: Mozilla/4.0 (compatible; MSIE 4.01)\nDisallow: /",
             Code.USER_AGENT_HEADER,
             "without one, remove the group, which has no effect",
         ),
@@ -386,8 +387,7 @@ _OPEN = "\n\nUser-agent: *\nDisallow:\n"
         ),
         # Rules that a group has among others are not moved.
         (
-            "User-agent: MistralAI-User\nAllow: /news/\n\nUser-agent: MistralAI-User\nDisallow: /\n\n"
-            "User-agent: Mistral.ai/crawler\nDisallow: /\n",
+            f"{_MISTRAL}\nAllow: /n\n\n{_MISTRAL}\n{{}}\nUser-agent: Mistral.ai/bot\nDisallow: /x",
             _NAME,
             "write MistralAI-Training or MistralAI-Index if meant: ",
         ),
@@ -462,9 +462,9 @@ def test_advice_fits_the_rest_of_the_file(body: str, code: Code, words: str) -> 
                 "User-agent: metaexternalagent\nUser-agent: meta-externalagent\nDisallow: /\n",
                 "User-agent: Googlebot Smartphone\nDisallow: /x\n",
                 "User-agent: Claude\nAllow: /\n\nUser-agent: *\nAllow: /\n",
-                "User-agent: Perplexity-ai\nDisallow: /\n\nUser-agent: PerplexityBot\nDisallow: /\n",
+                "User-agent: Perplexity-ai\nAllow: /\n\nUser-agent: PerplexityBot\nAllow: /\n",
                 f"User-agent: archive_bot\nDisallow: /{_OPEN}",
-                "User-agent: Mozilla/4.0 (FooBot)\nDisallow: /\n\nUser-agent: Foobot\nDisallow: /\n",
+                "User-agent: Mozilla/4.0 (FooBot)\nAllow: /\n\nUser-agent: Foobot\nAllow: /\n",
             )
         ],
         # No crawler has this name, so none ignores the delay.
