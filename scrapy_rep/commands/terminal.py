@@ -267,12 +267,9 @@ def in_columns(rows: Iterable[Sequence[str]]) -> list[str]:
     """Rows as lines with aligned columns."""
     cells = [list(row) for row in rows]
     widths = [max(map(width_of, column)) for column in zip(*cells, strict=True)]
-    return [
-        "  ".join(
-            cell + " " * (width - width_of(cell)) for cell, width in zip(row, widths, strict=True)
-        ).rstrip()
-        for row in cells
-    ]
+    pairs = (zip(row, widths, strict=True) for row in cells)
+    padded = ((cell + " " * (width - width_of(cell)) for cell, width in row) for row in pairs)
+    return ["  ".join(row).rstrip() for row in padded]
 
 
 def cut(text: str, cells: int) -> str:

@@ -270,12 +270,8 @@ class Accidents:
             return ""
         if not self._robots_txt.verdict(binding.url, slip).allowed:
             return ""
-        line = next(
-            line
-            for block in self._blocks_of(slip)
-            for line in block.agents
-            if name_of(line.value) == slip
-        )
+        lines = (line for block in self._blocks_of(slip) for line in block.agents)
+        line = next(line for line in lines if name_of(line.value) == slip)
         return f"line {line.number} allows {shown(line.value)}, which is one slip from its name"
 
     def _merged_words(self, binding: Binding) -> str:

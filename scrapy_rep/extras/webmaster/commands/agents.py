@@ -87,12 +87,8 @@ def _crawlers(options: argparse.Namespace) -> list[Crawler]:
     """
     purposes = {_purpose(name, "--purpose") for name in options.purpose}
     wanted = [text.lower() for text in options.operator]
-    found = [
-        crawler
-        for crawler in CRAWLERS
-        if (not purposes or crawler.purpose in purposes)
-        and (not wanted or any(text in crawler.operator.lower() for text in wanted))
-    ]
+    own = [one for one in CRAWLERS if not purposes or one.purpose in purposes]
+    found = [one for one in own if any(text in one.operator.lower() for text in wanted or [""])]
     if not found:
         raise CommandError("--purpose and --operator leave no known crawler")
     return found
@@ -459,11 +455,8 @@ def _unknown_words(lines: Iterable[Line]) -> Iterator[str]:
 
 
 def _successors(crawler: Crawler) -> str:
-    names = [
-        other.token
-        for other in CRAWLERS
-        if other.operator == crawler.operator and not other.is_obsolete
-    ]
+    in_use = (other for other in CRAWLERS if not other.is_obsolete)
+    names = [other.token for other in in_use if other.operator == crawler.operator]
     return f"; {crawler.operator} has {', '.join(names)}" if names else f" ({crawler.operator})"
 
 

@@ -110,12 +110,10 @@ def hidden_errors(file: Input, errors: Iterable[Finding], new: bytes) -> list[Fi
     another group: `format` makes one group of both.
     """
     before, after = outline(file.body, file.uri), outline(new, file.uri)
-    moved = {
-        line.number
-        for block in before.blocks
-        for line in block.agents
-        if has_other_words(line.value) and len(before.by_name.get(name_of(line.value), ())) > 1
-    }
+    agents = (line for block in before.blocks for line in block.agents)
+    several = (line for line in agents if has_other_words(line.value))
+    by_name = before.by_name
+    moved = {one.number for one in several if len(by_name.get(name_of(one.value), ())) > 1}
     moved.update(damages(before))
     was, now = _values(before), _values(after)
     left = {(finding.code, now.get(finding.line)) for finding in lint(new, file.uri)}

@@ -18,7 +18,7 @@ from .rule_patterns import is_live, literal_of
 _MORE = ("", "x", "/x", "?x=1", ".html")
 _CROSSINGS = 2000
 _LOOKS_PER_CROSSING = 20  # pairs of patterns that are tried; most can't match the same path
-_LETTERS = string.ascii_lowercase[::-1] + string.digits + string.ascii_uppercase
+LETTERS = string.ascii_lowercase[::-1] + string.digits + string.ascii_uppercase
 _LONGEST = 8000  # characters of a path; no client requests a longer one
 _ALWAYS = ("/", "/index.html", "/x", "/robots.txt", "/robots.txt?x", "/?x=1", "/*", "/$")
 
@@ -95,7 +95,7 @@ def _unused(patterns: list[str]) -> str:
     """One or two letters that no pattern contains; "x" if they contain all pairs of letters."""
     text = "\n".join(patterns)
     held = {*text, *map("".join, pairwise(text))}
-    every = (*_LETTERS, *map("".join, product(_LETTERS, repeat=2)))
+    every = (*LETTERS, *map("".join, product(LETTERS, repeat=2)))
     return next((found for found in every if found not in held), "x")
 
 

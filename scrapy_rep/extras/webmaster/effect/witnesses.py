@@ -34,7 +34,6 @@ any more, and paths that differ only in them have the same state::
 from __future__ import annotations
 
 import re
-import string
 from collections import defaultdict, deque
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -44,15 +43,10 @@ from scrapy_rep.protocol.paths import END, without_dots
 from scrapy_rep.protocol.ruleset import folder_of
 from scrapy_rep.protocol.wildcards import is_twofold
 
-from .probes import as_reference
+from .probes import LETTERS, as_reference
 from .rule_patterns import StepBudget, covers, is_live, look_steps, matches, may_meet
 
-_OTHERS = (
-    *string.ascii_lowercase[::-1],
-    *string.digits,
-    *string.ascii_uppercase,
-    *(f"%{octet:02X}" for octet in range(0x80, 0x100)),
-)
+_OTHERS = (*LETTERS, *(f"%{octet:02X}" for octet in range(0x80, 0x100)))
 _DOTS = (".", "..")
 _TO_THE_TOP = ("/..", "/../..", "/../../..", "/../../../x")
 _MOST_GIVEN = 3  # for each pattern, since not every path can be in a URL
@@ -348,14 +342,8 @@ def _opponents(says: Says, patterns: Iterable[str], wanted: str) -> set[str] | N
         if wanted not in own:
             continue
         answer = own[wanted]
-        instead = max(
-            (
-                (len(text), answer)
-                for text in patterns
-                if other.get(text) is answer and covers(text, wanted)
-            ),
-            default=(0, True),
-        )
+        same = (text for text in patterns if other.get(text) is answer and covers(text, wanted))
+        instead = max(((len(text), answer) for text in same), default=(0, True))
         rank = len(wanted), answer
         is_settled = is_settled and (answer or instead[0] > 0)
         found |= {

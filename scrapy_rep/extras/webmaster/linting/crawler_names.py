@@ -199,14 +199,9 @@ def obeys_partly(name: str) -> bool:
 
 def own_group_only(names: Collection[str]) -> list[Crawler]:
     """The crawlers that ignore the group for ``*``, except those in `names`."""
-    return [
-        crawler
-        for crawler in CRAWLERS
-        if crawler.obeys == crawlers.OWN_GROUP_ONLY
-        and not (crawler.is_obsolete or crawler.is_policy)
-        and crawler.name not in names
-        and crawler.fallback.lower() not in names
-    ]
+    found = (one for one in CRAWLERS if one.obeys == crawlers.OWN_GROUP_ONLY)
+    in_use = (one for one in found if not (one.is_obsolete or one.is_policy))
+    return [one for one in in_use if {one.name, one.fallback.lower()}.isdisjoint(names)]
 
 
 def fallback_of(name: str) -> str:

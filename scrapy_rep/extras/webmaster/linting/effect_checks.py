@@ -189,20 +189,18 @@ def _order_findings(outlined: Outline, budget: StepBudget) -> Iterator[Finding]:
             if not budget.take(1 + look_steps(octets + count * len(pattern), count)):
                 return
             octets += len(pattern)
-            above = next(
-                (
-                    other
-                    for kind, text, other in shorter
-                    if kind is not line.kind
-                    and len(text) < len(pattern)
-                    and (may_meet(text, pattern) if "*" not in text else matches(text, pattern))
-                ),
-                None,
-            )
-            if above is not None:
+            contrary = (one for one in shorter if one[0] is not line.kind)
+            less = ((text, other) for _, text, other in contrary if len(text) < len(pattern))
+            meeting = (one for text, one in less if _may_come_first(text, pattern))
+            if (above := next(meeting, None)) is not None:
                 detail = f"see line {above.number}"
                 yield value_finding(Code.ORDER_MATTERS, line, detail, above.number)
             shorter.append((line.kind, pattern, line))
+
+
+def _may_come_first(text: str, pattern: str) -> bool:
+    """Whether a shorter pattern matches paths of a pattern below it."""
+    return matches(text, pattern) if "*" in text else may_meet(text, pattern)
 
 
 def _blocked_sitemaps(groups: MergedGroups) -> Iterator[Finding]:

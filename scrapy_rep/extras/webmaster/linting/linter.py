@@ -19,6 +19,8 @@ from .record_checks import record_findings
 from .rule_checks import rule_findings
 from .suppressions import without_suppressed
 
+_CHECKS = (line_findings, group_findings, rule_findings, record_findings, effect_findings)
+
 FINDINGS_PER_CODE = 1000
 """The most findings for one code; one more says that there are others."""
 
@@ -39,13 +41,7 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
     """
     outlined = outline(body, uri)
     damaged = damages(outlined)
-    of_lines = (
-        *line_findings(outlined),
-        *group_findings(outlined),
-        *rule_findings(outlined),
-        *record_findings(outlined),
-        *effect_findings(outlined),
-    )
+    of_lines = (finding for check in _CHECKS for finding in check(outlined))
     found = [
         *file_findings(body, outlined),
         *(damage.finding for damage in damaged.values()),

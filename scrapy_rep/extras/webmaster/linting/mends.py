@@ -351,12 +351,9 @@ class _Mender:
 
     def _joins_runs(self, edits: tuple[Edit, ...]) -> bool:
         """Whether a Crawl-delay would belong to more user-agent lines after the edits."""
-        return any(
-            edit.place is EditPlace.AT
-            and edit.line in self._numbers_between
-            and (edit.octets or b"#").lstrip()[:1] in (b"#", b"")
-            for edit in edits
-        )
+        between = (one for one in edits if one.line in self._numbers_between)
+        new = ((one.octets or b"#").lstrip() for one in between if one.place is EditPlace.AT)
+        return any(octets[:1] in (b"#", b"") for octets in new)
 
     def _edits_of(self, finding: Finding) -> tuple[Edit, ...] | Mend:
         code, line = finding.code, self._lines.get(finding.line, _NO_LINE)

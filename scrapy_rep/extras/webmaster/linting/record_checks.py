@@ -202,20 +202,16 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     found = _SCHEME.match(line.value)
     scheme = found[1].decode().lower() if found and b"." not in found[1] else ""
     is_slip = scheme not in _USUAL_SCHEMES and any(is_one_slip(scheme, u) for u in _USUAL_SCHEMES)
-    bad = _BAD_SCHEME.match(text)
+    bad, address = _BAD_SCHEME.match(text), f"https://{text}"
     rest = text[bad.end() if bad else len(scheme) + 1 :].lstrip("/")
     rows = (
         (not text, Code.SITEMAP_EMPTY, ""),
         (bad or is_slip, Code.SITEMAP_BAD_SCHEME, ""),
         (scheme not in ("", *_USUAL_SCHEMES), Code.SITEMAP_SCHEME, ""),
-        (not robots_txt and _is_host(text), Code.SITEMAP_NO_SCHEME, f"write https://{text}"),
+        (not robots_txt and _is_host(text), Code.SITEMAP_NO_SCHEME, f"write {address}"),
         (not (scheme or robots_txt), Code.SITEMAP_RELATIVE, ""),
         (len(text.split()) > 1, Code.SITEMAP_LEFT_OUT, _ADVICE_FOR_BLANKS),
-        (
-            _HOST_FIRST.match(text),
-            Code.SITEMAP_LEFT_OUT,
-            f"write https:// before it: https://{text}",
-        ),
+        (_HOST_FIRST.match(text), Code.SITEMAP_LEFT_OUT, f"write https:// before it: {address}"),
         (True, Code.SITEMAP_LEFT_OUT, ""),
     )
     code, advice = next((code, advice) for holds, code, advice in rows if holds)
@@ -287,11 +283,7 @@ def _signals_of(value: bytes) -> Mapping[str, object]:
 _Said = tuple[tuple[str, str], object, Line]  # the path and the category; the preference
 
 _CONFLICTS = (
-    (
-        (b"content-usage",),
-        Code.USAGE_CONFLICT,
-        lambda it: content_usage(it, _HERE, Remarks()) or {},
-    ),
+    ((b"content-usage",), Code.USAGE_CONFLICT, _usage_of),
     (_SIGNALS, Code.SIGNAL_CONFLICT, _signals_of),
 )
 

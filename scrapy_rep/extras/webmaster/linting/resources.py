@@ -185,14 +185,9 @@ def _opens(allow: Line, line: Line, url: str) -> bool:
 
 def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding]:
     """Allow rules for all files of a kind that lose to longer rules for folders."""
-    folders = [
-        line
-        for line in rules
-        if line.kind is Kind.DISALLOW
-        and is_live(line.pattern)
-        and line.pattern.rstrip("*").endswith("/")
-        and line.pattern not in EVERYTHING
-    ]
+    bans = (line for line in rules if line.kind is Kind.DISALLOW and is_live(line.pattern))
+    narrow = (line for line in bans if line.pattern not in EVERYTHING)
+    folders = [line for line in narrow if line.pattern.rstrip("*").endswith("/")]
     kinds = {
         line.pattern: line
         for line in reversed(rules)

@@ -93,11 +93,7 @@ _Check = tuple[int, Code, Callable[[bytes], re.Match[bytes] | None]]
 _WRONG_CHARACTERS: tuple[_Check, ...] = (
     (6, Code.INVISIBLE_IN_PATH, _search(_INVISIBLE)),
     (6, Code.NOT_UTF8_PATH, _not_utf8),
-    (
-        6,
-        Code.ENCODED_TWICE,
-        lambda value: _NOT_ASCII.search(value) if _encoded_once(value) else None,
-    ),
+    (6, Code.ENCODED_TWICE, lambda it: _NOT_ASCII.search(it) if _encoded_once(it) else None),
 )
 
 

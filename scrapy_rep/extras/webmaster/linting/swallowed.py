@@ -115,16 +115,9 @@ def last_break(block: Block, places: dict[int, int]) -> int:
     records = [line.number for line in block.others if line.name not in _OF_THE_RUN]
     below = block.rules[0].number if block.rules else numbers[-1]
     is_tight = not _has_blank(numbers[-1], below, places)
-    found = max(
-        (
-            number
-            for number, after in pairwise(numbers)
-            if is_tight and _has_blank(number, after, places)
-        ),
-        default=0,
-    )
+    ends = [one for one, after in pairwise(numbers) if is_tight and _has_blank(one, after, places)]
     last_record = max((number for number in records if number < numbers[-1]), default=0)
-    return max([found, *(number for number in numbers if number < last_record)])
+    return max([0, *ends, *(number for number in numbers if number < last_record)])
 
 
 def _has_blank(start: int, stop: int, places: dict[int, int]) -> bool:

@@ -84,13 +84,9 @@ def is_too_much(outlined: Outline) -> bool:
     most = YANDEX_RULES if rules <= YANDEX_RULES else MOST_LINES
     sizes = [len(block.rules) + len(block.others) for block in outlined.blocks]
     paces = [len(run.others) for run in outlined.runs]
-    return (
-        sum(
-            sum(sizes[index] for index in indices) + sum(paces[index] for index in runs)
-            for indices, runs in {_made_of(outlined, name) for name in outlined.by_name}
-        )
-        > most
-    )
+    made = {_made_of(outlined, name) for name in outlined.by_name}
+    count = sum(sizes[index] for indices, _ in made for index in indices)
+    return count + sum(paces[index] for _, runs in made for index in runs) > most
 
 
 def _made_of(outlined: Outline, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -122,18 +118,11 @@ def sections(outlined: Outline) -> list[Section]:
             lines = [line for block in blocks for line in block.others if is_of_group(line)]
             lines += _paces([outlined.runs[index] for index in both[1]])
             others[both] = tuple(sorted(lines, key=lambda line: line.number))
-        token = token_of(name)
+        token, agents = token_of(name), {name: tuple(lines_of[name])}
         is_alone = not token or tokens[token] == 1
-        found.append(
-            Section(
-                {name: tuple(lines_of[name])},
-                rules[indices],
-                others[both],
-                len(indices) > 1,
-                any(combinations[index] > 1 for index in indices),
-                is_alone,
-            )
-        )
+        is_split = any(combinations[index] > 1 for index in indices)
+        is_joined = len(indices) > 1
+        found.append(Section(agents, rules[indices], others[both], is_joined, is_split, is_alone))
     return _star_last(found)
 
 
@@ -180,13 +169,11 @@ def _as_one(same: list[Section]) -> Section:
             for rule in section.rules:
                 lines.setdefault(rule.key, {}).update((line.number, line) for line in rule.lines)
     names = [item for section in same for item in section.agents.items()]
+    more_of = [(rule, lines.pop(rule.key, {}).values()) for rule in first.rules]
     return replace(
         first,
         agents=dict(sorted(names, key=lambda item: item[0] == EVERYONE)),
-        rules=tuple(
-            replace(rule, lines=(*rule.lines, *lines.pop(rule.key, {}).values()))
-            for rule in first.rules
-        ),
+        rules=tuple(replace(rule, lines=(*rule.lines, *others)) for rule, others in more_of),
         is_joined=any(section.is_joined for section in same),
         is_split=any(section.is_split for section in same),
         is_alone=all(section.is_alone for section in same),
