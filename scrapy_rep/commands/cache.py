@@ -52,12 +52,8 @@ def _keys(stored: ProjectStore, named: list[Origin], call: Call) -> list[Key]:
     action, agent = call.options.action, call.options.user_agent
     if named and action in ("show", "log") and not isinstance(stored.store, Browsable):
         return list(map(stored.key, named))
-    return [
-        key
-        for key in stored.browsable(action).keys()  # noqa: SIM118 - not a dict
-        if (not named or key.origin in named)
-        and (agent is None or agent.lower() in key.user_agent.lower())
-    ]
+    keys = [key for key in stored.browsable(action).keys() if not named or key.origin in named]  # noqa: SIM118 - not a dict
+    return [key for key in keys if (agent or "").lower() in key.user_agent.lower()]
 
 
 def _list(stored: ProjectStore, keys: list[Key], call: Call) -> int:

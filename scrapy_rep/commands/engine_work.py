@@ -224,10 +224,8 @@ def _prepared(settings: Settings) -> Settings:
         prepared.set(name, value, priority="cmdline")
     addons = {**prepared.getdict("ADDONS")}
     middlewares = prepared.getdict("DOWNLOADER_MIDDLEWARES")
-    if Addon not in map(load_object, addons) and not any(
-        order is not None and load_object(component) is RepMiddleware
-        for component, order in middlewares.items()
-    ):
+    enabled = (component for component, order in middlewares.items() if order is not None)
+    if Addon not in map(load_object, addons) and RepMiddleware not in map(load_object, enabled):
         addons[Addon] = 500
         prepared.set("ADDONS", addons, priority="cmdline")
     return prepared

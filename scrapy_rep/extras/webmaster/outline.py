@@ -263,11 +263,8 @@ def _indices_by_name(
 
 
 def _lines(octets: bytes) -> Iterator[Line]:
-    read = [
-        (number, raw, read_line(raw))
-        for number, raw in enumerate(octets.split(b"\n"), start=1)
-        if raw and not raw.isspace()
-    ]
+    numbered = enumerate(octets.split(b"\n"), start=1)
+    read = [(n, raw, read_line(raw)) for n, raw in numbered if raw and not raw.isspace()]
     values = [record[2] for _, _, record in read if record is not None and record[0] in RULES]
     patterns = iter(normal_patterns([value.decode("latin-1") for value in values]))
     for number, raw, record in read:

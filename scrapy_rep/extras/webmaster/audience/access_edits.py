@@ -28,7 +28,7 @@ from scrapy_rep.extras.webmaster.effect.usage_changes import (
     usage_differences,
 )
 from scrapy_rep.extras.webmaster.mending import Edit, EditPlace
-from scrapy_rep.extras.webmaster.outline import Block, Outline, name_of
+from scrapy_rep.extras.webmaster.outline import Block, Outline, name_of, outline
 from scrapy_rep.protocol.document import RobotsTxt
 from scrapy_rep.protocol.extensions.pace import PACE_KEYS
 from scrapy_rep.protocol.lines import Kind
@@ -138,11 +138,7 @@ def _rule_of(block: Block) -> bool | None:
 
 
 def first_change(
-    old: RobotsTxt,
-    new: RobotsTxt,
-    outlines: tuple[Outline, Outline],
-    wanted: Wanted,
-    changed: Wanted,
+    old: RobotsTxt, new: RobotsTxt, wanted: Wanted, changed: Wanted
 ) -> Difference | UsageDifference | str | None:
     """The first change for a crawler that must stay the same, or a failed change; None without one.
 
@@ -153,6 +149,7 @@ def first_change(
     Raises:
         TooMuchToCompare: the files are too much to compare.
     """
+    outlines = [outline(one.octets, one.uri) for one in (old, new)]
     names = {name_in_file(crawler) for crawler in changed}
     read = {token_of(name) for name in names} - {*outlines[0].by_name}
     others = [agent for agent in agents_of(*outlines) if agent.lower() not in names | read]

@@ -14,7 +14,12 @@ from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, CommandError
 from scrapy_rep.commands.terminal import cut, safe
 from scrapy_rep.extras.pages.usage.preference import Preference
 from scrapy_rep.extras.webmaster.agents.crawlers import CRAWLERS, DATED, Crawler, crawler_of
-from scrapy_rep.extras.webmaster.audience.access_edits import access_edits, first_change, to_change
+from scrapy_rep.extras.webmaster.audience.access_edits import (
+    Wanted,
+    access_edits,
+    first_change,
+    to_change,
+)
 from scrapy_rep.extras.webmaster.audience.bindings import (
     Access,
     Accident,
@@ -184,7 +189,7 @@ def _order(binding: Binding) -> tuple[int, str, str]:
     return _PURPOSES.index(crawler.purpose), crawler.operator.lower(), crawler.name
 
 
-def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> int:
+def _write_access(file: Input, wanted: Wanted, call: Call) -> int:
     """Write the file with the access that is wanted for crawlers; the exit status."""
     refuse_to_write(file, call)
     body = _body(file, call)
@@ -195,7 +200,7 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
     edits = list(access_edits(old, before, wanted, changed))
     _refuse_to_hide(file, before, edits)
     new = edited(body, edits)
-    if what := _unwanted_change(file, (body, new), wanted, changed):
+    if what := _unwanted_change(file, body, new, wanted, changed):
         raise CommandError(
             f"not settled, nothing is written: the groups of {file.name} are such that the change "
             f"would fail, or change something for {what}; edit them by hand",
@@ -203,7 +208,7 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
         )
     if body and author_errors(file):
         meant = as_meant(body, file.uri), as_meant(new, file.uri)
-        if what := _unwanted_change(file, meant, wanted, changed):
+        if what := _unwanted_change(file, *meant, wanted, changed):
             raise CommandError(
                 f"{file.name} is not written: it has errors, and once they are corrected, the "
                 f"change would fail, or change something for {what}: correct them first",
@@ -219,21 +224,15 @@ def _write_access(file: Input, wanted: Mapping[Crawler, bool], call: Call) -> in
     return OK
 
 
-def _unwanted_change(
-    file: Input,
-    bodies: tuple[bytes, bytes],
-    wanted: Mapping[Crawler, bool],
-    changed: Mapping[Crawler, bool],
-) -> str:
+def _unwanted_change(file: Input, old: bytes, new: bytes, wanted: Wanted, changed: Wanted) -> str:
     """The first crawler for which the new file is not as it must be; empty without one.
 
     Raises:
         CommandError: the files are too much to compare.
     """
-    old, new = (parse(body, file.uri) for body in bodies)
-    before, after = (outline(body, file.uri) for body in bodies)
+    before, after = parse(old, file.uri), parse(new, file.uri)
     try:
-        found = first_change(old, new, (before, after), wanted, changed)
+        found = first_change(before, after, wanted, changed)
     except TooMuchToCompare as error:
         raise CommandError(f"not settled, nothing is written: {error}", UNSETTLED) from error
     if found is None or isinstance(found, str):

@@ -161,11 +161,8 @@ def _agent_lines(robots_txt: RobotsTxt, group: Group) -> list[int]:
     """The user-agent lines of the group, by number."""
     token = group.product_token
     names = names_of(() if token == EVERYONE else (token,))
-    return [
-        line.number
-        for line in outline(robots_txt.octets).lines
-        if line.kind is Kind.USER_AGENT and 0 in names.ranks(line.value)
-    ]
+    agents = (one for one in outline(robots_txt.octets).lines if one.kind is Kind.USER_AGENT)
+    return [line.number for line in agents if 0 in names.ranks(line.value)]
 
 
 Expected = dict[str, list[tuple[Agent, bool]]]

@@ -78,11 +78,7 @@ class Choice:
 
     def kept(self, body: bytes, findings: Iterable[Finding]) -> tuple[list[Finding], int]:
         """Select the findings to report; also return the number that comments suppress."""
-        chosen = [
-            finding
-            for finding in findings
-            if finding.code in self.codes and _is_about(finding) in self.codes
-        ]
+        chosen = [one for one in findings if {one.code, _is_about(one)} <= self.codes]
         if not self.has_suppressions:
             return chosen, 0
         kept = without_suppressed(body, chosen)

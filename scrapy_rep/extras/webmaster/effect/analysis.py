@@ -122,10 +122,12 @@ def first_of_each(patterns: Iterable[Pattern]) -> Iterable[Pattern]:
     return found.values()
 
 
+MayGo = Callable[[Pattern], bool]
+"""Tells which rules may be removed."""
+
+
 def needless(
-    patterns: Iterable[Pattern],
-    budget: StepBudget,
-    may_go: Callable[[Pattern], bool] | None = None,
+    patterns: Iterable[Pattern], budget: StepBudget, may_go: MayGo = lambda _: True
 ) -> list[Needless]:
     """The rules that could all be removed without changing any verdict.
 
@@ -135,11 +137,8 @@ def needless(
         may_go: which rules may be removed; by default all.
     """
     kept = list(patterns)
-    derived = {
-        Pattern(allow=True, text=folder)
-        for pattern in kept
-        if pattern.allow and (folder := folder_of(pattern.text)) is not None
-    }
+    folders = (folder_of(pattern.text) for pattern in kept if pattern.allow)
+    derived = {Pattern(allow=True, text=folder) for folder in folders if folder is not None}
     ways = _Ways.of([*kept, *derived])
     rivals = {
         allow: max((len(p.text) for p in kept if p.is_written and p.allow is not allow), default=0)
@@ -149,7 +148,7 @@ def needless(
     for pattern in sorted(kept, key=lambda pattern: (pattern.rank, pattern.text), reverse=True):
         if pattern.is_written or (pattern.allow and folder_of(pattern.text) is not None):
             continue  # it counts as two rules
-        if may_go is not None and not may_go(pattern):
+        if not may_go(pattern):
             continue
         if (reason := _reason(pattern, ways, budget, rivals[pattern.allow])) is not None:
             found.append(reason)
@@ -158,9 +157,7 @@ def needless(
 
 
 def needless_lines(
-    lines: Iterable[Line],
-    budget: StepBudget,
-    may_go: Callable[[Pattern], bool] | None = None,
+    lines: Iterable[Line], budget: StepBudget, may_go: MayGo = lambda _: True
 ) -> list[tuple[Line, Needless]]:
     """The rules that could all be removed without changing any verdict of any reader.
 
@@ -182,15 +179,10 @@ def needless_lines(
         needed = {one for one in live if reader is PREFIXES and (not one[0], one[1]) in live}
         going = needless(first_of_each(one for one in patterns if is_live(one.text)), budget)
         needed |= live - {(found.pattern.allow, found.pattern.text) for found in going}
-        reasons = [
-            None if (one.allow, one.text) in needed else reason
-            for one, reason in zip(patterns, reasons, strict=True)
-        ]
-    return [
-        (line, reason)
-        for line, reason in zip(lines, reasons, strict=True)
-        if reason is not None and not line.is_written
-    ]
+        pairs = zip(patterns, reasons, strict=True)
+        reasons = [None if (one.allow, one.text) in needed else reason for one, reason in pairs]
+    found = zip(lines, reasons, strict=True)
+    return [(line, why) for line, why in found if why is not None and not line.is_written]
 
 
 def _reason(pattern: Pattern, ways: _Ways, budget: StepBudget, rival: int) -> Needless | None:

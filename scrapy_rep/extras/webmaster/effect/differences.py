@@ -161,16 +161,14 @@ def differences(
         InvalidProductToken: no user-agent line could name one of the agents.
         TooMuchToCompare: the limit is exceeded. The differences found before come first.
     """
-    comparison = _Comparison(
-        (_ComparedFile(old), _ComparedFile(new)),
-        readers,
-        StepBudget(MOST_STEPS if steps is None else steps),
-    )
+    sides = _ComparedFile(old), _ComparedFile(new)
     if agents is None:
-        agents = agents_of(*(side.outline for side in comparison.sides))
-    return comparison.differences(tuple(agents))
+        agents = agents_of(*(side.outline for side in sides))
+    budget = StepBudget(MOST_STEPS if steps is None else steps)
+    return _Comparison(sides, readers, budget).differences(tuple(agents))
 
 
+_Sides = tuple["_ComparedFile", "_ComparedFile"]
 _Groups = tuple[int, ...]
 """The indices of the groups that an agent obeys in a file."""
 
@@ -178,12 +176,7 @@ _Groups = tuple[int, ...]
 class _Comparison:
     """The comparison of two files, with the work that is left for it."""
 
-    def __init__(
-        self,
-        sides: tuple[_ComparedFile, _ComparedFile],
-        readers: Sequence[Reader],
-        budget: StepBudget,
-    ) -> None:
+    def __init__(self, sides: _Sides, readers: Sequence[Reader], budget: StepBudget) -> None:
         self.sides = sides
         self._readers = readers
         self._budget = budget
@@ -218,11 +211,8 @@ class _Comparison:
             done.update(sets[key])
 
     def _counts_of(self, both: tuple[_Groups, _Groups]) -> _RuleCounts:
-        return _RuleCounts.sum(
-            side.rule_counts[index]
-            for side, groups in zip(self.sides, both, strict=True)
-            for index in groups
-        )
+        sides = zip(self.sides, both, strict=True)
+        return _RuleCounts.sum(side.rule_counts[i] for side, groups in sides for i in groups)
 
     def _disagreements(
         self, agent: str, both: tuple[_Groups, _Groups], *, is_plain: bool
@@ -233,11 +223,8 @@ class _Comparison:
             return
         sides = zip(self.sides, both, strict=True)
         rules = [side.outline.rules_of(groups) for side, groups in sides]
-        said = {
-            reader: [{_said(reader, line) for line in side} for side in rules]
-            for reader in self._readers
-            if reader is not GOOGLE or is_plain
-        }
+        readers = [reader for reader in self._readers if reader is not GOOGLE or is_plain]
+        said = {one: [{_said(one, line) for line in side} for side in rules] for one in readers}
         said = {reader: texts for reader, texts in said.items() if texts[0] != texts[1]}
         judges = {
             reader: [self._judge(reader, agent, n, rules[n]) for n in (0, 1)] for reader in said
@@ -269,10 +256,8 @@ class _Comparison:
             tokens = () if agent == UNNAMED else (agent,)
             return partial(side.robots_txt.verdict, product_tokens=tokens)
         token = agent.lower() if side.outline.obeyed_by(agent) else EVERYONE
-        return reader.judge(
-            (Rule(line.kind is Kind.ALLOW, line.value, line.number, 0) for line in rules),
-            token if side.groups_of(agent) else "",
-        )
+        own = (Rule(line.kind is Kind.ALLOW, line.value, line.number, 0) for line in rules)
+        return reader.judge(own, token if side.groups_of(agent) else "")
 
     def _searched(self, said: dict[Reader, list[set[_Said]]]) -> Iterator[str]:
         """Paths on which the rules of both sides differ; empty if the budget is spent."""

@@ -39,11 +39,8 @@ def probes(
             ways, and with one more character.
     """
     seen: set[str] = set()
-    for path in _paths(
-        [pattern for pattern in dict.fromkeys(patterns) if is_live(pattern)],
-        changed,
-        is_brief=is_brief,
-    ):
+    live = [pattern for pattern in dict.fromkeys(patterns) if is_live(pattern)]
+    for path in _paths(live, changed, is_brief=is_brief):
         if path[:1] == "/" and len(path) <= _LONGEST and path not in seen:
             seen.add(path)
             yield as_reference(path)

@@ -194,11 +194,8 @@ class Product:
     def named(self, state: ReadState, *, in_query: bool = False) -> set[str]:
         """The symbols that move some pattern to another state than other symbols do."""
         readers = self._readers
-        return {
-            symbol
-            for number, at in state.live
-            for symbol in readers[number].steps(at, in_query=in_query).named
-        }
+        all_steps = (readers[number].steps(at, in_query=in_query) for number, at in state.live)
+        return {symbol for steps in all_steps for symbol in steps.named}
 
     def differs(self, state: ReadState, wanted: int) -> bool:
         """Whether the sides differ on a path that ends here because of the wanted pattern.
@@ -206,10 +203,8 @@ class Product:
         Of two rules that decide differently, at least one is not on both sides.
         """
         ended = [number for number, at in state.live if self._readers[number].is_match(at)]
-        deciders = tuple(
-            max((winner, *ended), key=ranks.__getitem__)
-            for winner, ranks in zip(state.winners, self._ranks, strict=True)
-        )
+        sides = zip(state.winners, self._ranks, strict=True)
+        deciders = tuple(max((winner, *ended), key=ranks.__getitem__) for winner, ranks in sides)
         return wanted in deciders and len({*self._answers_of(deciders)}) > 1
 
     def _answers_of(self, deciders: Iterable[int]) -> Iterator[bool]:
@@ -244,10 +239,8 @@ def _ranks(patterns: Sequence[str], says: dict[str, bool]) -> list[int]:
 
     Patterns that the file lacks have the rank of `NOBODY`, the last item.
     """
-    order = sorted(
-        (number for number, text in enumerate(patterns) if text in says),
-        key=lambda number: (len(patterns[number]), says[patterns[number]], patterns[number]),
-    )
+    own = ((text, number) for number, text in enumerate(patterns) if text in says)
+    order = [number for _, _, _, number in sorted((len(one), says[one], one, n) for one, n in own)]
     ranks = [0] * (len(patterns) + 1)
     for rank, number in enumerate(order, start=1):
         ranks[number] = rank

@@ -310,11 +310,8 @@ def _merge_findings(outlined: Outline) -> Iterator[Finding]:
 
 def managed_lines(outlined: Outline) -> range:
     """The numbers of the lines that a content delivery network puts in front of the file."""
-    marks = [
-        line.number
-        for line in outlined.lines
-        if line.comment is not None and _MANAGED.search(line.comment)
-    ]
+    lines = outlined.lines
+    marks = [line.number for line in lines if _MANAGED.search(line.comment or b"")]
     return range(marks[0], marks[-1] + 1) if len(marks) > 1 else range(0)
 
 
@@ -418,11 +415,10 @@ def _starts(rules: Iterable[Line]) -> dict[str, bool]:
         is_read = not start or (is_live(start) and _WILDCARDS.isdisjoint(start))
         if is_read and not any(start[:end] in found for end in _ends(start)):
             found[start] = rule.kind is Kind.ALLOW or not rule.value
-    return {
-        start: may_fetch
-        for start, may_fetch in found.items()
-        if not start or _allows(found, start[:-1]) is not may_fetch
-    }
+    needed = (
+        start for start in found if not start or _allows(found, start[:-1]) is not found[start]
+    )
+    return {start: found[start] for start in needed}
 
 
 def _allows(starts: dict[str, bool], path: str) -> bool:

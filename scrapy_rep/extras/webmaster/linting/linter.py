@@ -89,11 +89,8 @@ def fixed(
     wanted = frozenset(codes)
     done: list[Finding] = []
     for _ in range(_MOST_ROUNDS):
-        found = [
-            finding
-            for finding in lint(body, uri)
-            if finding.code in wanted and (finding.is_safe or (is_unsafe and finding.is_unsafe))
-        ]
+        found = [finding for finding in lint(body, uri) if finding.code in wanted]
+        found = [one for one in found if one.is_safe or (is_unsafe and one.is_unsafe)]
         if has_suppressions:
             found = without_suppressed(body, found)
         taken = list(_together(found))

@@ -416,12 +416,9 @@ class _Mender:
     @cached_property
     def _numbers_between(self) -> set[int]:
         """The lines from the first to the last user-agent line of groups with a pace."""
-        return {
-            number
-            for block in self._outlined.blocks
-            if any(line.name in PACE_KEYS for line in block.others)
-            for number in range(block.agents[0].number, block.agents[-1].number + 1)
-        }
+        blocks = self._outlined.blocks
+        paced = (b.agents for b in blocks if any(line.name in PACE_KEYS for line in b.others))
+        return {n for agents in paced for n in range(agents[0].number, agents[-1].number + 1)}
 
     # Lines to move.
 

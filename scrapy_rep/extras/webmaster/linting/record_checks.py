@@ -144,13 +144,6 @@ def _meant_signal(line: Line) -> bytes:
     return b"" if line.value.startswith(b"/") else ", ".join(words).encode()
 
 
-_MEANT: dict[Code, Callable[[Line], bytes]] = {
-    Code.VALUE_UNREADABLE: _meant_pace,
-    Code.SIGNAL_SPELLING: _meant_signal,
-}
-"""The value that was probably meant, for a code; empty if it is unclear."""
-
-
 def record_findings(outlined: Outline) -> Iterator[Finding]:
     """Findings about Sitemap lines and other records."""
     yield from _sitemap_findings(outlined)
@@ -239,19 +232,17 @@ def _has_sitemap_ending(uri: str) -> bool:
 
 def _proposal(code: Code, line: Line) -> Mend | None:
     """The value that was meant, or the form of such values; None if the words of the table fit."""
-    meant = _MEANT[code](line) if code in _MEANT else b""
+    is_pace, is_signal = code is Code.VALUE_UNREADABLE, code is Code.SIGNAL_SPELLING
+    meant = _meant_pace(line) if is_pace else _meant_signal(line) if is_signal else b""
     if meant:
         text = shown(with_value(line, meant).partition(b"#")[0].strip())
         return Mend(f"write '{text}'", edits=(Edit.of_value(line, meant),))
-    return Mend(_FORMS[line.name]) if code is Code.VALUE_UNREADABLE else None
+    return Mend(_FORMS[line.name]) if is_pace else None
 
 
 def _run_findings(run: Block) -> Iterator[Finding]:
-    delays = {
-        line: seconds
-        for line in run.others
-        if line.name == b"crawl-delay" and (seconds := crawl_delay(line.value)) is not None
-    }
+    read = ((one, crawl_delay(one.value)) for one in run.others if one.name == b"crawl-delay")
+    delays = {line: seconds for line, seconds in read if seconds is not None}
     if not delays:
         return
     largest = max(delays, key=delays.__getitem__)
@@ -304,9 +295,8 @@ def _conflicts(outlined: Outline) -> Iterator[Finding]:
         left = _MOST_COMPARED
         for merge in outlined.merges if sum(map(len, said_in)) > 1 else ():
             first: dict[tuple[str, str], tuple[object, Line]] = {}
-            for key, said, line in islice(
-                chain.from_iterable(map(said_in.__getitem__, merge)), left
-            ):
+            merged = chain.from_iterable(map(said_in.__getitem__, merge))
+            for key, said, line in islice(merged, left):
                 left -= 1
                 before, where = first.setdefault(key, (said, line))
                 if before != said and line.number not in told:

@@ -188,11 +188,8 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
     bans = (line for line in rules if line.kind is Kind.DISALLOW and is_live(line.pattern))
     narrow = (line for line in bans if line.pattern not in EVERYTHING)
     folders = [line for line in narrow if line.pattern.rstrip("*").endswith("/")]
-    kinds = {
-        line.pattern: line
-        for line in reversed(rules)
-        if line.kind is Kind.ALLOW and _ALL_OF_A_KIND.fullmatch(line.pattern)
-    }
+    allows = (line for line in reversed(rules) if line.kind is Kind.ALLOW)
+    kinds = {line.pattern: line for line in allows if _ALL_OF_A_KIND.fullmatch(line.pattern)}
     for allow in islice(reversed(kinds.values()), _MOST_ALLOWS):
         longer = (line for line in folders if len(line.pattern) > len(allow.pattern))
         ending = allow.pattern.partition("*")[2].removesuffix(END).rstrip("*")
@@ -201,11 +198,8 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
             for line in islice(longer, _MOST_LOSING)
             if not _CLOSED.search(line.pattern)
         )
-        lost = [
-            line
-            for line, url in urls
-            if matches(allow.pattern, normal_path(url)) and merged.decides(url) is line
-        ]
+        meant = ((line, url) for line, url in urls if matches(allow.pattern, normal_path(url)))
+        lost = [line for line, url in meant if merged.decides(url) is line]
         if lost:
             first, more = lost[0], len(lost) - 1
             others = f" and {counted(more, 'other line')}" if more else ""

@@ -129,11 +129,9 @@ def sections(outlined: Outline) -> list[Section]:
 def _paces(runs: Sequence[Block]) -> list[Line]:
     """The pace records for a name; of several delays, only the delay that counts."""
     lines = [line for run in runs for line in run.others]
-    seconds = {
-        line.number: found
-        for line in (lines if len(runs) > 1 else ())
-        if line.name == b"crawl-delay" and (found := crawl_delay(line.value)) is not None
-    }
+    delays = [line for line in lines if line.name == b"crawl-delay" and len(runs) > 1]
+    read = ((line.number, crawl_delay(line.value)) for line in delays)
+    seconds = {number: found for number, found in read if found is not None}
     largest = max(seconds, key=seconds.__getitem__, default=0)
     return [line for line in lines if line.number == largest or line.number not in seconds]
 
@@ -254,8 +252,8 @@ def _needed(
     """The rules of a section that have an effect; all of them once the budget is spent."""
     left = rules
     for _ in range(_ROUNDS if section.is_alone and not budget.is_spent else 0):
-        may_go = _is_wild if wild_only else None
-        found = needless_lines((rule.lines[0] for rule in left), budget, may_go)
+        own = (rule.lines[0] for rule in left)
+        found = needless_lines(own, budget, lambda one: not wild_only or _is_wild(one))
         going = {line.number for line, _ in found}
         if not going or budget.is_spent:
             break

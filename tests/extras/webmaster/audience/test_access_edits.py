@@ -30,7 +30,7 @@ def rewritten(body: bytes, wanted: dict[Crawler, bool]) -> bytes | None:
     old, before = parse(body), outline(body)
     changed = to_change(old, wanted)
     new = edited(body, access_edits(old, before, wanted, changed))
-    found = first_change(old, parse(new), (before, outline(new)), wanted, changed)
+    found = first_change(old, parse(new), wanted, changed)
     return new if found is None else None
 
 
