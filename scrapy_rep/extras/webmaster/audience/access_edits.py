@@ -39,6 +39,7 @@ from .bindings import name_in_file, names_of_groups
 Wanted = Mapping[Crawler, bool]
 """Crawlers, and whether the file is to let them in."""
 
+_Below = tuple[bool, tuple[bytes, ...]]
 _RULES = {True: b"Allow: /", False: b"Disallow: /"}
 _SIDES = {(Kind.ALLOW, "/"): True, (Kind.DISALLOW, "/"): False}
 _KEPT = {*PACE_KEYS, *USAGE_KEYS}
@@ -46,27 +47,21 @@ _KEPT = {*PACE_KEYS, *USAGE_KEYS}
 
 def to_change(robots_txt: RobotsTxt, wanted: Wanted) -> dict[Crawler, bool]:
     """The crawlers that the file does not treat as wanted."""
-    return {
-        crawler: allowed
-        for crawler, allowed in wanted.items()
-        if not _is_as_wanted(robots_txt, crawler, allowed=allowed)
-    }
+    odd = (one for one in wanted if not _is_as_wanted(robots_txt, one, allowed=wanted[one]))
+    return {crawler: wanted[crawler] for crawler in odd}
 
 
 def _is_as_wanted(robots_txt: RobotsTxt, crawler: Crawler, *, allowed: bool) -> bool:
     names = names_of_groups(crawler)
-    ignores_group = (
-        crawler.obeys == OWN_GROUP_ONLY and robots_txt.selection(names).product_token not in names
-    )
+    is_named = robots_txt.selection(names).product_token in names
+    ignores_group = crawler.obeys == OWN_GROUP_ONLY and not is_named
     if allowed:
         return ignores_group or robots_txt.verdict("/", names).allowed
     group = None if ignores_group else robots_txt.group(names)
-    rules = (
-        [] if group is None else [(one.allow, pattern_of(one.path_pattern)) for one in group.rules]
-    )
-    return any(not allow and pattern in EVERYTHING for allow, pattern in rules) and not any(
-        allow and is_live(pattern) for allow, pattern in rules
-    )
+    rules = () if group is None else group.rules
+    patterns = [(one.allow, pattern_of(one.path_pattern)) for one in rules]
+    opens = any(allow and is_live(pattern) for allow, pattern in patterns)
+    return not opens and any(not allow and text in EVERYTHING for allow, text in patterns)
 
 
 def access_edits(
@@ -105,11 +100,9 @@ def access_edits(
     yield from (Edit(EditPlace.END, 0, line) for line in new[not outlined.lines :])
 
 
-def _new_groups(
-    robots_txt: RobotsTxt, crawlers: Wanted
-) -> dict[tuple[bool, tuple[bytes, ...]], list[bytes]]:
+def _new_groups(robots_txt: RobotsTxt, crawlers: Wanted) -> dict[_Below, list[bytes]]:
     """The user-agent lines, by the rule and the kept lines below them."""
-    found: dict[tuple[bool, tuple[bytes, ...]], list[bytes]] = {}
+    found: dict[_Below, list[bytes]] = {}
     for crawler, side in crawlers.items():
         kept = _kept(robots_txt, crawler) if side else ()
         found.setdefault((side, kept), []).append(b"User-agent: " + crawler.token.encode())

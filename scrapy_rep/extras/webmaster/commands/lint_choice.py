@@ -70,11 +70,9 @@ class Choice:
             raise CommandError(f"{where}: level = {level!r}: must be one of {', '.join(_LEVELS)}")
         told = _LEVELS[: _LEVELS.index(level) + 1]
         is_strict = options.strict or of_files.strict
-        return cls(
-            frozenset(code for code in select if code.severity.value in told),
-            not options.no_suppress,
-            frozenset(["error", "warning"] if is_strict else ["error"]),
-        )
+        codes = frozenset(code for code in select if code.severity.value in told)
+        fatal = frozenset(["error", "warning"] if is_strict else ["error"])
+        return cls(codes, not options.no_suppress, fatal)
 
     def kept(self, body: bytes, findings: Iterable[Finding]) -> tuple[list[Finding], int]:
         """Select the findings to report; also return the number that comments suppress."""

@@ -111,21 +111,14 @@ def _of_agent(
         allowed = {selection.verdict(path).allowed for selection in selections}
         if len(allowed) == 1:
             before, after = (usage.preferences(path) for usage in usages)
-            yield from _between(agent, path, before, after)
-
-
-def _between(
-    agent: str, path: str, before: UsagePreferences, after: UsagePreferences
-) -> Iterator[UsageDifference]:
-    if before.statements == after.statements and before.use == after.use:
-        return
-    for category in CATEGORIES:
-        was, now = before.preference(category).value, after.preference(category).value
-        if was != now:
-            because = _because(before, category), _because(after, category)
-            yield UsageDifference(agent, path, category, was, now, because)
-    if before.use != after.use:
-        yield UsageDifference(agent, path, USE, before.use or "unknown", after.use or "unknown")
+            for category in CATEGORIES if before.statements != after.statements else ():
+                was, now = before.preference(category).value, after.preference(category).value
+                if was != now:
+                    because = _because(before, category), _because(after, category)
+                    yield UsageDifference(agent, path, category, was, now, because)
+            was, now = before.use or "unknown", after.use or "unknown"
+            if was != now:
+                yield UsageDifference(agent, path, USE, was, now)
 
 
 def _because(usage: UsagePreferences, category: str) -> str:

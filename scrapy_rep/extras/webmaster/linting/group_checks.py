@@ -204,18 +204,12 @@ class _AgentNames:
             (token_of(name) != text.lower(), Code.USER_AGENT_CUT, ""),
         )
         code, detail = next(((code, detail) for holds, code, detail in rows if holds), (None, ""))
-        said = {
-            Code.USER_AGENT_NEAR: near,
-            Code.USER_AGENT_NO_CRAWLER: meant,
-            Code.USER_AGENT_HEADER: (_crawler_in_header(text),),
-        }
+        sure = {Code.USER_AGENT_NEAR: near, Code.USER_AGENT_HEADER: (_crawler_in_header(text),)}
+        said = {**sure, Code.USER_AGENT_NO_CRAWLER: meant}
         if code is None or (is_compared and self._is_said_of(said.get(code, ()), name)):
             return None
         found = value_finding(code, line, detail)
-        likely = {
-            Code.USER_AGENT_NEAR: either(near),
-            Code.USER_AGENT_HEADER: _crawler_in_header(text),
-        }.get(code, "")
+        likely = either(sure.get(code, ()))
         found = replace(found, proposal=_mend_of_name(code, line, likely, is_alone=is_alone))
         if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
             return found.with_fix(_WORD_BESIDE_STAR)

@@ -14,7 +14,7 @@ from .damage import damages
 from .effect_checks import effect_findings
 from .group_checks import group_findings
 from .line_checks import file_findings, line_findings
-from .mends import with_mends
+from .mends import Mender
 from .record_checks import record_findings
 from .rule_checks import rule_findings
 from .suppressions import without_suppressed
@@ -49,10 +49,10 @@ def lint(body: bytes, uri: str = "") -> list[Finding]:
         *(finding for finding in of_lines if finding.line not in damaged),
     ]
     found.sort(key=lambda finding: (finding.line, finding.column, finding.code.value))
-    return list(_bounded(with_mends(outlined, found, damaged)))
+    return list(_bounded(Mender(outlined, found, damaged).findings()))
 
 
-def _bounded(found: list[Finding]) -> Iterator[Finding]:
+def _bounded(found: Iterable[Finding]) -> Iterator[Finding]:
     counts: Counter[Code] = Counter()
     for finding in found:
         counts[finding.code] += 1

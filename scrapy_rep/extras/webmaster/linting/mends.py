@@ -219,19 +219,13 @@ _OF_READERS = frozenset([Code.TRAILING_STAR, Code.REPEATED_STAR, *SPELLINGS])
 _LOCAL = frozenset([Code.BOM, Code.CR_ONLY, *_SITEMAPS_ANEW, *SPELLINGS])
 
 
-def with_mends(
-    outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage]
-) -> list[Finding]:
-    """The findings with their fixes; findings about lines that must stay are dropped."""
-    return list(_Mender(outlined, found, damaged).findings())
-
-
-class _Mender:
+class Mender:
     """The findings of one file, with their lines and groups."""
 
     def __init__(
         self, outlined: Outline, found: list[Finding], damaged: Mapping[int, Damage]
     ) -> None:
+        """Take the findings, and the damaged lines by number."""
         self._outlined = outlined
         self._damaged = damaged
         self._errors = {one.line for one in found if one.severity is Severity.ERROR} - {0}
@@ -250,6 +244,7 @@ class _Mender:
         self._keep_one_rule_in_each_group()
 
     def findings(self) -> Iterator[Finding]:
+        """The findings with their fixes; findings about lines that must stay are dropped."""
         for finding in self._found:
             if finding.code is Code.EMPTY_BESIDE_RULES and finding.line in self._kept:
                 continue
