@@ -19,6 +19,7 @@ import signal
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any, NoReturn
 
 from scrapy.utils.misc import load_object
@@ -247,20 +248,21 @@ NAMES = (*_READERS, *_PARSERS)
 """The readers and parsers that are known by name."""
 
 
+@lru_cache(maxsize=8)
+def _judge_of(reader: Reader, body: bytes, agent: str) -> Judge:
+    group = parse(body).group(reader.tokens(agent))
+    return reader.judge(() if group is None else group.rules)
+
+
+@dataclass(frozen=True)
 class _OwnReader:
     """A reader of ours."""
 
-    def __init__(self, reader: Reader) -> None:
-        self._reader = reader
-        self._read: tuple[bytes, str, Judge] | None = None
+    reader: Reader
 
     def opinion(self, body: bytes, agent: str, url: str) -> Opinion:
         """The answer."""
-        if self._read is None or self._read[:2] != (body, agent):
-            file, tokens = parse(body), self._reader.tokens(agent)
-            group = file.group(tokens)
-            self._read = body, agent, self._reader.judge(() if group is None else group.rules)
-        return Opinion(self._reader.name, self._read[2](url).allowed)
+        return Opinion(self.reader.name, _judge_of(self.reader, body, agent)(url).allowed)
 
 
 class _Parser:

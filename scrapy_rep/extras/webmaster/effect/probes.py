@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import string
 from collections.abc import Collection, Iterable, Iterator
-from itertools import pairwise, product
+from itertools import combinations, islice, pairwise, product
 
 from scrapy_rep.protocol.paths import END
 from scrapy_rep.protocol.ruleset import folder_of
@@ -98,19 +98,10 @@ def _unused(patterns: list[str]) -> str:
 
 def _crossings(patterns: list[str], unused: str) -> Iterator[str]:
     """Paths that a wildcard pattern and another one may both match."""
-    left, looks = _CROSSINGS, _CROSSINGS * _LOOKS_PER_CROSSING
-    for at, one in enumerate(patterns):
-        for other in patterns[at + 1 :]:
-            looks -= 1
-            if not left or not looks:
-                return
-            if "*" not in one and "*" not in other:
-                continue
-            for path in _together(one, other, unused):
-                yield path
-                left -= 1
-                if not left:
-                    return
+    pairs = islice(combinations(patterns, 2), _CROSSINGS * _LOOKS_PER_CROSSING - 1)
+    wild = (pair for pair in pairs if "*" in pair[0] or "*" in pair[1])
+    paths = (path for one, other in wild for path in _together(one, other, unused))
+    return islice(paths, _CROSSINGS)
 
 
 def _together(one: str, other: str, unused: str) -> Iterator[str]:
