@@ -56,11 +56,7 @@ class TestNames:
             ("*scalepostAI*", Code.USER_AGENT_NAMES_NOBODY, _NOBODY),
             ("*bot*", Code.USER_AGENT_NAMES_NOBODY, _NOBODY),
             ("GPT\u0412ot", Code.LOOK_ALIKE, "\u0412 is U+0412 CYRILLIC CAPITAL LETTER VE"),
-            (
-                "Perplexity\u2011User",
-                Code.LOOK_ALIKE,
-                "\u2011 is U+2011 NON-BREAKING HYPHEN",
-            ),
+            ("Perplexity\u2011User", Code.LOOK_ALIKE, "\u2011 is U+2011 NON-BREAKING HYPHEN"),
         ],
     )
     def test_wrong_name_of_a_crawler_is_found(self, name: str, code: Code, detail: str) -> None:
@@ -71,11 +67,7 @@ class TestNames:
         ("name", "mend", "is_unsafe"),
         [
             ("*scalepostAI*", "write scalepostAI for that crawler", 0),
-            (
-                "*bot*",
-                "write the name of each crawler that is meant",
-                0,
-            ),
+            ("*bot*", "write the name of each crawler that is meant", 0),
             ("*Googelbot*", "write Googlebot", 1),
             ("**", "write *", 1),
             ("GPT\u0412ot", "write 'User-agent: GPTBot'", 1),
@@ -152,10 +144,7 @@ class TestAdvice:
             ("all", "write / for everything"),
             ("e.com/foo", f"remove the line: this file is only for {HOST}"),
             ("https://t.me/share/", f"remove the line: this file is only for {HOST}"),
-            (
-                f"cdn.{HOST}/foo",
-                f"remove the line, or write /foo in the robots.txt of cdn.{HOST}",
-            ),
+            (f"cdn.{HOST}/foo", f"remove the line, or write /foo in the robots.txt of cdn.{HOST}"),
             (f"cdn.{HOST}/", f"{_ON_CDN}, which is for all of it"),
             (f"{HOST}/foo", "write only the path: /foo"),
             (f"https://{HOST}/a/b", "write only the path: /a/b"),
@@ -168,10 +157,7 @@ class TestAdvice:
             ("/.*\\.pdf$", "write /*.pdf$ if that is meant; otherwise write several rules"),
             ("/(a|b)/", "write /a/ and /b/ if that is meant; otherwise write several rules"),
             ("/p/[0-9]+/x", "write /p/*/x if that is meant; otherwise write several rules"),
-            (
-                "/(.*)\\.php$",
-                "write /*.php$ if that is meant; otherwise write several rules",
-            ),
+            ("/(.*)\\.php$", "write /*.php$ if that is meant; otherwise write several rules"),
             (
                 "/a(?:/[0-9]+)/\\(b\\)",
                 "write /a/*/(b) if that is meant; otherwise write several rules",
@@ -324,182 +310,136 @@ def test_default_files_of_systems_have_no_findings(system: str) -> None:
     assert [one for one in _found(body) if one.code in GROUPS["default"]] == []
 
 
-_OPEN = "\n\nUser-agent: *\nDisallow:\n"
-_MISTRAL = "User-agent: MistralAI-User"
+_X, _BAN, _ALLOW = "Disallow: /x", "Disallow: /", "Allow: /"
+
+
+def _group(name: str, *lines: str) -> str:
+    return "\n".join([f"User-agent: {name}", *lines, "", ""])
+
+
+ADVICE = {
+    # A damaged line is the cause.
+    Code.RULE_BEFORE_GROUP: {
+        f"User-agent=*\n{_X}": "repair line 1 first: it may be meant as a user-"
+    },
+    Code.GROUP_SWALLOWED: {
+        _group("a", "Disalllow: /a")
+        + _group("b", _X): "repair line 2 first: it may be meant as a rule",
+        # The site is never opened.
+        _group("*", "# Crawl-delay: 10")
+        + _group("CriteoBot", _X): "let all crawlers fetch everything",
+    },
+    Code.GROUP_WITHOUT_RULES: {
+        _group("a", "Disalllow: /a"): "repair line 2 first: it may be meant as a rule",
+        # An empty Disallow, which permits everything, is no safe fix.
+        _group("*", _X) + _group("a"): "those for * are not for them",
+    },
+    Code.NO_GROUPS: {
+        "User-agent=*\n": "repair line 1 first: it may be meant as a user-agent line",
+        f"Sitemap: https://{HOST}/s.xml\n": "leave it if everything may be fetched",
+    },
+    # The URL costs no other name.
+    Code.USER_AGENT_NAMES_NOBODY: {
+        _group("https://hada.news", "User-agent: BadBot", _X): ", or remove the line",
+    },
+    # Without the header, its rules would be those of the group above.
+    Code.USER_AGENT_HEADER: {
+        _group("*", _X)
+        + _group("Mozilla/4.0 (compatible; MSIE)", _BAN): "without one, remove the group",
+    },
+    _NAME: {
+        _group("GPT", "User-agent: Y", _X)
+        + _group("GPTBot", _BAN): "the file names GPTBot already",
+        # A ban in the group for all would close the site.
+        _group("*", _X)
+        + _group("Robot", _BAN): "write the names of the crawlers that are meant, one",
+        _group("*", _X) + _group("all", _BAN + "b"): "move these rules to the group for *",
+        _group("GPTBot", _BAN)
+        + _group("OpenAI", _BAN): "write OAI-SearchBot or ChatGPT-User if meant: ",
+        # Rules that a group has among others are not moved.
+        "".join(
+            [
+                *(_group("MistralAI-User", _ALLOW + "n"), _group("MistralAI-User", _BAN)),
+                _group("Mistral.ai/bot", _BAN),
+            ]
+        ): "write MistralAI-Training or MistralAI-Index if meant: ",
+    },
+    Code.RULE_MATCHES_NOTHING: {
+        # A dead ban of scripts is not revived.
+        _group("*", "Disallow: .js$"): "remove the line",
+        _group("*", "Disallow: .html$"): "has no effect now and disallows such paths then",
+    },
+    # Escapes would make the mistake permanent.
+    Code.ENCODED_TWICE: {
+        _group(
+            "*", "Disallow: /caf\u00c3\u00a9"
+        ): "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if",
+    },
+}
 
 
 @pytest.mark.parametrize(
     ("body", "code", "words"),
-    [
-        # A damaged line is the cause.
-        (
-            "User-agent=*\n{}",
-            Code.RULE_BEFORE_GROUP,
-            "repair line 1 first: it may be meant as a user",
-        ),
-        (
-            "User-agent=*\n",
-            Code.NO_GROUPS,
-            "repair line 1 first: it may be meant as a user-agent line",
-        ),
-        (
-            "User-agent: a\nDisalllow: /a\n\nUser-agent: b\n{}",
-            Code.GROUP_SWALLOWED,
-            "repair line 2 first: it may be meant as a rule",
-        ),
-        (
-            "User-agent: a\nDisalllow: /a\n",
-            Code.GROUP_WITHOUT_RULES,
-            "repair line 2 first: it may be meant as a rule",
-        ),
-        # The URL costs no other name.
-        (
-            "User-agent: https://hada.news\nUser-agent: BadBot\n{}",
-            Code.USER_AGENT_NAMES_NOBODY,
-            ", or remove the line",
-        ),
-        # Without the header, its rules would be those of the group above.
-        (
-            "User-agent: *\n{}\nUser-agent: Mozilla/4.0 (compatible; MSIE 4.01)\nDisallow: /",
-            Code.USER_AGENT_HEADER,
-            "without one, remove the group, which has no effect",
-        ),
-        (
-            "User-agent: GPT\nUser-agent: Y\n{}\nUser-agent: GPTBot\nDisallow: /y\n",
-            _NAME,
-            "remove the line: the file names GPTBot already",
-        ),
-        # A ban in the group for all would close the site.
-        (
-            "User-agent: *\n{}\nUser-agent: Robot\nDisallow: /\n",
-            _NAME,
-            "write the names of the crawlers that are meant, one line for each: ",
-        ),
-        (
-            "User-agent: *\n{}\nUser-agent: all\nDisallow: /b\n",
-            _NAME,
-            "move these rules to the group for *",
-        ),
-        (
-            "User-agent: GPTBot\nDisallow: /\n\nUser-agent: OpenAI\nDisallow: /\n",
-            _NAME,
-            "write OAI-SearchBot or ChatGPT-User if meant: ",
-        ),
-        # Rules that a group has among others are not moved.
-        (
-            f"{_MISTRAL}\nAllow: /n\n\n{_MISTRAL}\n{{}}\nUser-agent: Mistral.ai/bot\nDisallow: /x",
-            _NAME,
-            "write MistralAI-Training or MistralAI-Index if meant: ",
-        ),
-        # An empty Disallow, which permits everything, is no safe fix.
-        (
-            "User-agent: *\n{}\nUser-agent: a\n",
-            Code.GROUP_WITHOUT_RULES,
-            "those for * are not for them",
-        ),
-        (
-            "User-agent: *\n# Crawl-delay: 10\n\nUser-agent: CriteoBot\nDisallow: /a/\n",
-            Code.GROUP_SWALLOWED,
-            "would let all crawlers fetch everything",
-        ),
-        # A dead ban of scripts is not revived.
-        ("User-agent: *\nDisallow: .js$\n", Code.RULE_MATCHES_NOTHING, "remove the line"),
-        (
-            "User-agent: *\nDisallow: .html$\n",
-            Code.RULE_MATCHES_NOTHING,
-            "the rule has no effect now and disallows such paths then",
-        ),
-        # Escapes would make the mistake permanent.
-        (
-            "User-agent: *\nDisallow: /caf\u00c3\u00a9\n",
-            Code.ENCODED_TWICE,
-            "write /caf%C3%A9, which is /caf\u00e9 in UTF-8, if that is meant",
-        ),
-        (
-            f"Sitemap: https://{HOST}/s.xml\n",
-            Code.NO_GROUPS,
-            "leave it if everything may be fetched",
-        ),
-    ],
+    [(body, code, words) for code, rows in ADVICE.items() for body, words in rows.items()],
 )
 def test_advice_fits_the_rest_of_the_file(body: str, code: Code, words: str) -> None:
-    (one,) = _found(body.format("Disallow: /x\n"), code)
+    (one,) = _found(body, code)
     assert words in one.mend
     assert not one.is_safe
 
 
-@pytest.mark.parametrize(
-    ("body", "codes"),
-    [
-        *[
-            (f"User-agent: BadBot\nUser-agent: {name}\nDisallow: /{_OPEN}", [_NAME, _NEAR])
-            for name in ("Bot", "Crawler", "Other")
-        ],
-        *[
-            (f"User-agent: *\nDisallow: {value}\n", [Code.REGULAR_EXPRESSION])
-            for value in ("/main.*.js", "/x.*/y", "/.*", "/a+b", "/f(1)", "/wp\\docs")
-        ],
-        *[
-            (f"User-agent: *\nDisallow: {rule}\nDisallow: /search\\?\n", [Code.REGULAR_EXPRESSION])
-            for rule in ("/search?", "/search*")
-        ],
-        ("User-agent: *\nDisallow: /a%20b\nDisallow: /a b/c\n", [Code.SPACE_IN_PATH]),
-        *[
-            (body, [Code.SEARCH_ENGINE_DISALLOWED])
-            for body in (
-                "User-agent: Googlebot\nDisallow: /\nAllow: /a\n",
-                "User-agent: GPTBot\nDisallow: /\n",
-                "User-agent: Bingbot\nCrawl-delay: 5\n\nUser-agent: GPTBot\nDisallow: /\n",
-                "User-agent: Googlebot\nDisallow: /x\n",
-                "User-agent: *\nDisallow: /\n",
-            )
-        ],
+MEANT = {
+    (_NAME, _NEAR, Code.USER_AGENT_HEADER): [
+        # Lists of names contain such words, for parts of names.
+        *(_group("a", f"User-agent: {name}", _BAN) for name in ("Bot", "Crawler", "Other")),
         # These names change no verdict.
-        *[
-            (body, [_NEAR, _NAME, Code.USER_AGENT_HEADER])
-            for body in (
-                "User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /\n",
-                "User-agent: metaexternalagent\nUser-agent: meta-externalagent\nDisallow: /\n",
-                "User-agent: Googlebot Smartphone\nDisallow: /x\n",
-                "User-agent: Claude\nAllow: /\n\nUser-agent: *\nAllow: /\n",
-                "User-agent: Perplexity-ai\nAllow: /\n\nUser-agent: PerplexityBot\nAllow: /\n",
-                f"User-agent: archive_bot\nDisallow: /{_OPEN}",
-                "User-agent: Mozilla/4.0 (FooBot)\nAllow: /\n\nUser-agent: Foobot\nAllow: /\n",
-            )
-        ],
-        # No crawler has this name, so none ignores the delay.
-        (
-            "User-agent: Google-Extended\nDisallow: /x\nCrawl-delay: 5\n",
-            [Code.CRAWL_DELAY_IGNORED],
-        ),
-        (
-            "User-agent: *\nCrawl-delay: 2\nCrawl-delay: often\nDisallow: /x\n",
-            [Code.CRAWL_DELAY_DUPLICATE],
-        ),
-        # The last group for all has no rule that could be lost.
-        (
-            f"User-agent: *\nDisallow: /a\n\nUser-agent: *\nSitemap: https://{HOST}/s.xml\n",
-            [Code.MULTIPLE_STAR],
-        ),
-        # A key of other programs
-        (
-            f"User-agent: *\nDisallow: /a\nAgentmap: https://{HOST}/ai-catalog.json\n",
-            [Code.UNKNOWN_KEY],
-        ),
+        _group("Amazon-Bot", _BAN) + _group("Amazonbot", _BAN),
+        _group("metaexternalagent", "User-agent: meta-externalagent", _BAN),
+        _group("Googlebot Smartphone", _X),
+        _group("Claude", _ALLOW) + _group("*", _ALLOW),
+        _group("Perplexity-ai", _BAN) + _group("PerplexityBot", _BAN),
+        _group("archive_bot", _BAN) + _group("*", "Disallow:"),
+        _group("Mozilla/4.0 (FooBot)", _BAN) + _group("Foobot", _BAN),
     ],
+    (Code.REGULAR_EXPRESSION,): [
+        *(
+            _group("*", f"Disallow: {path}")
+            for path in ("/main.*.js", "/x.*/y", "/.*", "/a+b", "/f(1)", "/wp\\docs")
+        ),
+        *(_group("*", f"Disallow: /search{end}", "Disallow: /search\\?") for end in "?*"),
+    ],
+    (Code.SPACE_IN_PATH,): [_group("*", "Disallow: /a%20b", "Disallow: /a b/c")],
+    (Code.SEARCH_ENGINE_DISALLOWED,): [
+        _group("Googlebot", _BAN, "Allow: /a"),
+        _group("GPTBot", _BAN),
+        _group("Bingbot", "Crawl-delay: 5") + _group("GPTBot", _BAN),
+        _group("Googlebot", _X),
+        _group("*", _BAN),
+    ],
+    # No crawler has this name.
+    (Code.CRAWL_DELAY_IGNORED,): [_group("Google-Extended", _X, "Crawl-delay: 5")],
+    (Code.CRAWL_DELAY_DUPLICATE,): [_group("*", "Crawl-delay: 2", "Crawl-delay: often", _X)],
+    # The last group for all has no rule that could be lost.
+    (Code.MULTIPLE_STAR,): [_group("*", _X) + _group("*", f"Sitemap: https://{HOST}/s.xml")],
+    # A key of other programs
+    (Code.UNKNOWN_KEY,): [_group("*", _X, f"Agentmap: https://{HOST}/ai-catalog.json")],
+}
+
+
+@pytest.mark.parametrize(
+    ("body", "codes"), [(body, codes) for codes, bodies in MEANT.items() for body in bodies]
 )
-def test_what_is_meant_has_no_finding(body: str, codes: list[Code]) -> None:
+def test_what_is_meant_has_no_finding(body: str, codes: tuple[Code, ...]) -> None:
     assert _found(body, *codes) == []
 
 
 @pytest.mark.parametrize(
     ("body", "code"),
     [
-        ("User-agent: OpenAI\nDisallow: /x\n\n" * 3, _NAME),
-        ("User-agent: Amazon-Bot\nDisallow: /\n\nUser-agent: Amazonbot\nDisallow: /x\n", _NEAR),
-        ("User-agent: Claude\nDisallow: /\n\nUser-agent: *\nAllow: /\n", _NAME),
-        ("User-agent: Googlebot\nDisallow: /\n", Code.SEARCH_ENGINE_DISALLOWED),
-        ("User-agent: bingbot\nDisallow: /\n", Code.SEARCH_ENGINE_DISALLOWED),
+        (_group("OpenAI", _X) * 3, _NAME),
+        (_group("Amazon-Bot", _BAN) + _group("Amazonbot", _X), _NEAR),
+        (_group("Claude", _BAN) + _group("*", _ALLOW), _NAME),
+        *((_group(name, _BAN), Code.SEARCH_ENGINE_DISALLOWED) for name in ("Googlebot", "bingbot")),
     ],
 )
 def test_what_is_not_meant_has_one_finding(body: str, code: Code) -> None:
