@@ -52,8 +52,9 @@ def _keys(stored: ProjectStore, named: list[Origin], call: Call) -> list[Key]:
     action, agent = call.options.action, call.options.user_agent
     if named and action in ("show", "log") and not isinstance(stored.store, Browsable):
         return list(map(stored.key, named))
-    keys = [key for key in stored.browsable(action).keys() if not named or key.origin in named]  # noqa: SIM118 - not a dict
-    return [key for key in keys if (agent or "").lower() in key.user_agent.lower()]
+    keys = stored.browsable(action).keys()
+    own = (key for key in keys if not named or key.origin in named)
+    return [key for key in own if (agent or "").lower() in key.user_agent.lower()]
 
 
 def _list(stored: ProjectStore, keys: list[Key], call: Call) -> int:

@@ -206,10 +206,10 @@ def _may_come_first(text: str, pattern: str) -> bool:
 def _blocked_sitemaps(groups: MergedGroups) -> Iterator[Finding]:
     """Sitemaps on the same host that rules of this file disallow."""
     outlined = groups.outline
-    own = _authority(outlined.uri)
+    own = _authority(outlined.uri) if outlined.uri else None
     read = ((line, sitemap_line(line.value, outlined.uri or _HERE)) for line in outlined.sitemaps)
     uris = ((line, uri) for line, found in read for uri in found.uris)
-    targets = [(line, path_of(uri)) for line, uri in uris if not own or _authority(uri) == own]
+    targets = [(line, path_of(uri)) for line, uri in uris if own in (None, _authority(uri))]
     star = outlined.by_name.get(EVERYONE)
     is_allow_list = _has_allow_list(groups)
     engines = {merge for name, merge in outlined.by_name.items() if is_search_crawler(name)}
