@@ -198,11 +198,9 @@ def _github(reports: Sequence[FileReport], failures: Sequence[CommandError]) -> 
 
 
 def _command(level: str, message: str, **properties: object) -> str:
-    told = ",".join(
-        f"{name}={_escaped(str(value)).replace(':', '%3A').replace(',', '%2C')}"
-        for name, value in properties.items()
-        if value is not None
-    )
+    given = [(name, _escaped(str(one))) for name, one in properties.items() if one is not None]
+    texts = (f"{name}={text.replace(':', '%3A').replace(',', '%2C')}" for name, text in given)
+    told = ",".join(texts)
     return f"::{level} {told}::{_escaped(message)}"
 
 

@@ -81,9 +81,8 @@ class _Ways:
             parents.append(parent)
             parent = index
         rules = [by_literal[literal] for literal in literals]
-        return cls(
-            literals, parents, rules, [sum(len(one.text) for one in there) for there in rules]
-        )
+        octets = [sum(len(pattern.text) for pattern in there) for there in rules]
+        return cls(literals, parents, rules, octets)
 
     def near(self, pattern: Pattern, budget: StepBudget) -> Iterator[Pattern]:
         """The other patterns that may match the same path; some that can't matter are skipped."""
@@ -165,9 +164,7 @@ def needless_lines(
     The arguments are those of `needless`; the reasons are those of our reading.
     """
     lines = [line for line in lines if is_live(line.pattern)]
-    own = (
-        Pattern(one.kind is Kind.ALLOW, one.pattern, one.number, one.is_written) for one in lines
-    )
+    own = (Pattern(it.kind is Kind.ALLOW, it.pattern, it.number, it.is_written) for it in lines)
     going = needless(first_of_each(own), budget, may_go)
     ours = {(found.pattern.allow, found.pattern.text): found for found in going}
     reasons = [ours.get((line.kind is Kind.ALLOW, line.pattern)) for line in lines]

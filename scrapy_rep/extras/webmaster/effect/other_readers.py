@@ -50,6 +50,10 @@ def _as_octets(value: bytes) -> str:
     return bare.translate(_WITH_WILDCARDS) + text[len(bare) :]
 
 
+def _as_prefix(value: bytes) -> str:
+    return escaped(value).translate(_SYMBOLS)
+
+
 @dataclass(frozen=True, slots=True)
 class Reader:
     """A way to read rules.
@@ -87,12 +91,7 @@ class Reader:
 
 OURS = Reader("rfc9309", "follow RFC 9309", lambda value: normal_pattern(value.decode("latin-1")))
 GOOGLE = Reader("google", "compare octets as they are written, as Google's do", _as_octets)
-PREFIXES = Reader(
-    "1994",
-    "know neither wildcards nor Allow",
-    lambda value: escaped(value).translate(_SYMBOLS),
-    has_allow=False,
-)
+PREFIXES = Reader("1994", "know neither wildcards nor Allow", _as_prefix, has_allow=False)
 READERS = (OURS, GOOGLE, PREFIXES)
 """The readers for which a safe change of a file changes nothing."""
 
@@ -116,12 +115,9 @@ class _ReadGroup:
         """The verdict on a URL."""
         key: int | str | None = self._set.match(octets_of(path_of(url)).translate(_SYMBOLS) + END)
         if key is None or key == UNDECIDED:
-            reason = Reason.NO_RULE_MATCHES if self._token else Reason.NO_GROUP
-            return Verdict(
-                allowed=key is None,
-                reason=reason if key is None else Reason.TOO_MUCH_WORK,
-                product_token=self._token,
-            )
+            unmatched = Reason.NO_RULE_MATCHES if self._token else Reason.NO_GROUP
+            reason = unmatched if key is None else Reason.TOO_MUCH_WORK
+            return Verdict(allowed=key is None, reason=reason, product_token=self._token)
         octets, allow = self._set.decider(key)  # type: ignore[arg-type]
         rule = self._rules[allow][self._set.place(key)]  # type: ignore[arg-type]
         reason = Reason.RULE if octets else Reason.EMPTY_RULE

@@ -102,11 +102,10 @@ def _of_agent(
 ) -> Iterator[UsageDifference]:
     tokens = () if agent == UNNAMED else (agent,)
     selections = [file.selection(tokens) for file in (old, new)]
-    usages = [
-        # A change for a policy token is a different verdict for the crawler of this name.
-        replace(FileUsage.of(file.octets, file.uri, selection, NO_TOKENS), others=())
-        for file, selection in zip((old, new), selections, strict=True)
-    ]
+    pairs = zip((old, new), selections, strict=True)
+    read = (FileUsage.of(one.octets, one.uri, selection, NO_TOKENS) for one, selection in pairs)
+    # A change for a policy token is a different verdict for the crawler of this name.
+    usages = [replace(usage, others=()) for usage in read]
     for path in paths:
         allowed = {selection.verdict(path).allowed for selection in selections}
         if len(allowed) == 1:

@@ -170,11 +170,8 @@ class Product:
     def step(self, state: ReadState, symbol: str, *, in_query: bool = False) -> ReadState:
         """The state after a symbol."""
         readers = self._readers
-        found = (
-            (number, steps.named.get(symbol, steps.other))
-            for number, at in state.live
-            for steps in (readers[number].steps(at, in_query=in_query),)
-        )
+        read = ((number, readers[number].steps(at, in_query=in_query)) for number, at in state.live)
+        found = ((number, steps.named.get(symbol, steps.other)) for number, steps in read)
         return self._state(state.winners, found)
 
     def _state(self, winners: tuple[int, int], found: Iterable[tuple[int, int]]) -> ReadState:

@@ -19,6 +19,7 @@ import re
 import unicodedata
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
+from itertools import islice
 
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.findings import Finding, value_finding
@@ -179,10 +180,8 @@ def _damage(line: Line, code: Code, meant: list[str]) -> Damage:
 def _letters(text: str) -> str:
     """The characters that look like others, with their code points and names."""
     found = [one for one in dict.fromkeys(text) if not one.isascii() and ord(one) in _ALIKE]
-    return ", ".join(
-        f"{one} is U+{ord(one):04X} {unicodedata.name(one, '')}".rstrip()
-        for one in found[:_MOST_NAMED]
-    )
+    told = (f"{one} is U+{ord(one):04X} {unicodedata.name(one, '')}" for one in found)
+    return ", ".join(map(str.rstrip, islice(told, _MOST_NAMED)))
 
 
 def _foreign_comment(lines: tuple[Line, ...]) -> tuple[Line, ...]:

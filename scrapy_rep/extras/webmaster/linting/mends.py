@@ -315,12 +315,10 @@ class Mender:
 
     def _is_spoiled(self, edits: tuple[Edit, ...]) -> bool:
         """Whether safe edits would not be safe at their place."""
+        changed = {edit.line for edit in edits if edit.place is EditPlace.AT}
         contents = ((edit.octets or b"").partition(b"#")[0] for edit in edits)
-        return (
-            any(edit.place is EditPlace.AT and edit.line in self._errors for edit in edits)
-            or any(len(content) > LINE_LIMIT_OCTETS for content in contents)
-            or self._joins_runs(edits)
-        )
+        is_cut = any(len(content) > LINE_LIMIT_OCTETS for content in contents)
+        return is_cut or not changed.isdisjoint(self._errors) or self._joins_runs(edits)
 
     def _readers_of_changes(self, mend: Mend) -> str:
         """Crawlers for which an otherwise safe fix changes a rule; empty without any."""

@@ -287,10 +287,8 @@ def _said(line: Line, read: Callable[[bytes], Mapping[str, object]]) -> Iterator
 def _conflicts(outlined: Outline) -> Iterator[Finding]:
     """Records about use that differ for the same crawler, path and category."""
     for names, code, read in _CONFLICTS:
-        said_in = [
-            [one for line in block.others if line.name in names for one in _said(line, read)]
-            for block in outlined.blocks
-        ]
+        own = ([one for one in block.others if one.name in names] for block in outlined.blocks)
+        said_in = [[said for line in lines for said in _said(line, read)] for lines in own]
         told: set[int] = set()
         left = _MOST_COMPARED
         for merge in outlined.merges if sum(map(len, said_in)) > 1 else ():

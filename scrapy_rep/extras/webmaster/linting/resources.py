@@ -193,11 +193,9 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
     for allow in islice(reversed(kinds.values()), _MOST_ALLOWS):
         longer = (line for line in folders if len(line.pattern) > len(allow.pattern))
         ending = allow.pattern.partition("*")[2].removesuffix(END).rstrip("*")
-        urls = (
-            (line, f"/{line.pattern.lstrip('/').rstrip('*').replace('*', 'x')}x{ending}")
-            for line in islice(longer, _MOST_LOSING)
-            if not _CLOSED.search(line.pattern)
-        )
+        left = (one for one in islice(longer, _MOST_LOSING) if not _CLOSED.search(one.pattern))
+        bare = ((one, one.pattern.lstrip("/").rstrip("*").replace("*", "x")) for one in left)
+        urls = ((line, f"/{folder}x{ending}") for line, folder in bare)
         meant = ((line, url) for line, url in urls if matches(allow.pattern, normal_path(url)))
         lost = [line for line, url in meant if merged.decides(url) is line]
         if lost:

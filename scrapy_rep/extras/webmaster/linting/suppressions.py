@@ -100,11 +100,8 @@ def codes_of(word: str) -> frozenset[Code]:
     if word.lower() in GROUPS:
         return GROUPS[word.lower()]
     start = word.upper()
-    return frozenset(
-        code
-        for code in Code
-        if code.slug == word.lower() or (start[:3] == "REP" and code.value.startswith(start))
-    )
+    begun = {code for code in Code if start[:3] == "REP" and code.value.startswith(start)}
+    return frozenset(begun | {code for code in Code if code.slug == word.lower()})
 
 
 def without_suppressed(body: bytes, findings: Iterable[Finding]) -> list[Finding]:
