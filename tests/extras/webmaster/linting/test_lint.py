@@ -38,6 +38,9 @@ FINER = {
 
 _USUAL = "User-agent: *\n"
 _THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
+_NARROW = "User-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n"
+_SITEMAPS = "Disallow: /s\nSitemap: /s1.xml\nSitemap: /s2.xml\n"
+_INDEX = "Allow: /a/index.html"
 
 
 @pytest.mark.parametrize(
@@ -51,43 +54,19 @@ _THREE = "Disallow: /a\nDisallow: /b\nDisallow: /c\n"
         ("User-agent: *\nDisallow: /#y", Code.FRAGMENT, [(2, 12, b"#")]),
         ("\ufeffDisallow: /x\n", Code.RULE_BEFORE_GROUP, [(1, 1, b"/x")]),
         # A rule is redundant only if each of its groups agrees: `a` needs the narrow one.
-        (
-            "User-agent: a\nUser-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n",
-            Code.RULE_REDUNDANT,
-            [],
-        ),
-        (
-            "User-agent: b\nDisallow: /x/y\n\nUser-agent: b\nDisallow: /x\n",
-            Code.RULE_REDUNDANT,
-            [(2, 11, b"/x/y")],
-        ),
+        (f"User-agent: a\n{_NARROW}", Code.RULE_REDUNDANT, []),
+        (_NARROW, Code.RULE_REDUNDANT, [(2, 11, b"/x/y")]),
         (f"{_USUAL}Disallow: /a\nAllow: /a/b\nDisallow: /a/b/c\n", Code.RULE_REDUNDANT, []),
         (f"{_USUAL}Allow: /a\n", Code.RULE_REDUNDANT, [(2, 8, b"/a")]),
         # Without the line, /a/ would be disallowed.
-        (
-            f"{_USUAL}Disallow: /a/\nAllow: /a/index.html\nAllow: /a/index.html*\n",
-            Code.RULE_SHADOWED,
-            [],
-        ),
+        (f"{_USUAL}Disallow: /a/\n{_INDEX}\n{_INDEX}*\n", Code.RULE_SHADOWED, []),
         # Sitemaps.
         (f"{_USUAL}Disallow: /\nSitemap: https://cdn.example/s.xml", Code.SITEMAP_DISALLOWED, []),
-        (
-            f"{_USUAL}Disallow: /s\nSitemap: /s1.xml\nSitemap: /s2.xml",
-            Code.SITEMAP_DISALLOWED,
-            [(3, 10, b"/s1.xml")],
-        ),
-        (
-            "User-agent: Googlebot\nDisallow: /s\nSitemap: /s1.xml\nSitemap: /s2.xml\n",
-            Code.BLOCKS_SITEMAP,
-            [(2, 11, b"/s")],
-        ),
+        (f"{_USUAL}{_SITEMAPS}", Code.SITEMAP_DISALLOWED, [(3, 10, b"/s1.xml")]),
+        (f"User-agent: Googlebot\n{_SITEMAPS}", Code.BLOCKS_SITEMAP, [(2, 11, b"/s")]),
         ("User-agent: GPTBot\nDisallow: /s\nSitemap: /s1.xml\n", Code.BLOCKS_SITEMAP, []),
         ("User-agent: bingbot\nDisallow: /\nSitemap: /s.xml\n", Code.BLOCKS_SITEMAP, []),
-        (
-            f"{_USUAL}Disallow: /*.css$\nDisallow: /*.js$\n",
-            Code.BLOCKS_RESOURCES,
-            [(2, 11, b"/*.css$")],
-        ),
+        (f"{_USUAL}Disallow: /*.css$\n", Code.BLOCKS_RESOURCES, [(2, 11, b"/*.css$")]),
     ],
 )
 def test_finding_has_line_and_column(

@@ -19,12 +19,9 @@ from tests.protocol.reading import URI
 NEWS = "User-agent: Googlebot-News\nAllow: /\n\nUser-agent: *\nDisallow: /\n"
 
 
-def _one(body: str, code: Code) -> Finding:
-    return _one_of(body.encode(), code)
-
-
-def _one_of(body: bytes, code: Code) -> Finding:
-    (found,) = (finding for finding in lint(body, URI) if finding.code is code)
+def _one(body: str | bytes, code: Code) -> Finding:
+    octets = body.encode() if isinstance(body, str) else body
+    (found,) = (finding for finding in lint(octets, URI) if finding.code is code)
     return found
 
 
@@ -92,7 +89,7 @@ def test_fix_that_changes_a_rule_for_other_readers_is_unsafe(
 ) -> None:
     """It is not safe, and names the crawlers to which the rule would mean something else."""
     body = f"User-agent: *\n{line}\n".encode()
-    finding = _one_of(body, code)
+    finding = _one(body, code)
     assert finding.is_unsafe
     assert finding.proposal is not None
     assert edited(body, finding.proposal.edits) == f"User-agent: *\n{new}\n".encode()
@@ -138,7 +135,7 @@ class TestLastRule:
     ) -> None:
         """That is an error: it may be meant for the group below."""
         body = f"Disallow: {pattern}\n{after}".encode()
-        assert not _one_of(body, Code.BLOCKS_ROBOTS).is_safe
+        assert not _one(body, Code.BLOCKS_ROBOTS).is_safe
         assert fixed(body, URI)[0] == body
 
 
