@@ -210,52 +210,49 @@ def _numbered(text: str, octets: int) -> bytes:
     return b"".join(lines)
 
 
+_SHARED = "User-agent: bot%d\n"
+_OWN = "User-agent: bot%d\nDisallow: /\n"
+_NUMBERED = {
+    "wildcards behind one prefix": ["Disallow: /*%d*a\n"],
+    "wildcards of both kinds": ["Disallow: /*%d\nAllow: /a*b\n"],
+    "plain rules": ["Disallow: /p%d\n"],
+    "agents": [_SHARED],
+    "groups": [_OWN],
+    "one agent in every group": ["User-agent: a%d\nUser-agent: b\nDisallow: /x\n"],
+    "many agents with many rules": [_SHARED, "Disallow: /%d\n"],
+    "keys that are near": ["Disalow%d: /\n"],
+    "sitemaps and rules": ["Sitemap: https://example.com/%d\n", "Disallow: /%d\n"],
+    "agents that share and own": [_SHARED, "Disallow: /%d\n", _OWN],
+    "index pages that agents share": [_SHARED, "Allow: /%d/index.html\n", _OWN],
+    "signals that agents share": [_SHARED, "Content-Signal: use=full #%d\n", _OWN],
+    "agents named twice": [_SHARED, "Disallow: /%d\n", _SHARED, "Disallow: /b%d\n"],
+}
+_LINES = {
+    "blanks in paths": b"Disallow: /a" + b" " * 16_000 + b"b\n",
+    "brackets": b"Disallow: /" + b"[(" * 8_000 + b"\n",
+    "bars": b"Disallow: /(" + b"|" * 16_000 + b"\n",
+    "stars": b"Disallow: /" + b"*a" * 8_000 + b"b\n",
+    "commas in a preference": b"Content-Usage: a=n" + b",b" * 8_000 + b" c\n",
+    "dots in an authority": b"Disallow: //" + b"." * 16_000 + b"\n",
+    "blanks behind a damaged key": b"- Disallow: /\xe2\x80\x8b" + b" " * 16_000 + b"a\n",
+    "comments in comments": b"<!-- " * 3_000 + b"\n",
+}
+
+
 def _hostile(octets: int) -> dict[str, bytes]:
     """Files that are built to be slow."""
     return {
         "short lines": b"a\n" * (octets // 2),
         "empty records": b"a:\n" * (octets // 3),
-        "wildcards behind one prefix": _numbered("Disallow: /*%d*a\n", octets),
-        "wildcards of both kinds": _numbered(
-            "Disallow: /*%d\nAllow: /a*\n".replace("a*", "a*b"), octets
-        ),
-        "plain rules": _numbered("Disallow: /p%d\n", octets),
+        "NULs": b"a\0\n" * (octets // 3),
         "nested rules": b"User-agent: *\n"
         + b"".join(b"Disallow: /" + b"a" * n + b"\n" for n in range(490)),
-        "agents": _numbered("User-agent: bot%d\n", octets),
-        "groups": _numbered("User-agent: bot%d\nDisallow: /\n", octets),
-        "one agent in every group": _numbered(
-            "User-agent: a%d\nUser-agent: b\nDisallow: /x\n", octets
-        ),
-        "many agents with many rules": _numbered("User-agent: bot%d\n", octets // 2)
-        + _numbered("Disallow: /%d\n", octets // 2),
-        "blanks in paths": b"User-agent: *\n" + (b"Disallow: /a" + b" " * 16_000 + b"b\n") * 8,
-        "brackets": b"User-agent: *\n" + (b"Disallow: /" + b"[(" * 8_000 + b"\n") * 8,
-        "bars": b"User-agent: *\n" + (b"Disallow: /(" + b"|" * 16_000 + b"\n") * 8,
-        "stars": b"User-agent: *\n" + (b"Disallow: /" + b"*a" * 8_000 + b"b\n") * 8,
-        "keys that are near": _numbered("Disalow%d: /\n", octets),
-        "sitemaps and rules": _numbered("Sitemap: https://example.com/%d\n", octets // 2)
-        + _numbered("Disallow: /%d\n", octets // 2),
-        "agents that share and own": _numbered("User-agent: bot%d\n", octets // 3)
-        + _numbered("Disallow: /%d\n", octets // 3)
-        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
-        "index pages that agents share": _numbered("User-agent: bot%d\n", octets // 3)
-        + _numbered("Allow: /%d/index.html\n", octets // 3)
-        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
-        "signals that agents share": _numbered("User-agent: bot%d\n", octets // 3)
-        + b"Content-Signal: use=full\n" * (octets // 75)
-        + _numbered("User-agent: bot%d\nDisallow: /\n", octets // 3),
-        "NULs": b"a\0\n" * (octets // 3),
-        "agents named twice": _numbered("User-agent: bot%d\n", octets // 2)
-        + b"Disallow: /a\n"
-        + _numbered("User-agent: bot%d\n", octets // 2)
-        + b"Disallow: /b\n",
-        "commas in a preference": b"User-agent: *\nContent-Usage: a=n" + b",b" * 8_000 + b" c\n",
-        "dots in an authority": b"User-agent: *\n" + (b"Disallow: //" + b"." * 16_000 + b"\n") * 8,
-        "blanks behind a damaged key": b"User-agent: *\n"
-        + (b"- Disallow: /\xe2\x80\x8b" + b" " * 16_000 + b"a\n") * 8,
-        "comments in comments": b"User-agent: *\n" + (b"<!-- " * 3_000 + b"\n") * 8,
         "one long name": b"User-agent:" + b"a" * (LINE_LIMIT_OCTETS - 11) + b"\nDisallow: /\n",
+        **{name: b"User-agent: *\n" + line * 8 for name, line in _LINES.items()},
+        **{
+            name: b"".join(_numbered(text, octets // len(texts)) for text in texts)
+            for name, texts in _NUMBERED.items()
+        },
     }
 
 
