@@ -78,15 +78,16 @@ class Finding:
         """Whether it has a fix that may change verdicts."""
         return self.effect is Effect.CHANGES and bool(self.proposal and self.proposal.edits)
 
-    def with_fix(self, text: str, *edits: Edit) -> Finding:
-        """The finding with a fix that may change verdicts; without a text, the same finding."""
-        return replace(self, proposal=Mend(text, edits=edits)) if text else self
-
     def __str__(self) -> str:
         """The finding in one line."""
         where = f"line {self.line}: " if self.line else ""
         shown_octets = f": {shown(self.octets)}" if self.octets else ""
         return f"{where}{self.message}{shown_octets}"
+
+
+def with_fix(finding: Finding, text: str, *edits: Edit) -> Finding:
+    """A finding with a fix that may change verdicts; without a text, the same finding."""
+    return replace(finding, proposal=Mend(text, edits=edits)) if text else finding
 
 
 def value_finding(code: Code, line: Line, detail: str = "", other_line: int = 0) -> Finding:

@@ -12,7 +12,7 @@ from scrapy_rep.commands.inputs import Input, read_all
 from scrapy_rep.commands.running import FOUND, OK, UNREACHABLE, UNSETTLED, Call, CommandError
 from scrapy_rep.commands.terminal import cut, safe, width_of
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect, Severity
-from scrapy_rep.extras.webmaster.findings import Finding
+from scrapy_rep.extras.webmaster.findings import Finding, with_fix
 from scrapy_rep.extras.webmaster.linting import linter
 from scrapy_rep.extras.webmaster.linting.answer_checks import answer_findings, scheme_findings
 from scrapy_rep.extras.webmaster.linting.linter import lint
@@ -67,7 +67,7 @@ def _report_of(file: Input, choice: Choice, call: Call) -> FileReport:
     formatted = [one for one in findings if one.effect is Effect.FORMATS]
     if formatted and is_refused(file):
         once = {one: f"{one.mend}, once the errors of the file are corrected" for one in formatted}
-        findings = [one.with_fix(once.get(one, "")) for one in findings]
+        findings = [with_fix(one, once.get(one, "")) for one in findings]
     if choice.has_suppressions:
         for line, word in Suppressions.of(file.body).unknown[:_TOLD]:
             call.complain(f"note: {file.name}:{line}: 'rep: ignore' does not name a code: {word!a}")

@@ -22,7 +22,7 @@ from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     matches,
     may_meet,
 )
-from scrapy_rep.extras.webmaster.findings import Finding, value_finding
+from scrapy_rep.extras.webmaster.findings import Finding, value_finding, with_fix
 from scrapy_rep.extras.webmaster.mending import Mend
 from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, name_of
 from scrapy_rep.protocol.extensions.sitemaps import sitemap_line
@@ -269,7 +269,7 @@ def _ignores_star(groups: MergedGroups) -> Iterator[Finding]:
         if lost and GOOGLE not in outlined.by_name:
             who = f"{shown(line.value)}{_NEWS_ALONE}"
             detail = f"{counted(count, 'rule')}, such as {_some_of(lost)}; {who}"
-            yield value_finding(Code.GROUP_IGNORES_STAR, line, detail).with_fix(_FOR_NEWS)
+            yield with_fix(value_finding(Code.GROUP_IGNORES_STAR, line, detail), _FOR_NEWS)
     if found:
         names = sorted(found, key=lambda name: name not in BIG_ENGINES)
         who = shortened([outlined.spellings[name] for name in names])

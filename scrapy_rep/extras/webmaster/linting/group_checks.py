@@ -13,7 +13,7 @@ from scrapy_rep.extras.pages.usage.categories import POLICY_PREFIX, POLICY_TOKEN
 from scrapy_rep.extras.webmaster.agents.crawlers import bare_name, crawler_of, other_names
 from scrapy_rep.extras.webmaster.checks.codes import Code, Effect
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
-from scrapy_rep.extras.webmaster.findings import Finding, value_finding
+from scrapy_rep.extras.webmaster.findings import Finding, value_finding, with_fix
 from scrapy_rep.extras.webmaster.mending import Edit, Mend
 from scrapy_rep.extras.webmaster.outline import (
     Block,
@@ -212,18 +212,18 @@ class _AgentNames:
         likely = either(sure.get(code, ()))
         found = replace(found, proposal=_mend_of_name(code, line, likely, is_alone=is_alone))
         if is_not_all and code is Code.USER_AGENT_NO_CRAWLER:
-            return found.with_fix(_WORD_BESIDE_STAR)
+            return with_fix(found, _WORD_BESIDE_STAR)
         left = [one for one in meant if not self._has_rules_of(name, one.lower())]
         named = [one for one in left if one.lower() in self._in_file]
         if code is Code.USER_AGENT_NO_CRAWLER and not named and len(left) < len(meant):
             text = f"write {either(left)} if meant: the file has these rules for the others already"
-            found = found.with_fix(text)
+            found = with_fix(found, text)
         if named and code in (Code.USER_AGENT_NEAR, Code.USER_AGENT_NO_CRAWLER):
             other = "" if len(named) == len(left) else ", or write the other names"
             text = f"remove the line{other}: the file names {', '.join(named)} already"
             if is_alone:
                 text = f"move these rules to the group for {either(named)}{other}"
-            found = found.with_fix(text)
+            found = with_fix(found, text)
         return found
 
 
@@ -331,7 +331,7 @@ def _layout_findings(outlined: Outline) -> Iterator[Finding]:
             detail = f"{len(agents)} names up to line {agents[-1].number}: {names}; {detail}"
         found_here = value_finding(code, agents[0], detail, number)
         is_for_all = any(name_of(agent.value) == EVERYONE for agent in agents)
-        yield found_here.with_fix(_RULES_FOR_ALL * is_for_all)
+        yield with_fix(found_here, _RULES_FOR_ALL * is_for_all)
         cut[number] = agents[-1].number
     lines = enumerate((outlined.octets + b"\n").split(b"\n"), start=1)
     empty = [number for number, octets in lines if not octets]

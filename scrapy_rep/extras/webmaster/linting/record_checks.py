@@ -20,6 +20,7 @@ from scrapy_rep.extras.webmaster.findings import (
     Finding,
     slip_of_pace,
     value_finding,
+    with_fix,
 )
 from scrapy_rep.extras.webmaster.mending import Edit, Mend
 from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, with_value
@@ -211,7 +212,7 @@ def _left_out(line: Line, robots_txt: str) -> Finding:
     finding = value_finding(code, line)
     if code is Code.SITEMAP_BAD_SCHEME:
         return _with_address(finding, line, f"https://{rest}")
-    return finding.with_fix(advice)
+    return with_fix(finding, advice)
 
 
 def _is_host(text: str) -> bool:
@@ -221,7 +222,7 @@ def _is_host(text: str) -> bool:
 
 def _with_address(finding: Finding, line: Line, uri: str) -> Finding:
     """The finding with an unsafe fix that writes this address."""
-    return finding.with_fix(f"write {uri}", Edit.of_value(line, uri.encode()))
+    return with_fix(finding, f"write {uri}", Edit.of_value(line, uri.encode()))
 
 
 def _has_sitemap_ending(uri: str) -> bool:

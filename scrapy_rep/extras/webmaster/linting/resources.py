@@ -21,7 +21,7 @@ from scrapy_rep.extras.webmaster.effect.rule_patterns import (
     is_live,
     matches,
 )
-from scrapy_rep.extras.webmaster.findings import Finding, value_finding
+from scrapy_rep.extras.webmaster.findings import Finding, value_finding, with_fix
 from scrapy_rep.extras.webmaster.outline import Line, Outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.paths import END, normal_path
@@ -108,7 +108,7 @@ def resource_findings(groups: MergedGroups) -> Iterator[Finding]:
         who = "" if is_for_all else f"; {', '.join(dict.fromkeys(names))}"
         detail = f"such as {needed.urls[0]}{others}{who}"
         text = _MAY_BE_GONE.format(needed.system) if needed.system else ""
-        yield value_finding(Code.BLOCKS_RESOURCES, first, detail).with_fix(text)
+        yield with_fix(value_finding(Code.BLOCKS_RESOURCES, first, detail), text)
     yield from vain.values()
 
 
@@ -206,4 +206,4 @@ def _vain_allows(rules: Sequence[Line], merged: MergedRules) -> Iterator[Finding
             winner = f"{folder.rstrip('*')}*{shown(allow.value).partition('*')[2]}"
             text = f"write Allow: {winner} too, the shortest rule that wins there"
             found = value_finding(Code.ALLOW_OUTRANKED, allow, detail, first.number)
-            yield found.with_fix(text)
+            yield with_fix(found, text)

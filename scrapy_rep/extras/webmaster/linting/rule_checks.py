@@ -9,7 +9,7 @@ from urllib.parse import quote
 
 from scrapy_rep.extras.webmaster.checks.codes import Code
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING
-from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, Finding, value_finding
+from scrapy_rep.extras.webmaster.findings import MOST_WILDCARDS, Finding, value_finding, with_fix
 from scrapy_rep.extras.webmaster.mending import Edit, EditPlace
 from scrapy_rep.extras.webmaster.outline import Block, Line, Outline
 from scrapy_rep.protocol.lines import RULES, Kind
@@ -170,7 +170,7 @@ def _value_findings(
                 meant = [value.encode() for value in advice.values]
                 if code is Code.REGULAR_EXPRESSION and meant and all(map(is_said, meant)):
                     continue
-                finding = finding.with_fix(advice.text, *_edits(line, advice.values))
+                finding = with_fix(finding, advice.text, *_edits(line, advice.values))
             yield finding
             if code in _NO_PATH:
                 break
@@ -187,7 +187,8 @@ def _host_findings(line: Line, hosts: Collection[str]) -> Iterator[Finding]:
     if shown(first).lower().removeprefix("www.") in hosts:
         path = b"/" + rest
         edits = [Edit.of_value(line, path)] if slash else []
-        yield value_finding(Code.HOST_IN_PATH, line).with_fix(f"write {shown(path)}", *edits)
+        found = value_finding(Code.HOST_IN_PATH, line)
+        yield with_fix(found, f"write {shown(path)}", *edits)
 
 
 def own_hosts(outlined: Outline) -> frozenset[str]:

@@ -31,7 +31,7 @@ from functools import lru_cache
 from itertools import pairwise
 
 from scrapy_rep.extras.webmaster.effect.rule_patterns import EVERYTHING, is_live
-from scrapy_rep.extras.webmaster.findings import Finding
+from scrapy_rep.extras.webmaster.findings import Finding, with_fix
 from scrapy_rep.extras.webmaster.outline import Block, Line, Outline, name_of, outline
 from scrapy_rep.protocol.lines import Kind
 from scrapy_rep.protocol.tokens import EVERYONE
@@ -147,4 +147,4 @@ def told_of_misplaced(found: Finding, block: Block, rules: list[Line], thing: st
         f"if the rules {where} are for all crawlers, move them to a group for *, and repeat them "
         f"in each group that should obey them; otherwise remove the {thing}"
     )
-    return replace(found, detail=detail).with_fix(text)
+    return with_fix(replace(found, detail=detail), text)
