@@ -32,9 +32,9 @@ request_disallowed = object()
 """`request_disallowed(request, verdict)`: a request was dropped; `verdict` says why."""
 
 origin_rests = object()
-"""`origin_rests(origin, seconds, response)`: a page answered 429 or 503, and its origin rests.
+"""`origin_rests(origin, seconds, response)`: an origin rests, for example after 429 or 503.
 
-Sent once for each rest. `response` is the answer that began it, which no callback gets.
+Sent once for each rest. `response` is the answer that began it; None if no answer came in time.
 """
 
 challenged = object()

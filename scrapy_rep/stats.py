@@ -41,7 +41,7 @@ DELAYED_ORIGINS = _stat("rep/pace/delayed_origins", "origins that set a delay be
 CAPPED = _stat("rep/pace/capped", "origin delays cut by REP_CRAWL_DELAY_EXCESS = 'cap'")
 IGNORED = _stat("rep/pace/ignored", "origin delays ignored by REP_CRAWL_DELAY_EXCESS = 'ignore'")
 SKIPPED = _stat("rep/pace/skipped", "requests dropped by REP_CRAWL_DELAY_EXCESS = 'skip'")
-BACKOFF_RESTS = _stat("rep/backoff/rests", "rests of origins after 429, 503 or a challenge")
+BACKOFF_RESTS = _stat("rep/backoff/rests", "rests of origins: 429, 503, a challenge or many errors")
 BACKOFF_ORIGINS = _stat("rep/backoff/origins", "times that an origin began to rest")
 BACKOFF_LEARNED = _stat("rep/backoff/learned", "times that the pace of an origin was learned")
 BACKOFF_PUT_BACK = _stat("rep/backoff/put_back", "requests that went back to wait for such a rest")

@@ -17,7 +17,7 @@ from scrapy_rep.policy import OVERRIDE, STORE, Policy
 from scrapy_rep.protocol.access.events import Failure, Meaning, name_of
 from scrapy_rep.protocol.access.knowledge import Outage
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.extensions.rest import Rest
+from scrapy_rep.protocol.extensions.rest import Rest, status_words
 from scrapy_rep.protocol.secrecy import bare, masked
 from scrapy_rep.protocol.units import age_words, counted
 from scrapy_rep.protocol.verdict import Reason, Verdict
@@ -172,7 +172,7 @@ class CrawlLog:
 
     def rested(self, origin: Origin, status: int, rest: Rest) -> None:
         """Note that an origin rests, or was given up, after an answer."""
-        cause = "a challenge" if rest.service else str(status)
+        cause = "a challenge" if rest.service else status_words(status)
         origins = self._given_up if rest.given_up_until else self._rested
         _add(origins.setdefault(cause, set()), origin)
         self.no_page.rested(origin)

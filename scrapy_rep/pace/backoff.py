@@ -35,7 +35,7 @@ from scrapy_rep.crawl import Crawl, shared
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
 from scrapy_rep.engine.clock import Monotonic, monotonic_at, posix_at
-from scrapy_rep.engine.downloader import Downloader
+from scrapy_rep.engine.downloader import NEVER, Downloader
 from scrapy_rep.engine.transfer import headers_of
 from scrapy_rep.fetch.chosen_store import paces_path
 from scrapy_rep.fetch.failures import failure_of
@@ -46,7 +46,14 @@ from scrapy_rep.protocol.access.origin import Origin, origin_of
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.learned_pace import Quota
 from scrapy_rep.protocol.extensions.quota_fields import QUOTA_FIELDS, quota_in
-from scrapy_rep.protocol.extensions.rest import NO_ANSWER, PageAnswer, Rest, RestLimits, rest_after
+from scrapy_rep.protocol.extensions.rest import (
+    NO_ANSWER,
+    PageAnswer,
+    Rest,
+    RestLimits,
+    rest_after,
+    status_words,
+)
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.units import counted, rate_words
 from scrapy_rep.signals import REFUSALS, REFUSED_AT, REFUSED_UNTIL, origin_rests
@@ -103,6 +110,8 @@ class Backoff:
         self._is_on = settings.backoff
         self._settings = settings
         self._looks: CallLaterResult | None = None
+        self._looked_at: float = NEVER
+        self._late_at: float = NEVER  # when the event loop was busy last
         if self._is_on:
             crawler.signals.connect(self._downloaded, signal=signals.response_downloaded)
         if learns:
@@ -130,8 +139,11 @@ class Backoff:
             yield f"Learned paces: {'; '.join(told)}{more}"
 
     def _look(self) -> None:
-        """Take over what other processes have learned."""
+        """Take over what other processes have learned, and see how busy this process is."""
         self._looks = call_later(_LOOK_SECONDS, self._look)
+        if self._is_late(time.monotonic()):
+            self._late_at = time.monotonic()
+        self._looked_at = time.monotonic()
         for origin, status, until in self.paces.news():
             rest, now = self.rests.of(origin), time.monotonic()
             until_at = min(monotonic_at(until), now + self._limits.max_seconds)
@@ -176,8 +188,9 @@ class Backoff:
             self.paces.heed(origin, answer, rest, self._least_per_second)
         self._downloader.recall(partial(self._is_page_of, origin))
         if not was_resting:
-            words = "%s answers %d to another worker: no request goes to it for %.1f s"
-            self._log(origin, words, origin, rest.status, max(0.0, rest.until_at - now))
+            words = "%s %s to another worker: no request goes to it for %.1f s"
+            left_seconds = max(0.0, rest.until_at - now)
+            self._log(origin, words, origin, _answers(rest.status), left_seconds)
 
     def is_unsure(self, origin: Origin) -> bool:
         """Whether an origin rests, or rested and has not answered well since."""
@@ -197,7 +210,8 @@ class Backoff:
         rest = self.rests.of(origin)
         if rest is None:
             return ""
-        return f", number {rest.count} in a row, the last after {rest.status} for {rest.url}"
+        cause = status_words(rest.status)
+        return f", number {rest.count} in a row, the last after {cause} for {rest.url}"
 
     def note_sent(self, record: RequestRecord) -> None:
         """Note that a request goes to the downloader: its response comes from the site."""
@@ -240,9 +254,15 @@ class Backoff:
         service = "" if self._passes_challenges else _service_of(response)
         if service == SIGNATURE and response.status == _TOO_MANY and retry_after_seconds:
             service = ""  # a limit; the site may want signatures always
-        is_again = _count(request.meta.get("retry_times")) > 0
         answer = PageAnswer(
-            response.status, retry_after_seconds, sent_at, now, request.url, service, is_again
+            response.status,
+            retry_after_seconds,
+            sent_at,
+            now,
+            request.url,
+            service,
+            is_known=_is_again(request),
+            seconds=self._seconds_of(request, sent_at, now),
         )
         if service:
             record.service = service
@@ -252,20 +272,11 @@ class Backoff:
             answer = replace(answer, is_known=self._is_known(request, answer))
         else:
             forget_refusals(request)
-            if not self.rests:  # as usual
+            if not self.rests and not answer.is_error:  # as usual
                 known = [record.policy.origin] if record.policy else _origins(request.url)
                 self._learn(dict.fromkeys(known), answer, response)
                 return
-        changes = [
-            (origin, rest_after(self.rests.of(origin), answer, self._limits, _luck()))
-            # Two origins, if a download handler follows redirects, as browsers do.
-            for origin in {*_origins(request.url), *_origins(response.url)}
-        ]
-        self._learn(dict(changes), answer, response)
-        if answer.is_refusal:
-            record.marks = self._marks_of_refusal(request, answer, dict(changes))
-        for origin, rest in changes:
-            self._change(origin, rest, answer, response)
+        self._heed(record, request, answer, response)
 
     def failed(self, request: Request, error: Exception) -> None:
         """Learn from a request that has no answer in time."""
@@ -273,11 +284,40 @@ class Backoff:
         if record is None or record.sent_at is None or failure_of(error) is not Failure.TIMEOUT:
             return
         sent_at, record.sent_at = record.sent_at, None
-        is_again = _count(request.meta.get("retry_times")) > 0
-        answer = PageAnswer(
-            NO_ANSWER, None, sent_at, time.monotonic(), request.url, is_known=is_again
-        )
-        self._learn(dict.fromkeys(_origins(request.url)), answer, None)
+        now, is_known = time.monotonic(), _is_again(request)
+        answer = PageAnswer(NO_ANSWER, None, sent_at, now, request.url, is_known=is_known)
+        self._heed(record, request, answer, None)
+
+    def _heed(
+        self, record: RequestRecord, request: Request, answer: PageAnswer, response: Response | None
+    ) -> None:
+        """Note the rests and the paces of origins after an answer."""
+        # Two origins, if a download handler follows redirects, as browsers do.
+        origins = {*_origins(request.url), *_origins(response.url if response else request.url)}
+        if answer.is_error:
+            answer = replace(answer, is_down=any(map(self.paces.is_down, origins)))
+        changes = {
+            origin: rest_after(self.rests.of(origin), answer, self._limits, _luck())
+            for origin in origins
+        }
+        self._learn(changes, answer, response)
+        if answer.is_refusal:
+            record.marks = self._marks_of_refusal(request, answer, changes)
+        for origin, rest in changes.items():
+            self._change(origin, rest, answer, response)
+
+    def _seconds_of(self, request: Request, sent_at: float, now: float) -> float:
+        """How long it took until an answer began; 0 if it is not known.
+
+        If the event loop was busy meanwhile, with a long callback for example, it is not known.
+        """
+        seconds = request.meta.get("download_latency")
+        if not isinstance(seconds, float) or self._late_at > sent_at or self._is_late(now):
+            return 0.0
+        return seconds
+
+    def _is_late(self, now: float) -> bool:
+        return now - self._looked_at > 2 * _LOOK_SECONDS
 
     def _learn(
         self, rests: dict[Origin, Rest | None], answer: PageAnswer, response: Response | None
@@ -378,14 +418,14 @@ class Backoff:
             )
 
     def _change(
-        self, origin: Origin, rest: Rest | None, answer: PageAnswer, response: Response
+        self, origin: Origin, rest: Rest | None, answer: PageAnswer, response: Response | None
     ) -> None:
         before = self.rests.of(origin)
         if rest != before:
             self._put(origin, rest, answer.sent_at)
-            self._tell(origin, before, rest, response)
+            self._tell(origin, before, rest, answer, response)
         is_resting = rest is not None and rest.is_resting
-        if answer.is_refusal and (is_resting or self.drops(origin)):
+        if answer.is_failure and (is_resting or self.drops(origin)):
             count = self._downloader.recall(partial(self._is_page_of, origin))
             self._journal.count(stats.BACKOFF_PUT_BACK, count)
 
@@ -405,7 +445,12 @@ class Backoff:
         return is_sent and origin_of(request.url) == origin
 
     def _tell(
-        self, origin: Origin, before: Rest | None, rest: Rest | None, response: Response
+        self,
+        origin: Origin,
+        before: Rest | None,
+        rest: Rest | None,
+        answer: PageAnswer,
+        response: Response | None,
     ) -> None:
         """Count, log and signal what an answer changed."""
         was_resting = before is not None and before.seconds > 0
@@ -416,7 +461,7 @@ class Backoff:
         if rest.seconds or rest.given_up_until:
             pace = self.paces.of(origin)
             per_second = None if pace is None else pace.per_second
-            self._decisions.rested(origin, response.status, rest, per_second)
+            self._decisions.rested(origin, answer.status, rest, per_second)
         if rest.given_up_until and rest.service:
             self._journal.count(stats.BACKOFF_GIVEN_UP)
             self._log(
@@ -431,7 +476,7 @@ class Backoff:
             self._journal.warning(
                 "%s has answered %d for %.0f s (REP_BACKOFF_GIVE_UP_SECONDS): its requests %s for "
                 "as long",
-                *(origin, response.status, time.monotonic() - rest.since_at),
+                *(origin, answer.status, time.monotonic() - rest.since_at),
                 self._drop_words(),
             )
             return
@@ -442,8 +487,8 @@ class Backoff:
             self._journal.count(stats.BACKOFF_ORIGINS)
             self._log(
                 origin,
-                "%s answers %d: no request goes to it for %.1f s",
-                *(origin, response.status, rest.seconds),
+                "%s %s: no request goes to it for %.1f s",
+                *(origin, _answers(answer.status), rest.seconds),
             )
         self._decisions.notices.send(
             origin_rests, origin=origin, seconds=rest.seconds, response=response
@@ -495,6 +540,14 @@ def refused_until(request: Request) -> float:
 
 def _count(value: Any, usual: int = 0) -> int:
     return value if isinstance(value, int) else usual
+
+
+def _is_again(request: Request) -> bool:
+    return _count(request.meta.get("retry_times")) > 0
+
+
+def _answers(status: int) -> str:
+    return f"answers {status}" if status else "does not answer in time"
 
 
 def _luck() -> float:

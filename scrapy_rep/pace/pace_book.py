@@ -37,7 +37,8 @@ _RANGES: dict[str, tuple[float, float]] = {
     "tokens": (0, 1e9),
     "refusals": (0, 100),
     "left": (-1e9, 1e9),
-    "errors": (0, 1),
+    "trouble": (0, 1),
+    "usual_seconds": (0, 1e6),
 }
 # The name carries the version of the format.
 _SCHEMA = """
@@ -112,7 +113,9 @@ class PaceBook:
             select = "select learning, rest_status, rest_until from paces_1 where origin = ?"
             row = connection.execute(select, (str(origin),)).fetchone()
             shared = change(None if row is None else _shared(*row))
-            values = asdict(replace(shared.learning, refused_url="", refused_at=-inf))
+            values = asdict(
+                replace(shared.learning, refused_url="", refused_at=-inf, quick_at=-inf)
+            )
             learning = json.dumps(_moved(values, posix_at(0.0)))
             row = str(origin), learning, shared.rest_status, shared.rest_until
             connection.execute(_PUT, (*row, self._writer, time.time()))
@@ -153,7 +156,9 @@ def _shared(learning: Any, rest_status: Any, rest_until: Any) -> SharedPace | No
             None if accepted is None else Accepted(**_checked(accepted)),
             None if pace is None else LearnedPace(**_checked(pace)),
             None if quota is None else Quota(**_checked(quota)),
-            **_checked({name: values[name] for name in ("forgiven_until", "errors")}),
+            **_checked(
+                {name: values[name] for name in ("forgiven_until", "trouble", "usual_seconds")}
+            ),
         )
         status, until = int(rest_status), float(rest_until)
     except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):

@@ -167,6 +167,10 @@ class Paces:
         """Whether an origin has, or had lately, a learned pace."""
         return self._known.get(origin, self._nothing).is_limited(time.monotonic())
 
+    def is_down(self, origin: Origin) -> bool:
+        """Whether an origin that was well answers nearly nothing but errors."""
+        return self._known.get(origin, self._nothing).is_down
+
     def well_at(self, origin: Origin) -> float:
         """When the last request was sent that an origin answered well."""
         accepted = self._known.get(origin, self._nothing).accepted

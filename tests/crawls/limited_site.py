@@ -24,12 +24,14 @@ class LimitedSite:
     Attributes:
         limiter: answers for its pages, by the time and the path.
         fields: more header fields of its pages; for the time of an answer.
+        delay: how long the site takes to answer a path, in seconds.
         times: when each page was served, by its path.
         refused: when each refusal was sent.
     """
 
     limiter: Limiter
     fields: Fields = lambda _now: {}
+    delay: Callable[[str], float] = lambda _path: 0.0
     port: int = 0
     times: dict[str, float] = field(default_factory=dict)
     refused: list[float] = field(default_factory=list)
@@ -45,10 +47,14 @@ class LimitedSite:
 
 
 @contextmanager
-def limited(limiter: Limiter, fields: Fields = lambda _now: {}) -> Iterator[LimitedSite]:
+def limited(
+    limiter: Limiter,
+    fields: Fields = lambda _now: {},
+    delay: Callable[[str], float] = lambda _path: 0.0,
+) -> Iterator[LimitedSite]:
     """Serve such a site."""
     lock = threading.Lock()
-    site = LimitedSite(limiter, fields)
+    site = LimitedSite(limiter, fields, delay)
 
     class Handler(BaseHTTPRequestHandler):
         protocol_version = "HTTP/1.1"
@@ -67,6 +73,7 @@ def limited(limiter: Limiter, fields: Fields = lambda _now: {}) -> Iterator[Limi
                 if retry_after is not None:
                     named["Retry-After"] = f"{retry_after:.0f}"
                 body = b"<html>page</html>"
+                time.sleep(site.delay(self.path))
             if status == SILENCE:
                 time.sleep(SILENT_SECONDS)
                 return

@@ -12,12 +12,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy.http import Response
 
 from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
 from tests.faults.test_closing import assert_clean, log_of, started
 from tests.protocol.limiters import GOOD, Answer, Site, bucket, fixed_window
+from tests.spiders import UrlsSpider
 
 from .limited_site import SILENCE, LimitedSite, limited
 
@@ -178,6 +180,54 @@ def test_pages_without_an_answer_in_time_slow_a_crawl(loop: Loop) -> None:
         result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=served.urls(36))
     assert result.stats["downloader/exception_count"] >= 16
     assert result.stats["rep/backoff/learned"] == 1
+
+
+@pytest.mark.parametrize(
+    ("loop", "status"),
+    [("asyncio", 502), ("asyncio", SILENCE), ("select", 502), ("reactorless", SILENCE)],
+)
+def test_pages_of_a_site_that_is_down_for_seconds_come_later(loop: Loop, status: int) -> None:
+    """Without a rest, the retries of all of them would be used up while it is down."""
+    asked: list[float] = []
+
+    def site(now: float, _path: str) -> Answer:
+        asked.append(now)
+        is_down = len(asked) > 20 and now < asked[20] + 4
+        return (status, None) if is_down else GOOD
+
+    with limited(site) as served:
+        urls = served.urls(150)
+        settings = {**ADDON, "DOWNLOAD_TIMEOUT": 0.2, "REP_BACKOFF_GIVE_UP_SECONDS": 1}
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+        assert_all_came(result, urls)
+    assert result.stats["rep/backoff/rests"] >= 1
+    assert ("answers 502" if status else "does not answer in time") in result.log
+    assert "its rest is over" in result.log
+
+
+@pytest.mark.parametrize("is_busy", [False, True])
+def test_a_site_that_becomes_slow_gets_a_pace_unless_the_crawler_is_busy(*, is_busy: bool) -> None:
+    def delay(path: str) -> float:
+        return 2.3 if int(path[1:]) >= 30 and not is_busy else 0.0
+
+    spider = "tests.crawls.test_learned_paces:BusySpider" if is_busy else URLS_SPIDER
+    with limited(lambda _now, _path: GOOD, delay=delay) as served:
+        urls = served.urls(54)
+        result = crawl(spider, settings=ADDON, urls=urls)
+        assert_all_came(result, urls)
+    assert result.stats.get("rep/backoff/learned", 0) == (not is_busy)
+
+
+class BusySpider(UrlsSpider):
+    """A spider that uses the processor for seconds."""
+
+    name = "busy"
+
+    def parse(self, response: Response, asked: str) -> dict[str, Any]:
+        """Block the event loop while other answers arrive."""
+        if int(response.url.rpartition("/")[2]) in {30, 38, 46}:
+            time.sleep(2.3)
+        return super().parse(response, asked)
 
 
 def test_a_stopped_crawl_loses_no_request_that_waits_for_a_turn(tmp_path: Path) -> None:

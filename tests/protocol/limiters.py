@@ -82,6 +82,20 @@ def at_once(count: int, seconds: float) -> Site:
     return answer
 
 
+def queue(rate: float, length: int) -> tuple[Site, Callable[[float], float]]:
+    """A leaky bucket that answers later, up to a number of requests: the site, and its delay."""
+    free_at = 0.0
+
+    def answer(now: float, _path: str) -> Answer:
+        nonlocal free_at
+        if free_at - now > length / rate:
+            return 503, None
+        free_at = max(free_at, now) + 1 / rate
+        return GOOD
+
+    return answer, lambda now: max(0.0, free_at - now - 1 / rate)
+
+
 def flaky(share: float, status: int, seed: int = 1) -> Site:
     """A share of the answers are refusals, at any pace."""
     dice = random.Random(seed)
@@ -101,6 +115,7 @@ class Crawler:
     """A crawler that treats answers as `Backoff` and `Paces` do.
 
     Attributes:
+        delay: how much longer the site takes to answer a request that comes now.
         learns: whether it learns the pace.
         learning: what it knows of the site.
     """
@@ -109,6 +124,7 @@ class Crawler:
     concurrency: int = 8
     latency: float = 0.05
     seed: int = 1
+    delay: Callable[[float], float] = lambda _now: 0.0
     learns: bool = True
     learning: Learning = field(default_factory=Learning)
     now: float = 0.0
@@ -154,6 +170,7 @@ class Crawler:
                 self._sent_count + 1,
             )
             answer = self.site(self.now + took / 2, page.path)
+            took += self.delay(self.now + took / 2)
             heapq.heappush(self._out, (self.now + took, self._sent_count, page, self.now, answer))
         return inf
 
@@ -168,12 +185,13 @@ class Crawler:
 
     def _heed(self, page: _Page, sent_at: float, status: int, retry: float | None) -> None:
         answer = PageAnswer(status, retry, sent_at, self.now, page.path)
+        answer = replace(answer, is_down=self.learning.is_down, seconds=self.now - sent_at)
         if answer.is_refusal and page.refused_at is not None:
             since_at = page.refused_at - (10 if answer.is_plain else 0)
             answer = replace(answer, is_known=self._well_at > since_at)
         before, rest = self._rest, rest_after(self._rest, answer, _LIMITS, self._dice.random())
         self._rest, is_first = rest, self._probe is page
-        if before is None or rest is None or before.began_at != rest.began_at:
+        if is_first or before is None or rest is None or before.began_at != rest.began_at:
             self._probe = None
         if self.learns:
             self.learning = learned(self.learning, answer, rest, _LEAST_PER_SECOND)

@@ -16,11 +16,14 @@ a refusal                            5 % below the rate that was accepted since 
 a page is refused again, while       the same: it concerns the page, perhaps
 others are served
 a good answer, while requests wait   up to 15 % more, a quarter of that after each refusal;
-for tokens                           200 good answers make up for a refusal
+for tokens                           200 good answers make up for a refusal. If fewer than four
+                                     were accepted at first, up to 60 % more until a refusal,
+                                     which halves the pace
 more than ten refusals that nothing  none for ten minutes: they come at any pace, so
 has made up for                      something else causes them
-most of the last answers are errors  at most one request at a time, until good answers raise it
-of several pages
+most of the last answers are errors  at most one request at a time, until good answers raise it.
+of several pages, or many times      If nearly all of them are errors, the origin rests, too
+slower than usual                    (`Learning.is_down`)
 ===================================  ======================================================
 
 A site may also say how many requests it accepts until when (`Quota`). All times are seconds of one
@@ -44,7 +47,10 @@ _ROOM, _UNMEASURED = 0.95, 0.8
 _MOST_GAIN, _GAIN_BASE = 0.15, 4.0
 _AGEING = 1 / 200
 _EXCESS = 10.0
-_ERROR_WEIGHT, _MOST_ERRORS = 1 / 8, 0.5
+_FEW = 4
+_TROUBLE_WEIGHT, _MOST, _NEARLY_ALL = 1 / 8, 0.5, 0.9
+_USUAL_WEIGHT, _SLOW_WEIGHT = 1 / 64, 1 / 512
+_SLOW_TIMES, _SLOW_SECONDS = 10, 2.0  # an answer that takes longer than both is slow
 _FORGIVEN_SECONDS = 600.0
 _LEAST_SECONDS = 0.01
 
@@ -92,7 +98,8 @@ class LearnedPace:
         at: when there were as many.
         refused_at: when the last refusal came; answers to earlier requests do not count.
         gained_at: when the pace was raised last.
-        refusals: the number of refusals, less what good answers have made up for.
+        refusals: the number of refusals, less what good answers have made up for; 0 while the rate
+            was measured with few requests.
     """
 
     per_second: float
@@ -142,7 +149,10 @@ class Learning:
         refused_url: the last page that was refused while there was no pace.
         refused_at: when that was.
         forgiven_until: until when refusals have no influence on the pace.
-        errors: the share of errors among the last answers, without pages requested again.
+        trouble: the share of errors and slow answers among the last answers, without pages that are
+            requested again.
+        usual_seconds: how long an answer usually takes; 0 if it is not known.
+        quick_at: when the last request was sent that was not answered slowly.
     """
 
     accepted: Accepted | None = None
@@ -151,7 +161,14 @@ class Learning:
     refused_url: str = ""
     refused_at: float = -inf
     forgiven_until: float = -inf
-    errors: float = 0.0
+    trouble: float = 0.0
+    usual_seconds: float = 0.0
+    quick_at: float = -inf
+
+    @property
+    def is_down(self) -> bool:
+        """Whether a site that was well answers nearly nothing but errors."""
+        return self.trouble > _NEARLY_ALL
 
     @property
     def is_sure(self) -> bool:
@@ -224,9 +241,9 @@ def learned(before: Learning, answer: PageAnswer, rest: Rest | None, least: floa
         least: the least rate, in requests per second.
     """
     if answer.is_error:
-        return _after_error(before, answer, least)
+        return _after_trouble(before, answer, least)
     if not answer.is_refusal:
-        return _after_good_answer(before, answer)
+        return _after_good_answer(before, answer, least)
     accepted = before.accepted
     if answer.at < before.forgiven_until or accepted is None:
         return before
@@ -236,34 +253,38 @@ def learned(before: Learning, answer: PageAnswer, rest: Rest | None, least: floa
     return _after_refusal(before, accepted, before.pace, answer, rest, least)
 
 
-def _after_error(before: Learning, answer: PageAnswer, least: float) -> Learning:
+def _after_trouble(before: Learning, answer: PageAnswer, least: float) -> Learning:
+    """The knowledge after an error or a slow answer."""
     if answer.is_known or before.accepted is None:  # a page that fails alone, or a site that does
         return before
-    errors = before.errors + _ERROR_WEIGHT * (1 - before.errors)
+    trouble = before.trouble + _TROUBLE_WEIGHT * (1 - before.trouble)
     pace, at = before.pace, answer.at
-    if errors > _MOST_ERRORS and before.forgiven_until < inf:
-        rate = max(least, 1 / max(_LEAST_SECONDS, at - answer.sent_at))
+    if trouble > _MOST and before.forgiven_until < inf:
+        rate = max(least, 1 / max(_LEAST_SECONDS, answer.seconds or at - answer.sent_at))
         if pace is None:
             pace = LearnedPace(rate, 1.0, 0.0, at, at, at)
         elif rate < pace.per_second:
             pace = pace.changed(at, rate, burst=1.0)
-    return replace(before, errors=errors, pace=pace)
+    return replace(before, trouble=trouble, pace=pace)
 
 
-def _after_good_answer(before: Learning, answer: PageAnswer) -> Learning:
-    sent_at, pace, accepted = answer.sent_at, before.pace, before.accepted
-    errors = before.errors * (1 - _ERROR_WEIGHT) if before.errors else 0.0
+def _after_good_answer(before: Learning, answer: PageAnswer, least: float) -> Learning:
+    seconds, usual, weight = answer.seconds, before.usual_seconds, _USUAL_WEIGHT
+    sent_at, trouble, quick_at = answer.sent_at, before.trouble, before.quick_at
+    if usual and seconds > max(_SLOW_TIMES * usual, _SLOW_SECONDS):
+        weight = _SLOW_WEIGHT
+        if sent_at > quick_at:  # otherwise the page is slow, not the site
+            before = _after_trouble(before, answer, least)
+            trouble = before.trouble
+    else:
+        trouble, quick_at = trouble * (1 - _TROUBLE_WEIGHT), max(quick_at, sent_at)
+    if seconds:
+        usual += (seconds - usual) * weight if usual else seconds
+    before = replace(before, trouble=trouble, usual_seconds=usual, quick_at=quick_at)
+    pace, accepted = before.pace, before.accepted
     if pace is None:
         accepted = Accepted(1, sent_at, sent_at) if accepted is None else accepted.and_one(sent_at)
-        return Learning(
-            accepted,
-            None,
-            before.quota,
-            before.refused_url,
-            before.refused_at,
-            before.forgiven_until,
-            errors,
-        )
+        return replace(before, accepted=accepted)
     if sent_at < pace.refused_at:
         if accepted is None or not accepted.has_ended:
             return before
@@ -274,13 +295,14 @@ def _after_good_answer(before: Learning, answer: PageAnswer) -> Learning:
         accepted = Accepted(1, pace.refused_at, sent_at, is_whole=True)
     else:
         accepted = accepted.and_one(sent_at)
-    refusals, rate, gained_at = max(0.0, pace.refusals - _AGEING), pace.per_second, pace.gained_at
+    refusals = min(pace.refusals, max(1.0, pace.refusals - _AGEING))
+    rate, gained_at = pace.per_second, pace.gained_at
     if pace.ready_at() > answer.at:  # it binds
         gain = min(_MOST_GAIN, max(0.0, answer.at - gained_at))
-        rate *= 1 + gain * _GAIN_BASE ** (1 - max(1.0, refusals))
+        rate *= 1 + gain * _GAIN_BASE ** (1 - refusals)
         gained_at = answer.at
     pace = pace.changed(answer.at, rate, gained_at=gained_at, refusals=refusals)
-    return replace(before, accepted=accepted, pace=pace, errors=errors)
+    return replace(before, accepted=accepted, pace=pace)
 
 
 def _after_first_refusals(
@@ -292,8 +314,9 @@ def _after_first_refusals(
     if not is_limit or at - accepted.sent_at > _MEMORY_SECONDS:
         return replace(before, refused_url=answer.url, refused_at=at)
     rate = max(least, accepted.per_second(until_at))
-    pace = LearnedPace(rate, float(accepted.count), 0.0, at, at, until_at)
-    return Learning(replace(accepted, has_ended=True), pace, before.quota)
+    refusals = 1.0 if accepted.count >= _FEW else 0.0
+    pace = LearnedPace(rate, float(accepted.count), 0.0, at, at, until_at, refusals)
+    return replace(before, accepted=replace(accepted, has_ended=True), pace=pace, refused_url="")
 
 
 def _after_refusal(  # noqa: PLR0917 - one call
@@ -313,10 +336,12 @@ def _after_refusal(  # noqa: PLR0917 - one call
     if answer.sent_at < pace.refused_at:
         return before
     if pace.refusals + 1 > _EXCESS:
-        return Learning(accepted, quota=before.quota, forgiven_until=at + _FORGIVEN_SECONDS)
+        return replace(before, pace=None, forgiven_until=at + _FORGIVEN_SECONDS)
     if answer.is_known and rest is None:
         return replace(before, pace=replace(pace, refusals=pace.refusals + 1))
-    if accepted.is_whole:
+    if pace.refusals < 1:
+        rate /= 2
+    elif accepted.is_whole:
         measured = min(rate, accepted.per_second(at))
         if at - accepted.since_at > _RECENT_SECONDS and accepted.count > _RECENT_COUNT:
             measured = (measured * rate) ** 0.5  # the rate rose during that time
@@ -332,4 +357,4 @@ def _after_refusal(  # noqa: PLR0917 - one call
         gained_at=at,
         refusals=pace.refusals + 1,
     )
-    return Learning(replace(accepted, has_ended=True), pace, before.quota)
+    return replace(before, accepted=replace(accepted, has_ended=True), pace=pace)

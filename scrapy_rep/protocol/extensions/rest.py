@@ -18,6 +18,10 @@ status   Retry-After          the rest lasts
 any, with a challenge         as for 429; the third in a row gives the origin up
 any, of a page that was       1.5 s: the origin has answered well since the page
 refused before                was refused first, so it may be the page
+500,     any                  nothing; for an origin that is down, as for 503,
+502,                          but at most six times in a row, and the origin is
+504, no                       not given up
+answer
 =======  ===================  ==================================================
 """
 
@@ -36,6 +40,12 @@ _SPREAD = 0.25  # rests without a given time are up to this part longer, to spre
 _TOO_MANY, _UNAVAILABLE = 429, 503
 _ERRORS = frozenset({500, 502, 504, NO_ANSWER})
 _MOST_CHALLENGES = 3
+_MOST_OUTAGES = 6  # together two minutes: all pages that are left may be broken
+
+
+def status_words(status: object) -> str:
+    """The status of an answer, or "no answer"."""
+    return "no answer" if status == NO_ANSWER else str(status)
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +75,8 @@ class PageAnswer:
         service: the service that answers with a challenge instead of the site, or empty.
         is_known: whether the page was refused before, and its origin has answered well since; for
             an error, whether the page is requested again.
+        is_down: whether the origin has answered nearly nothing but errors before.
+        seconds: how long it took until the answer began; 0 if that is not known.
     """
 
     status: int
@@ -74,6 +86,8 @@ class PageAnswer:
     url: str = ""
     service: str = ""
     is_known: bool = False
+    is_down: bool = False
+    seconds: float = 0.0
 
     @property
     def is_refusal(self) -> bool:
@@ -84,6 +98,11 @@ class PageAnswer:
     def is_error(self) -> bool:
         """Whether the site or its gateway failed."""
         return self.status in _ERRORS
+
+    @property
+    def is_failure(self) -> bool:
+        """Whether the site refused the request, or is down."""
+        return self.is_refusal or (self.is_down and self.is_error)
 
     @property
     def is_plain(self) -> bool:
@@ -148,7 +167,7 @@ def rest_after(
     if before is not None and answer.sent_at - before.until_at >= limits.give_up_seconds:
         before = None
     is_late = before is not None and answer.sent_at < before.began_at
-    if not answer.is_refusal:
+    if not answer.is_failure:
         return before if is_late else None
     if before is None:
         first = Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
@@ -156,15 +175,19 @@ def rest_after(
     if before.given_up_until or (is_late and before.seconds):
         return _longer(before, answer, limits)
     before = before if is_late else _challenged(before, answer)
-    is_long = answer.at - before.since_at >= limits.give_up_seconds
+    if answer.is_error and before.doublings >= _MOST_OUTAGES:
+        return before  # one request at a time
+    is_long = answer.at - before.since_at >= limits.give_up_seconds and answer.is_refusal
     is_one = answer.url == before.url or (is_late and answer.is_plain)
     if before.challenges >= _MOST_CHALLENGES or (is_long and (before.seconds or not is_one)):
         return replace(before, given_up_until=answer.at + limits.give_up_seconds)
-    if is_one and not before.seconds:
-        return before
+    return before if is_one and not before.seconds else _next_rest(before, answer, limits, luck)
+
+
+def _next_rest(before: Rest, answer: PageAnswer, limits: RestLimits, luck: float) -> Rest:
     asked, doublings = answer.retry_after_seconds or None, before.doublings
     seconds = answer.own_seconds(limits, doublings, luck)
-    if answer.is_known:
+    if answer.is_known and answer.is_refusal:
         asked, seconds = None, _KNOWN_SECONDS * (1 + _SPREAD * luck)
     elif asked:
         doublings = 0

@@ -7,6 +7,7 @@ from dataclasses import asdict, dataclass, field, replace
 from typing import Any, Generic, NamedTuple, TypeVar
 
 from scrapy_rep.extras.evidence.distribution import Distribution
+from scrapy_rep.protocol.extensions.rest import status_words
 
 from .tallies import ROUNDING_SECONDS, Counted, Counts, Gaps, Held, Tally, Times
 
@@ -452,7 +453,7 @@ class OriginRests(Counted):
         """Note a rest that begins or becomes longer, or that the origin is given up."""
         service = str(record.get("challenge", ""))
         self.challenge = service or self.challenge
-        cause = "a challenge" if service else str(record.get("status", "429 or 503"))
+        cause = "a challenge" if service else status_words(record.get("status", "429 or 503"))
         self.began_at = at if self.began_at is None else self.began_at
         causes = self.given_up_causes if record.get("is_given_up") else self.causes
         if cause not in causes:
