@@ -161,8 +161,8 @@ class RepMiddleware:
         is_alone = shares_pace(self.settings) and not keeps_pace_over_fleet(self.crawler.settings)
         if is_alone and not is_by_hand(self.crawler):
             self._journal.warning(
-                "Workers with the same REP_REDIS_URL share robots.txt files only: each keeps the "
-                "pace and the rests of sites for itself. To share those too, set SCHEDULER = "
+                "Workers with the same REP_REDIS_URL share robots.txt files and learned paces "
+                "only: each keeps a Crawl-delay for itself. To share that too, set SCHEDULER = "
                 '"scrapy_rep.RepRedisScheduler". If each site has only one worker, set '
                 'REP_PACE_SCOPE = "process"'
             )

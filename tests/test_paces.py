@@ -1,4 +1,4 @@
-"""The file in which processes share the paces of origins, with rows that nobody should believe."""
+"""Processes share the paces of origins, and do not believe all rows."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ from scrapy_rep.pace.paces import Paces
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.learned_pace import Quota
 from scrapy_rep.protocol.extensions.rest import PageAnswer
+from tests.redis_server import RedisServer
 
 _ORIGIN = Origin.of("http://example.com/")
 assert _ORIGIN is not None
@@ -22,11 +23,20 @@ ORIGIN: Origin = _ORIGIN
 _REQUEST = Request("http://example.com/1")
 
 
-def opened(file: Path) -> Paces:
+def opened(place: Path | str) -> Paces:
     """The paces of one process."""
     paces = Paces()
-    paces.enter(file)
+    paces.enter(place)
     return paces
+
+
+@pytest.fixture(params=["file", "redis"])
+def place(request: pytest.FixtureRequest, tmp_path: Path) -> Path | str:
+    """A file, or the URL of a Redis."""
+    if request.param == "file":
+        return tmp_path / "paces.sqlite"
+    server: RedisServer = request.getfixturevalue("redis_server")
+    return server.url
 
 
 def refused(paces: Paces) -> None:
@@ -41,18 +51,24 @@ def refused(paces: Paces) -> None:
 def row(file: Path) -> dict[str, Any]:
     """What the file holds of the origin."""
     with sqlite3.connect(file) as connection:
-        ((learning,),) = connection.execute("select learning from paces_1")
-    found: dict[str, Any] = json.loads(learning)
+        ((text,),) = connection.execute("select text from paces_2")
+    found: dict[str, Any] = json.loads(text)["learning"]
     return found
 
 
-def write(file: Path, learning: object, until: object = 0.0) -> None:
+def write(file: Path, learning: object) -> None:
     """Change that, as another process."""
+    text = learning
+    if not isinstance(learning, str):
+        values = {"learning": learning, "rest_status": 0, "rest_until": 0.0, "writer": ""}
+        text = json.dumps(values)
     with sqlite3.connect(file) as connection:
-        connection.execute(
-            "update paces_1 set learning = ?, rest_until = ?, writer = '', changed_at = ?",
-            (learning if isinstance(learning, str) else json.dumps(learning), until, time.time()),
-        )
+        connection.execute("update paces_2 set text = ?, changed_at = ?", (text, time.time()))
+
+
+def turn(paces: Paces) -> bool:
+    """Whether a request has got its turn."""
+    return paces.turn_at(ORIGIN, Request(_REQUEST.url), lambda _: True) < time.monotonic() - 60
 
 
 def wait_seconds(paces: Paces) -> float:
@@ -61,9 +77,8 @@ def wait_seconds(paces: Paces) -> float:
     return paces.turn_at(ORIGIN, _REQUEST, lambda _: False) - time.monotonic()
 
 
-def test_a_process_takes_over_what_another_has_learned(tmp_path: Path) -> None:
-    file = tmp_path / "paces.sqlite"
-    first, second = opened(file), opened(file)
+def test_a_process_takes_over_what_another_has_learned(place: Path | str) -> None:
+    first, second = opened(place), opened(place)
     refused(first)
     first.note_rest(ORIGIN, 429, time.time() + 60)
     assert [(origin, status) for origin, status, _ in second.news()] == [(ORIGIN, 429)]
@@ -72,6 +87,61 @@ def test_a_process_takes_over_what_another_has_learned(tmp_path: Path) -> None:
     assert pace.per_second == pytest.approx(2, rel=0.1)
     first.leave()
     second.leave()
+    third = opened(place)
+    list(third.news())
+    assert third.of(ORIGIN) is not None
+    third.leave()
+
+
+def test_processes_share_each_token(place: Path | str) -> None:
+    crawls = [opened(place) for _ in range(3)]
+    refused(crawls[0])
+    for one in crawls:
+        list(one.news())
+    began_at, turns = time.monotonic(), 0
+    while time.monotonic() < began_at + 3:
+        turns += sum(turn(one) for one in crawls)
+        time.sleep(0.01)
+    assert 5 <= turns <= 7
+    for one in crawls:
+        one.leave()
+
+
+def test_clocks_of_machines_may_differ(
+    redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By an hour; without a common clock, this would double the pace."""
+    time_here, crawls = time.time, []
+    clocks = [time_here, lambda: time_here() + 3600, lambda: time_here() - 3600]
+    for clock in clocks:
+        monkeypatch.setattr(time, "time", clock)
+        crawls.append(opened(redis_server.url))
+        list(crawls[-1].news())
+        if len(crawls) == 1:
+            refused(crawls[0])
+            crawls[0].note_rest(ORIGIN, 429, time_here() + 60)
+    began_at, turns = time.monotonic(), 0
+    while time.monotonic() < began_at + 3:
+        for clock, one in zip(clocks, crawls, strict=True):
+            monkeypatch.setattr(time, "time", clock)
+            turns += turn(one)
+        time.sleep(0.01)
+    assert 5 <= turns <= 7
+    for one in crawls:
+        one.leave()
+
+
+def test_an_outage_of_redis_delays_a_process_only_once() -> None:
+    with RedisServer() as server:
+        paces = opened(server.url)
+        refused(paces)
+        server.kill()
+        began_at = time.monotonic()
+        for _ in range(100):
+            refused(paces)
+        assert time.monotonic() - began_at < 2
+    assert paces.of(ORIGIN) is not None
+    paces.leave()
 
 
 @pytest.mark.parametrize("name", ["per_second", "burst", "tokens", "refusals"])

@@ -146,8 +146,10 @@ def sqlite_path(settings: RepSettings) -> Path:
     return Path(settings.store_path) if settings.store_path else default_path()
 
 
-def paces_path(settings: RepSettings) -> Path | None:
-    """The file of learned paces, next to the SQLite store; None without one."""
+def paces_place(settings: RepSettings) -> Path | str | None:
+    """The Redis of learned paces, or their file next to the SQLite store; None without both."""
+    if settings.redis_url and settings.pace_scope == "fleet":
+        return settings.redis_url
     if settings.store_path == IN_MEMORY or kind_of(settings) not in {*FILES, "redis"}:
         return None
     try:

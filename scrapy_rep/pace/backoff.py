@@ -37,7 +37,7 @@ from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
 from scrapy_rep.engine.clock import Monotonic, monotonic_at, posix_at
 from scrapy_rep.engine.downloader import NEVER, Downloader
 from scrapy_rep.engine.transfer import headers_of
-from scrapy_rep.fetch.chosen_store import paces_path
+from scrapy_rep.fetch.chosen_store import paces_place
 from scrapy_rep.fetch.failures import failure_of
 from scrapy_rep.protocol.access.challenges import MARKING_FIELDS, SIGNATURE, challenge_in
 from scrapy_rep.protocol.access.events import Failure
@@ -120,7 +120,7 @@ class Backoff:
             crawler.signals.connect(self._spider_closed, signal=signals.spider_closed)
 
     def _spider_opened(self) -> None:
-        self.paces.enter(paces_path(self._settings))
+        self.paces.enter(paces_place(self._settings))
         self._look()
 
     def _spider_closed(self) -> None:

@@ -1,18 +1,17 @@
-"""A file with the learned paces and the rests of origins, for the processes of one machine.
+"""The learned paces and the rests of origins that processes share, in rows of text.
 
-It is kept next to the store of robots.txt files. A row is read, changed and written in one
-transaction, so that processes share each token of a pace. A pace is remembered for a day. If the
-file cannot be used, a process goes on with what it knows itself.
+The rows are in a file next to the store of robots.txt files, for the processes of one machine, or
+in Redis, for those of several. A row is read, changed and written as one step, so that processes
+share each token of a pace.
 """
 
 from __future__ import annotations
 
 import json
 import os
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
-from contextlib import closing, suppress
+from contextlib import suppress
 from dataclasses import asdict, replace
 from math import inf, isnan
 from pathlib import Path
@@ -22,12 +21,10 @@ from scrapy_rep.engine.clock import posix_at
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.extensions.learned_pace import Accepted, LearnedPace, Learning, Quota
-from scrapy_rep.protocol.secrecy import OWNER_ONLY
-from scrapy_rep.protocol.units import DAY_SECONDS
 
-_LOCK_SECONDS = 0.05  # how long a call blocks the event loop while another process writes
+from .pace_rows import rows_at
+
 _LONGEST_SECONDS = 600.0
-_MOST_NEWS = 1000
 _FLAGS = frozenset({"is_whole", "has_ended", "is_told"})
 _FUTURES = frozenset({"resets_at", "forgiven_until"})
 _RANGES: dict[str, tuple[float, float]] = {
@@ -40,20 +37,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "trouble": (0, 1),
     "usual_seconds": (0, 1e6),
 }
-# The name carries the version of the format.
-_SCHEMA = """
-create table if not exists paces_1 (
-    origin text primary key, learning text, rest_status integer, rest_until real,
-    writer text, changed_at real
-)
-"""
-_PUT = """
-insert into paces_1 (origin, learning, rest_status, rest_until, writer, changed_at)
-values (?, ?, ?, ?, ?, ?)
-on conflict (origin) do update set
-    learning = excluded.learning, rest_status = excluded.rest_status,
-    rest_until = excluded.rest_until, writer = excluded.writer, changed_at = excluded.changed_at
-"""
+_OF_ORIGIN = ("forgiven_until", "trouble", "usual_seconds")
 
 
 class SharedPace(NamedTuple):
@@ -71,99 +55,83 @@ class SharedPace(NamedTuple):
 
 
 class PaceBook:
-    """The rows of the file; several processes have it open."""
+    """The knowledge that processes share."""
 
-    def __init__(self, path: Path) -> None:
-        """Open or make the file.
+    def __init__(self, place: Path | str) -> None:
+        """Open or make it in a file, or in the Redis of a URL.
 
         Raises:
-            OSError: it cannot be made.
-            sqlite3.Error: it cannot be used.
+            RowsError: it cannot be used.
         """
-        path.parent.mkdir(parents=True, exist_ok=True)
-        os.close(os.open(path, os.O_RDWR | os.O_CREAT, OWNER_ONLY))
+        self._rows = rows_at(place)
         self._writer = os.urandom(8).hex()
-        self._seen_at, self._version = 0.0, -1
-        made = sqlite3.connect(path, _LOCK_SECONDS, isolation_level=None)
-        try:
-            made.execute("pragma journal_mode = wal")
-            made.execute("pragma synchronous = off")  # no row is worth a wait for the disk
-            made.execute(_SCHEMA)
-            made.execute("delete from paces_1 where changed_at < ?", (time.time() - DAY_SECONDS,))
-        except BaseException:
-            made.close()
-            raise
-        self._connection = made
 
     def close(self) -> None:
-        """Close the file."""
-        self._connection.close()
+        """Close it."""
+        self._rows.close()
 
     def change(
         self, origin: Origin, change: Callable[[SharedPace | None], SharedPace]
     ) -> SharedPace:
-        """Change the row of an origin, and return it.
+        """Change what is known about an origin, and return it.
 
         Raises:
-            sqlite3.Error: another process writes for too long, or the file cannot be used.
+            RowsError: it cannot be used, or other processes write for too long.
         """
-        connection = self._connection
-        connection.execute("begin immediate")
-        with connection:
-            select = "select learning, rest_status, rest_until from paces_1 where origin = ?"
-            row = connection.execute(select, (str(origin),)).fetchone()
-            shared = change(None if row is None else _shared(*row))
-            values = asdict(
-                replace(shared.learning, refused_url="", refused_at=-inf, quick_at=-inf)
+        shared = None
+
+        def changed(text: str) -> str:
+            nonlocal shared
+            shared = change(self._read(text)[0])
+            values = asdict(replace(shared.learning, refused_url="", refused_at=-inf))
+            return json.dumps(
+                {
+                    "learning": _moved(values, self._to_shared),
+                    "rest_status": shared.rest_status,
+                    "rest_until": shared.rest_until + self._rows.ahead_seconds,
+                    "writer": self._writer,
+                }
             )
-            learning = json.dumps(_moved(values, posix_at(0.0)))
-            row = str(origin), learning, shared.rest_status, shared.rest_until
-            connection.execute(_PUT, (*row, self._writer, time.time()))
+
+        self._rows.change(str(origin), changed)
+        assert shared is not None  # noqa: S101
         return shared
 
     def news(self) -> Iterator[tuple[Origin, SharedPace]]:
         """The changes of other processes since the last call.
 
         Raises:
-            sqlite3.Error: the file cannot be used.
+            RowsError: it cannot be used.
         """
-        ((version,),) = self._connection.execute("pragma data_version")
-        if version == self._version:
-            return
-        since_at, self._seen_at, self._version = self._seen_at, time.time(), version
-        select = (
-            "select origin, learning, rest_status, rest_until from paces_1 "
-            "where changed_at >= ? and writer != ? order by changed_at desc limit ?"
-        )
-        # A row may be written while this is read: look at those of the last moment again.
-        with closing(
-            self._connection.execute(select, (since_at - 1, self._writer, _MOST_NEWS))
-        ) as rows:
-            for text, *values in rows.fetchall():
-                shared, origin = _shared(*values), None
-                with suppress(InvalidUri, ValueError):
-                    origin = Origin.of(text)
-                if origin is not None and shared is not None:
-                    yield origin, shared
+        for name, text in self._rows.news():
+            origin, (shared, writer) = None, self._read(text)
+            with suppress(InvalidUri, ValueError):
+                origin = Origin.of(name)
+            if origin is not None and shared is not None and writer != self._writer:
+                yield origin, shared
 
+    @property
+    def _to_shared(self) -> float:
+        """The seconds from a monotonic time to that of the clock that all processes share."""
+        return posix_at(0.0) + self._rows.ahead_seconds
 
-def _shared(learning: Any, rest_status: Any, rest_until: Any) -> SharedPace | None:
-    """A row; None if it cannot be read, or has values that no process would write."""
-    try:
-        values = _moved(json.loads(learning), -posix_at(0.0))
-        accepted, pace, quota = (values[name] for name in ("accepted", "pace", "quota"))
-        found = Learning(
-            None if accepted is None else Accepted(**_checked(accepted)),
-            None if pace is None else LearnedPace(**_checked(pace)),
-            None if quota is None else Quota(**_checked(quota)),
-            **_checked(
-                {name: values[name] for name in ("forgiven_until", "trouble", "usual_seconds")}
-            ),
-        )
-        status, until = int(rest_status), float(rest_until)
-    except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
-        return None
-    return None if isnan(until) else SharedPace(found, status, until)
+    def _read(self, text: str) -> tuple[SharedPace | None, str]:
+        """A row, and its writer; None if it is no row, or no process would write its values."""
+        try:
+            row = json.loads(text)
+            values = _moved(row["learning"], -self._to_shared)
+            accepted, pace, quota = (values[name] for name in ("accepted", "pace", "quota"))
+            found = Learning(
+                None if accepted is None else Accepted(**_checked(accepted)),
+                None if pace is None else LearnedPace(**_checked(pace)),
+                None if quota is None else Quota(**_checked(quota)),
+                **_checked({name: values[name] for name in _OF_ORIGIN}),
+            )
+            until = float(row["rest_until"]) - self._rows.ahead_seconds
+            status, writer = int(row["rest_status"]), str(row["writer"])
+        except (ArithmeticError, AttributeError, KeyError, RecursionError, TypeError, ValueError):
+            return None, ""
+        return (None if isnan(until) else SharedPace(found, status, until)), writer
 
 
 def _checked(values: dict[str, Any]) -> dict[str, Any]:

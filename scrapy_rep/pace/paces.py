@@ -1,18 +1,18 @@
 """The paces that origins accept, learned from their answers, for all crawls of one thread.
 
 `protocol/extensions/learned_pace` has the rules. A request takes its turn right before it is sent,
-so requests that are dropped on their way, or answered from a cache, cost no turn. With a file, the
-processes of a machine share what they have learned (`pace_book`).
+so requests that are dropped on their way, or answered from a cache, cost no turn. Processes share
+what they have learned, in a file or in Redis (`pace_book`).
 """
 
 from __future__ import annotations
 
 import logging
-import sqlite3
 import time
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import islice
+from math import inf
 from pathlib import Path
 
 from scrapy import Request
@@ -24,13 +24,13 @@ from scrapy_rep.protocol.extensions.learned_pace import LearnedPace, Learning, Q
 from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest
 
 from .pace_book import PaceBook, SharedPace
+from .pace_rows import RowsError
 
 logger = logging.getLogger(__name__)
 
 _MOST_ORIGINS = 10_000
 _MOST_AHEAD = 50
 _COMING_SECONDS = 0.1  # from the queue to the downloader
-_ALONE_SECONDS = 5.0  # without the file after it was locked
 
 
 @dataclass(slots=True)
@@ -57,18 +57,19 @@ class Paces:
         self._binding: set[Origin] = set()
         # Requests that the queue has handed out, or that wait, and have not taken a turn.
         self._lines: dict[Origin, dict[Request, _InLine]] = {}
-        self._path: Path | None = None
+        self._place: Path | str | None = None
         self._book: PaceBook | None = None
         self._alone_until = 0.0
+        self._has_warned = False
         self._user_count = 0
 
-    # The file
+    # The book
 
-    def enter(self, path: Path | None) -> None:
-        """Begin for a crawl, with its file; the first crawl decides on the file."""
+    def enter(self, place: Path | str | None) -> None:
+        """Begin for a crawl; the first one decides on the file, or the URL of Redis, for all."""
         self._user_count += 1
         if self._user_count == 1:
-            self._path = path
+            self._place = place
 
     def leave(self) -> None:
         """End for a crawl."""
@@ -82,7 +83,8 @@ class Paces:
 
         If there is no file yet, no process has learned anything.
         """
-        if self._book is None and (self._path is None or not self._path.exists()):
+        place = self._place
+        if self._book is None and (not place or (isinstance(place, Path) and not place.exists())):
             return
         try:
             book = self._opened()
@@ -91,7 +93,7 @@ class Paces:
                 self._put(origin, known.merged(shared.learning))
                 if shared.rest_until > time.time():
                     yield origin, shared.rest_status, shared.rest_until
-        except sqlite3.Error as error:
+        except RowsError as error:
             self._go_on_alone(error)
 
     def note_rest(self, origin: Origin, status: int, until: float) -> None:
@@ -101,24 +103,24 @@ class Paces:
     def _opened(self) -> PaceBook | None:
         if time.monotonic() < self._alone_until:
             return None
-        if self._book is None and self._path is not None and self._user_count:
+        if self._book is None and self._place is not None and self._user_count:
             try:
-                self._book = PaceBook(self._path)
-            except (OSError, sqlite3.Error) as error:
+                self._book = PaceBook(self._place)
+            except RowsError as error:
                 self._go_on_alone(error)
         return self._book
 
-    def _go_on_alone(self, error: Exception) -> None:
-        if "locked" in str(error):  # by another process, for a moment
-            self._alone_until = time.monotonic() + _ALONE_SECONDS
-            return
-        logger.warning(
-            "%s cannot be used (%s), so learned paces are not shared with other processes",
-            *(self._path, error),
-        )
-        book, self._book, self._path = self._book, None, None
-        if book is not None:
-            book.close()
+    def _go_on_alone(self, error: RowsError) -> None:
+        self._alone_until = time.monotonic() + error.seconds
+        if not error.is_usual and not self._has_warned:
+            self._has_warned = True
+            place = self._place if isinstance(self._place, Path) else "REP_REDIS_URL"
+            words = "%s cannot be used (%s), so learned paces are not shared with other processes"
+            logger.warning(words, place, error)
+        if error.seconds == inf:
+            book, self._book, self._place = self._book, None, None
+            if book is not None:
+                book.close()
 
     def _change(
         self,
@@ -126,7 +128,7 @@ class Paces:
         change: Callable[[Learning], Learning],
         rest: tuple[int, float] | None = None,
     ) -> None:
-        """Change the knowledge about an origin, here and in the file."""
+        """Change the knowledge about an origin, here and in the book."""
         known = self._known.get(origin, self._nothing)
 
         def changed(row: SharedPace | None) -> SharedPace:
@@ -138,7 +140,7 @@ class Paces:
         if book is not None:
             try:
                 after = book.change(origin, changed).learning
-            except sqlite3.Error as error:
+            except RowsError as error:
                 self._go_on_alone(error)
                 after = change(known)
         else:

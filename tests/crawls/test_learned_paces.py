@@ -127,13 +127,23 @@ def test_the_second_crawl_begins_with_the_pace(tmp_path: Path) -> None:
     assert "requests a second, learned on " in json.loads(plan.out)["pace"]["by"]
 
 
-@pytest.mark.parametrize("kind", ["429", "window"])
-def test_processes_of_one_machine_share_the_pace_of_a_site(kind: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("kind", "place"), [("429", "file"), ("window", "file"), ("429", "redis")])
+def test_processes_share_the_pace_of_a_site(
+    kind: str, place: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """In a file on one machine, or in Redis on several, which have no file in common."""
+    more = {}
+    if place == "redis":
+        more["REP_REDIS_URL"] = request.getfixturevalue("redis_server").url
     with limited(kinds()[kind]) as site, ThreadPoolExecutor(3) as pool:
         urls = site.urls(_PAGES)
         parts = [urls[number::3] for number in range(3)]
-        settings = kept(tmp_path)
-        crawls = [pool.submit(crawl, URLS_SPIDER, settings=settings, urls=part) for part in parts]
+        crawls = []
+        for number, part in enumerate(parts):
+            folder = tmp_path / str(number) if more else tmp_path
+            settings = {**ADDON, **(more or {"REP_STORE": "sqlite"})}
+            settings["REP_STORE_PATH"] = str(folder / "robots.sqlite")
+            crawls.append(pool.submit(crawl, URLS_SPIDER, settings=settings, urls=part))
         for done, part in zip(crawls, parts, strict=True):
             assert_all_came(done.result(), part)
         assert_few_refusals(site)

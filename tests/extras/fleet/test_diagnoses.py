@@ -43,7 +43,7 @@ def test_another_scheduler_shares_no_pace(
     settings = {"SCHEDULER": "scrapy.core.scheduler.Scheduler", "REP_STORE": "memory"}
     scraped, _, log = crawled(redis_server.url, **settings, REP_PACE_SCOPE=scope)
     assert len(scraped) == 2
-    assert log.count("each keeps the pace and the rests of sites for itself") == count
+    assert log.count("each keeps a Crawl-delay for itself") == count
     assert log.count('set SCHEDULER = "scrapy_rep.RepRedisScheduler"') == count
 
 
