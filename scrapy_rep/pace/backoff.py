@@ -148,8 +148,9 @@ class Backoff:
             rest, now = self.rests.of(origin), time.monotonic()
             until_at = min(monotonic_at(until), now + self._limits.max_seconds)
             if rest is None or (rest.until_at < until_at and not rest.given_up_until):
-                seconds = until_at - now
-                self.take_over(origin, Rest(now, now, until_at, seconds, status=status, count=1))
+                own, seconds = rest or Rest(now, now, now), until_at - now
+                longer = replace(own, until_at=until_at, seconds=seconds, status=status)
+                self.take_over(origin, replace(longer, count=max(1, own.count)))
 
     def appoint(self, origin: Origin, request: Request) -> bool:
         """Whether a request may be sent now; after a rest, appoint this request to go first."""

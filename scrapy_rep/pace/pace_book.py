@@ -25,7 +25,7 @@ from scrapy_rep.protocol.extensions.learned_pace import Accepted, LearnedPace, L
 from .pace_rows import rows_at
 
 _LONGEST_SECONDS = 600.0
-_FLAGS = frozenset({"is_whole", "has_ended", "is_told"})
+_FLAGS = frozenset({"is_whole", "has_ended", "is_told", "fails_often"})
 _FUTURES = frozenset({"resets_at", "forgiven_until"})
 _RANGES: dict[str, tuple[float, float]] = {
     "count": (1, 1e9),
@@ -37,7 +37,7 @@ _RANGES: dict[str, tuple[float, float]] = {
     "trouble": (0, 1),
     "usual_seconds": (0, 1e6),
 }
-_OF_ORIGIN = ("forgiven_until", "trouble", "usual_seconds")
+_OF_ORIGIN = ("forgiven_until", "trouble", "usual_seconds", "quick_at", "fails_often")
 
 
 class SharedPace(NamedTuple):

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 from scrapy.http import Response
 
+from scrapy_rep.pace.paces import Paces
 from tests.commands.calling import rep_process
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER, WITH_SCRAPYS_QUEUE
@@ -215,6 +216,28 @@ def test_pages_of_a_site_that_is_down_for_seconds_come_later(loop: Loop, status:
     assert "its rest is over" in result.log
 
 
+def test_rests_become_longer_although_other_processes_rest_too(tmp_path: Path) -> None:
+    """Each of them tells of its own rest, which may end a moment later."""
+    asked: list[float] = []
+
+    def site(now: float, _path: str) -> Answer:
+        asked.append(now)
+        return (502, None) if len(asked) > 20 else GOOD
+
+    settings = {**kept(tmp_path), "RETRY_ENABLED": False, "CLOSESPIDER_TIMEOUT": 14}
+    other = Paces()
+    other.enter(tmp_path / "robots.paces.sqlite")
+    with limited(site) as served, ThreadPoolExecutor(1) as pool:
+        urls = served.urls(100)
+        crawled = pool.submit(crawl, URLS_SPIDER, settings=settings, urls=urls)
+        while not crawled.done():
+            for origin, status, until in other.news():
+                other.note_rest(origin, status, until + 0.1)
+            time.sleep(0.05)
+    other.leave()
+    assert crawled.result().stats["rep/backoff/rests"] <= 3
+
+
 @pytest.mark.parametrize("is_busy", [False, True])
 def test_a_site_that_becomes_slow_gets_a_pace_unless_the_crawler_is_busy(*, is_busy: bool) -> None:
     def delay(path: str) -> float:
@@ -252,6 +275,17 @@ def test_a_stopped_crawl_loses_no_request_that_waits_for_a_turn(tmp_path: Path) 
         result = crawl("tests.faults.spiders:ResumedSpider", settings=settings)
         assert len(site.times) == 40
     assert result.finish_reason == "finished"
+
+
+def test_a_site_that_is_down_does_not_rest_if_nothing_is_learned() -> None:
+    def site(_now: float, path: str) -> Answer:
+        return GOOD if int(path[1:]) < 20 else (500, None)
+
+    with limited(site) as served:
+        settings = {**ADDON, "REP_LEARN_PACE": False, "RETRY_ENABLED": False}
+        result = crawl(URLS_SPIDER, settings=settings, urls=served.urls(60))
+    assert len(result.items) == 60
+    assert "rep/backoff/rests" not in result.stats
 
 
 def test_nothing_is_learned_if_that_is_off() -> None:

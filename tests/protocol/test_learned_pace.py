@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_rep.protocol.extensions.learned_pace import Accepted, Learning, Quota, learned
-from scrapy_rep.protocol.extensions.rest import PageAnswer
+from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest
 
 from .limiters import (
     GOOD,
@@ -203,6 +203,39 @@ def test_many_broken_pages_in_a_row_cost_three_minutes() -> None:
     crawler = Crawler(site).crawl(_paths(1100))
     assert crawler.served == 1100
     assert crawler.now <= 1100 * crawler.latency * 1.2 + 180
+
+
+@pytest.mark.parametrize("retry_after", [None, 120.0])
+@pytest.mark.parametrize("share", [0.01, 0.05, 0.1, 0.2])
+def test_a_site_where_most_pages_are_broken_takes_a_few_minutes_more(
+    share: float, retry_after: float | None
+) -> None:
+    """As a site that answers 500 for each number that is no product."""
+    dice = random.Random(1)
+
+    def site(_now: float, path: str) -> Answer:
+        is_good = int(path[1:]) < 100 or dice.random() < share
+        return GOOD if is_good else (500, retry_after)
+
+    crawler = Crawler(site).crawl(_paths(4000))
+    assert crawler.served == 4000
+    most_seconds = 6 * 1.25 * (retry_after or 21)
+    assert crawler.now <= 4000 * crawler.latency * 1.2 + 2 * most_seconds
+
+
+def test_late_answers_do_not_show_that_a_site_is_well_again() -> None:
+    """Their requests were sent before it went down."""
+    learning = learned(Learning(), PageAnswer(200, None, 0.0, 1.0, "/"), None, 1.0)
+    for number in range(30):
+        learning = learned(learning, PageAnswer(502, None, 2.0, 3.0, f"/{number}"), None, 1.0)
+    assert learning.is_down
+    rest = Rest(3.0, 3.0, 5.0, seconds=2.0, status=502, count=1)
+    for number in range(8):
+        late = PageAnswer(200, None, 1.0, 4.0, f"/late/{number}")
+        learning = learned(learning, late, rest, 1.0)
+    assert learning.is_down
+    learning = learned(learning, PageAnswer(200, None, 5.0, 6.0, "/probe"), None, 1.0)
+    assert not learning.is_down
 
 
 def test_a_site_that_becomes_many_times_slower_gets_one_request_at_a_time() -> None:

@@ -153,6 +153,8 @@ class Learning:
             requested again.
         usual_seconds: how long an answer usually takes; 0 if it is not known.
         quick_at: when the last request was sent that was not answered slowly.
+        fails_often: whether a page was answered well when nearly all others were errors: then the
+            errors are those of pages, until most of the last answers are good.
     """
 
     accepted: Accepted | None = None
@@ -164,11 +166,12 @@ class Learning:
     trouble: float = 0.0
     usual_seconds: float = 0.0
     quick_at: float = -inf
+    fails_often: bool = False
 
     @property
     def is_down(self) -> bool:
         """Whether a site that was well answers nearly nothing but errors."""
-        return self.trouble > _NEARLY_ALL
+        return self.trouble > _NEARLY_ALL and not self.fails_often and self.forgiven_until < inf
 
     @property
     def is_sure(self) -> bool:
@@ -243,7 +246,7 @@ def learned(before: Learning, answer: PageAnswer, rest: Rest | None, least: floa
     if answer.is_error:
         return _after_trouble(before, answer, least)
     if not answer.is_refusal:
-        return _after_good_answer(before, answer, least)
+        return _after_good_answer(before, answer, rest, least)
     accepted = before.accepted
     if answer.at < before.forgiven_until or accepted is None:
         return before
@@ -268,19 +271,31 @@ def _after_trouble(before: Learning, answer: PageAnswer, least: float) -> Learni
     return replace(before, trouble=trouble, pace=pace)
 
 
-def _after_good_answer(before: Learning, answer: PageAnswer, least: float) -> Learning:
+def _with_times(before: Learning, answer: PageAnswer, rest: Rest | None, least: float) -> Learning:
+    """The knowledge with the time that a good answer took, and how well the site is after it."""
     seconds, usual, weight = answer.seconds, before.usual_seconds, _USUAL_WEIGHT
     sent_at, trouble, quick_at = answer.sent_at, before.trouble, before.quick_at
+    fails_often, is_late = before.fails_often, rest is not None and rest.is_resting
     if usual and seconds > max(_SLOW_TIMES * usual, _SLOW_SECONDS):
         weight = _SLOW_WEIGHT
         if sent_at > quick_at:  # otherwise the page is slow, not the site
             before = _after_trouble(before, answer, least)
             trouble = before.trouble
-    else:
+    elif not is_late:
         trouble, quick_at = trouble * (1 - _TROUBLE_WEIGHT), max(quick_at, sent_at)
+    if not is_late:
+        fails_often = before.trouble > (_MOST if fails_often else _NEARLY_ALL)
     if seconds:
         usual += (seconds - usual) * weight if usual else seconds
-    before = replace(before, trouble=trouble, usual_seconds=usual, quick_at=quick_at)
+    return replace(
+        before, trouble=trouble, usual_seconds=usual, quick_at=quick_at, fails_often=fails_often
+    )
+
+
+def _after_good_answer(
+    before: Learning, answer: PageAnswer, rest: Rest | None, least: float
+) -> Learning:
+    before, sent_at = _with_times(before, answer, rest, least), answer.sent_at
     pace, accepted = before.pace, before.accepted
     if pace is None:
         accepted = Accepted(1, sent_at, sent_at) if accepted is None else accepted.and_one(sent_at)

@@ -189,7 +189,7 @@ def _next_rest(before: Rest, answer: PageAnswer, limits: RestLimits, luck: float
     seconds = answer.own_seconds(limits, doublings, luck)
     if answer.is_known and answer.is_refusal:
         asked, seconds = None, _KNOWN_SECONDS * (1 + _SPREAD * luck)
-    elif asked:
+    elif asked and answer.is_refusal:
         doublings = 0
     else:
         doublings = min(doublings + 1, _MOST_DOUBLINGS)
