@@ -15,7 +15,7 @@ from scrapy_rep.pace.paces import Paces
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.extensions.learned_pace import Quota
 from scrapy_rep.protocol.extensions.rest import PageAnswer
-from tests.redis_server import RedisServer
+from tests.redis_server import RedisServer, SlowLine
 
 _ORIGIN = Origin.of("http://example.com/")
 assert _ORIGIN is not None
@@ -107,6 +107,24 @@ def test_processes_share_each_token(place: Path | str) -> None:
         one.leave()
 
 
+def test_slow_pages_among_quick_ones_slow_no_process(place: Path | str) -> None:
+    """A later request was answered quickly, which the processes must not forget."""
+    paces, now = opened(place), time.monotonic()
+    for number in range(20):
+        paces.heed(ORIGIN, PageAnswer(200, None, now - 9, now, f"/{number}", seconds=0.05), None, 1)
+    refused(paces)
+    before = paces.of(ORIGIN)
+    assert before is not None
+    paces.heed(ORIGIN, PageAnswer(200, None, now, now, "/quick", seconds=0.05), None, 1)
+    for number in range(10):
+        slow = PageAnswer(200, None, now - 3, now, f"/slow/{number}", seconds=3.0)
+        paces.heed(ORIGIN, slow, None, 1 / 60)
+    after = paces.of(ORIGIN)
+    assert after is not None
+    assert after.per_second >= before.per_second
+    paces.leave()
+
+
 def test_clocks_of_machines_may_differ(
     redis_server: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,6 +160,22 @@ def test_an_outage_of_redis_delays_a_process_only_once() -> None:
         assert time.monotonic() - began_at < 2
     assert paces.of(ORIGIN) is not None
     paces.leave()
+
+
+def test_slow_replies_of_redis_block_a_process_for_a_second_at_most(
+    redis_server: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As from a Redis on another continent."""
+    with SlowLine(redis_server.port) as line:
+        line.delay_seconds = 0.08
+        paces = opened(line.url)
+        began_at = time.monotonic()
+        for _ in range(20):
+            refused(paces)
+        assert time.monotonic() - began_at < 2
+        paces.leave()
+    assert paces.of(ORIGIN) is not None
+    assert "a reply takes " in caplog.text
 
 
 @pytest.mark.parametrize("name", ["per_second", "burst", "tokens", "refusals"])

@@ -23,6 +23,7 @@ _OVERLAP_SECONDS = 1.0  # a row may be written while others are read: read the l
 _LOCK_SECONDS = 0.05  # how long a call waits while another process writes
 _LOCKED_SECONDS = 5.0
 _REPLY_SECONDS, _CONNECT_SECONDS = 0.1, 0.5
+_SLOW_SECONDS, _SLOW_WEIGHT = 0.03, 1 / 16  # the mean time of a reply that blocks too much
 _OUTAGE_SECONDS = 30.0
 _TIMES = 20  # a row that other processes change meanwhile
 
@@ -164,6 +165,7 @@ class RedisRows:
 
     def __init__(self, url: str) -> None:
         self._texts: dict[str, str] = {}
+        self._reply_seconds = 0.0
         try:
             from redis import Redis
             from redis.backoff import NoBackoff
@@ -187,15 +189,15 @@ class RedisRows:
 
     def change(self, name: str, change: Change) -> None:
         """Change a row."""
-        with _errors_of_redis():
-            seen = self._texts.get(name, "")
-            for _ in range(_TIMES):
-                text = change(seen)
+        seen = self._texts.get(name, "")
+        for _ in range(_TIMES):
+            text = change(seen)
+            with self._asked():
                 found = self._change(_KEYS, (name, seen, text, int(DAY_SECONDS)))
-                if found is None:
-                    self._note(name, text)
-                    return
-                seen = found
+            if found is None:
+                self._note(name, text)
+                return
+            seen = found
         raise RowsError("another process changes a row", _LOCKED_SECONDS, is_usual=True)
 
     def news(self) -> Iterator[tuple[str, str]]:
@@ -212,11 +214,24 @@ class RedisRows:
 
     def _read(self, since_at: float) -> dict[str, str]:
         began_at = time.time()
-        with _errors_of_redis():
+        with self._asked():
             now, *rows = self._news(_KEYS, (since_at, _MOST_NEWS, int(DAY_SECONDS)))
         self._seen_at = float(now)
         self.ahead_seconds = self._seen_at - (began_at + time.time()) / 2
         return dict(zip(rows[::2], rows[1::2], strict=True))
+
+    @contextmanager
+    def _asked(self) -> Iterator[None]:
+        """Ask Redis, unless its replies have been slow."""
+        if self._reply_seconds > _SLOW_SECONDS:
+            words = f"a reply takes {1000 * self._reply_seconds:.0f} ms"
+            self._reply_seconds = 0.0
+            raise RowsError(words, _OUTAGE_SECONDS)
+        began_at = time.monotonic()
+        with _errors_of_redis():
+            yield
+        took = time.monotonic() - began_at
+        self._reply_seconds += (took - self._reply_seconds) * _SLOW_WEIGHT
 
     def close(self) -> None:
         """Close the connection."""
