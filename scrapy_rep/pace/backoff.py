@@ -72,6 +72,7 @@ _QUOTA_FIELDS = frozenset(Headers(dict.fromkeys(QUOTA_FIELDS, "")))
 _LOOK_SECONDS = 0.25  # how soon a process notices what another has learned
 _MUCH = 100  # requests that are left: each answer tells the number again
 _TOO_MANY = 429
+_HTTP_2 = "h2"
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
 _FEW_DOUBLINGS = 2
 _MORE_TRIES = 5  # where a limit was seen: the pace may be the reason, not the page
@@ -263,7 +264,7 @@ class Backoff:
             request.url,
             service,
             is_known=_is_again(request),
-            seconds=self._seconds_of(request, sent_at, now),
+            seconds=self._seconds_of(request, response, sent_at, now),
         )
         if service:
             record.service = service
@@ -307,13 +308,17 @@ class Backoff:
         for origin, rest in changes.items():
             self._change(origin, rest, answer, response)
 
-    def _seconds_of(self, request: Request, sent_at: float, now: float) -> float:
+    def _seconds_of(
+        self, request: Request, response: Response, sent_at: float, now: float
+    ) -> float:
         """How long it took until an answer began; 0 if it is not known.
 
         If the event loop was busy meanwhile, with a long callback for example, it is not known.
         """
         seconds = request.meta.get("download_latency")
-        if not isinstance(seconds, float) or self._late_at > sent_at or self._is_late(now):
+        is_whole = response.protocol == _HTTP_2  # Scrapy measures until the end of the answer then
+        is_busy = self._late_at > sent_at or self._is_late(now)
+        if not isinstance(seconds, float) or is_whole or is_busy:
             return 0.0
         return seconds
 

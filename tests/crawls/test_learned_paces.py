@@ -12,6 +12,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
+from scrapy.core.downloader.handlers.http11 import HTTP11DownloadHandler
 from scrapy.http import Response
 
 from scrapy_rep.pace.paces import Paces
@@ -249,6 +251,27 @@ def test_a_site_that_becomes_slow_gets_a_pace_unless_the_crawler_is_busy(*, is_b
         result = crawl(spider, settings=ADDON, urls=urls)
         assert_all_came(result, urls)
     assert result.stats.get("rep/backoff/learned", 0) == (not is_busy)
+
+
+class WholeAnswers(HTTP11DownloadHandler):
+    """As Scrapy's handler for HTTP/2, which measures the time until the end of an answer."""
+
+    async def download_request(self, request: Request) -> Response:
+        """Say that the answer came by HTTP/2."""
+        response = await super().download_request(request)
+        return response.replace(protocol="h2")
+
+
+def test_large_answers_of_http_2_slow_no_crawl() -> None:
+    def delay(path: str) -> float:
+        return 2.3 if int(path[1:]) >= 30 else 0.0
+
+    with limited(lambda _now, _path: GOOD, delay=delay) as served:
+        urls = served.urls(54)
+        handlers = {"http": "tests.crawls.test_learned_paces.WholeAnswers"}
+        result = crawl(URLS_SPIDER, settings={**ADDON, "DOWNLOAD_HANDLERS": handlers}, urls=urls)
+        assert_all_came(result, urls)
+    assert "rep/backoff/learned" not in result.stats
 
 
 class BusySpider(UrlsSpider):
