@@ -9,7 +9,7 @@ from collections.abc import Callable
 import pytest
 
 from scrapy_rep.protocol.extensions.learned_pace import Accepted, Learning, Quota, learned
-from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest
+from scrapy_rep.protocol.extensions.rest import NO_ANSWER, PageAnswer, Rest
 
 from .limiters import (
     GOOD,
@@ -194,6 +194,20 @@ def test_a_site_that_is_down_rests_and_loses_no_speed_after_it() -> None:
     assert (crawler.served, crawler.refused, crawler.lost) == (8000, 0, 0)
     assert sum(15 < at < 70 for at in seen) <= 10
     assert crawler.now <= Crawler(lambda _now, _path: GOOD).crawl(_paths(8000)).now + 60 + 60
+
+
+def test_a_silent_outage_delays_pages_for_a_minute_more_than_it_lasts() -> None:
+    """A request without an answer tells no time that the site needs for a page."""
+
+    def is_silent(now: float) -> bool:
+        return 10 < now < 190
+
+    crawler = Crawler(
+        lambda now, _path: (NO_ANSWER, None) if is_silent(now) else GOOD,
+        delay=lambda now: 180.0 if is_silent(now) else 0.0,
+    )
+    plain = Crawler(crawler.site, delay=crawler.delay, learns=False).crawl(_paths(8000))
+    assert crawler.crawl(_paths(8000)).now <= plain.now + 60
 
 
 def test_many_broken_pages_in_a_row_cost_three_minutes() -> None:

@@ -53,6 +53,7 @@ _USUAL_WEIGHT, _SLOW_WEIGHT = 1 / 64, 1 / 512
 _SLOW_TIMES, _SLOW_SECONDS = 10, 2.0  # an answer that takes longer than both is slow
 _FORGIVEN_SECONDS = 600.0
 _LEAST_SECONDS = 0.01
+_MOST_SECONDS = 5.0  # for a page of a site in trouble: a time limit is not the time of a page
 
 
 @dataclass(frozen=True, slots=True)
@@ -263,7 +264,8 @@ def _after_trouble(before: Learning, answer: PageAnswer, least: float) -> Learni
     trouble = before.trouble + _TROUBLE_WEIGHT * (1 - before.trouble)
     pace, at = before.pace, answer.at
     if trouble > _MOST and before.forgiven_until < inf:
-        rate = max(least, 1 / max(_LEAST_SECONDS, answer.seconds or at - answer.sent_at))
+        seconds = min(answer.seconds or at - answer.sent_at, _MOST_SECONDS)
+        rate = max(least, 1 / max(_LEAST_SECONDS, seconds))
         if pace is None:
             pace = LearnedPace(rate, 1.0, 0.0, at, at, at)
         elif rate < pace.per_second:
