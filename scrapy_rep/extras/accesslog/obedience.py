@@ -3,7 +3,8 @@
 A request is against the rules only if all these files disallow it: the file that the crawler got
 by its last fetch in the log, or the one of 24 hours before the request if that is newer, and each
 later file up to the request (RFC 9309, 2.4). After an answer of 4xx, the crawler has no file, and
-may fetch everything for 24 hours (2.3.1.3).
+may fetch everything for 24 hours (2.3.1.3). Servers log a request at its end, so each one may have
+been sent earlier; where this leaves a doubt, the request is not against the rules.
 
 A User-Agent proves nothing, because any client can send that of a known crawler. Memory is bounded:
 beyond a limit, unknown crawlers are counted as one.
@@ -47,6 +48,7 @@ _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REF
 _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
 _CLAIMS_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 15
 _AGENT_CHARACTERS = _URL_CHARACTERS = 512  # more of a header is not read; longer URLs are not kept
+_ANSWER_SECONDS = 60.0  # by default, nginx and Apache give up a slower one
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
 _PRODUCT = re.compile(r"[\w.-]+(?=/)")
 _CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
@@ -136,10 +138,16 @@ class CrawlerTally:
             insort(self._files, (line.at, has_none))
             del self._files[:-_TIMES_KEPT]
 
-    def last_fetch(self, at: float) -> tuple[float, bool]:
-        """When the crawler last got an answer before a time, and whether there was no file."""
-        earlier = (one for one in reversed(self._files) if one[0] <= at)
-        return next(earlier, (-math.inf, False))
+    def known_since(self, sent_at: float, at: float) -> float:
+        """The time of the oldest file that it could have in a span; inf if perhaps none."""
+        begin, end = (bisect_right(self._files, (one, True)) for one in (sent_at, at))
+        expired_at = sent_at - DAY_SECONDS
+        if any(
+            has_none and one >= expired_at for one, has_none in self._files[max(begin - 1, 0) : end]
+        ):
+            return math.inf
+        fetched_at = self._files[begin - 1][0] - _ANSWER_SECONDS if begin else -math.inf
+        return max(fetched_at, expired_at)
 
     def add_visit(self, at: float) -> None:
         """Note the time of another request; times may be slightly out of order."""
@@ -195,10 +203,10 @@ class Obedience:
             tally.add_fetch(line)
             return None
         tally.add_visit(at)
-        fetched_at, has_none = tally.last_fetch(at)
-        if has_none and fetched_at >= at - DAY_SECONDS:
+        known_at = tally.known_since(at - _ANSWER_SECONDS, at)
+        if known_at == math.inf:
             return None
-        first = certain_index_at(self.versions, max(fetched_at, at - DAY_SECONDS))
+        first = certain_index_at(self.versions, known_at)
         is_known = first >= 0 and "://" in url  # else malformed, or of CONNECT or OPTIONS
         indices = range(first, index_at(self.versions, at) + 1) if is_known else ()
         judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on

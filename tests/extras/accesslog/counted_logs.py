@@ -19,7 +19,7 @@ from typing import Any
 
 from tests.protocol import model
 
-DAY = 86_400
+MINUTE, DAY = 60, 86_400
 BEGIN = 1_790_812_800  # 2026-10-01
 FILES = {
     "2026-10-01": b"User-agent: *\nDisallow: /private\nCrawl-delay: 5\n",
@@ -119,12 +119,13 @@ def counts(requests: Iterator[Sent]) -> dict[str, dict[str, Any]]:
                 insort(count.files, (one.at, one.status == 404))
             continue
         count.visits.append(one.at)
-        place = bisect_right(count.files, (one.at, True)) - 1
-        known_at = one.at - DAY
-        if place >= 0 and count.files[place][0] >= known_at:
-            known_at, has_none = count.files[place]
-            if has_none:
-                continue
+        # It was sent in the minute before its line, and so were the fetches.
+        known_at = one.at - MINUTE - DAY
+        certain = [file for file in count.files if file[0] <= one.at - MINUTE][-1:]
+        possible = [file for file in count.files if one.at - MINUTE < file[0] <= one.at]
+        if any(has_none and at >= known_at for at, has_none in certain + possible):
+            continue
+        known_at = max([known_at, *(at - MINUTE for at, _ in certain)])
         first, last = (bisect_right(_STARTS, at) - 1 for at in (known_at, one.at))
         if first < 0:
             count.unjudged += 1

@@ -30,7 +30,7 @@ from scrapy_rep.protocol.errors import ConfigurationError
 
 OPEN, SHUT = b"User-agent: *\nDisallow:\n", b"User-agent: *\nDisallow: /private\n"
 BOT = "FooBot/1.0"
-HOUR, DAY = 3600, 86_400
+MINUTE, HOUR, DAY = 60, 3600, 86_400
 
 
 def versions(*bodies: tuple[float, bytes]) -> list[FileVersion]:
@@ -57,36 +57,51 @@ class TestWhatACrawlerCouldKnow:
     CHANGED = versions((0, OPEN), (10 * DAY, SHUT))
 
     def test_new_rule_counts_after_a_day(self) -> None:
-        assert against(self.CHANGED, line(11 * DAY - 1)) == 0
-        assert against(self.CHANGED, line(11 * DAY)) == 1
+        assert against(self.CHANGED, line(11 * DAY + MINUTE - 1)) == 0
+        assert against(self.CHANGED, line(11 * DAY + MINUTE)) == 1
 
-    def test_new_rule_counts_from_the_next_fetch_on(self) -> None:
-        fetch = line(10 * DAY + 60, "/robots.txt")
-        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 1
-        assert against(self.CHANGED, fetch, line(10 * DAY + 59)) == 0
-        unmodified = line(10 * DAY + 60, "/robots.txt", 304)
-        assert against(self.CHANGED, unmodified, line(10 * DAY + 61)) == 1
+    @pytest.mark.parametrize("status", [200, 304])
+    def test_new_rule_counts_from_the_next_fetch_on(self, status: int) -> None:
+        fetch = line(10 * DAY + HOUR, "/robots.txt", status)
+        assert against(self.CHANGED, fetch, line(10 * DAY + HOUR + MINUTE)) == 1
+        assert against(self.CHANGED, fetch, line(10 * DAY + HOUR - 1)) == 0
+
+    @pytest.mark.parametrize("seconds", [0, 1, 59])
+    def test_request_may_be_sent_a_minute_before_its_line(self, seconds: int) -> None:
+        fetch = line(10 * DAY + HOUR, "/robots.txt")
+        assert against(self.CHANGED, fetch, line(10 * DAY + HOUR + seconds)) == 0
+
+    def test_fetch_may_get_the_file_of_a_minute_before_its_line(self) -> None:
+        fetch = line(10 * DAY + 59, "/robots.txt")
+        assert against(self.CHANGED, fetch, line(10 * DAY + HOUR)) == 0
 
     def test_fetch_of_another_crawler_does_not_count(self) -> None:
         judge = Obedience(self.CHANGED, {})
-        judge.take(line(10 * DAY + 60, "/robots.txt", agent="BarBot/1.0"))
-        assert judge.take(line(10 * DAY + 61)) is None
+        judge.take(line(10 * DAY + HOUR, "/robots.txt", agent="BarBot/1.0"))
+        assert judge.take(line(10 * DAY + 2 * HOUR)) is None
 
     @pytest.mark.parametrize("status", [301, 429, 500, 503])
     def test_failed_fetch_teaches_nothing(self, status: int) -> None:
-        fetch = line(10 * DAY + 60, "/robots.txt", status)
-        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 0
+        fetch = line(10 * DAY + HOUR, "/robots.txt", status)
+        assert against(self.CHANGED, fetch, line(10 * DAY + 2 * HOUR)) == 0
 
     @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 200), ("GET", 206)])
     def test_fetch_without_the_whole_file_teaches_nothing(self, method: str, status: int) -> None:
-        fetch = line(10 * DAY + 60, "/robots.txt", status)._replace(method=method)
-        assert against(self.CHANGED, fetch, line(10 * DAY + 61)) == 0
+        fetch = line(10 * DAY + HOUR, "/robots.txt", status)._replace(method=method)
+        assert against(self.CHANGED, fetch, line(10 * DAY + 2 * HOUR)) == 0
 
     @pytest.mark.parametrize("status", [401, 403, 404, 410])
     def test_missing_file_permits_everything_for_a_day(self, status: int) -> None:
         fetch = line(20 * DAY, "/robots.txt", status)
-        assert against(self.CHANGED, fetch, line(21 * DAY)) == 0
-        assert against(self.CHANGED, fetch, line(21 * DAY + 1)) == 1
+        assert against(self.CHANGED, fetch, line(21 * DAY + MINUTE)) == 0
+        assert against(self.CHANGED, fetch, line(21 * DAY + MINUTE + 1)) == 1
+
+    def test_doubt_about_a_missing_file_permits_everything(self) -> None:
+        missing, found = line(20 * DAY, "/robots.txt", 404), line(20 * DAY + HOUR, "/robots.txt")
+        assert against(self.CHANGED, missing, found, line(20 * DAY + HOUR + MINUTE - 1)) == 0
+        assert against(self.CHANGED, missing, found, line(20 * DAY + HOUR + MINUTE)) == 1
+        missing = missing._replace(at=found.at + HOUR)
+        assert against(self.CHANGED, found, missing, line(missing.at)) == 0
 
     def test_rule_that_was_removed_does_not_count(self) -> None:
         removed = versions((0, SHUT), (10 * DAY, OPEN))
@@ -250,7 +265,7 @@ class TestVersions:
             files = named_versions([path])
             fetch = line(day + HOUR, "/robots.txt")
             assert against(files, fetch, line(day + 2 * HOUR)) == count
-            fetch = line(day + DAY, "/robots.txt")
+            fetch = line(day + DAY + MINUTE, "/robots.txt")
             assert against(files, fetch, line(day + DAY + HOUR)) == 1
 
     def test_two_files_for_the_same_time_are_refused(self, tmp_path: Path) -> None:

@@ -152,10 +152,11 @@ class TestOptions:
 
     def test_old_version_is_used_for_old_lines(self) -> None:
         Path("old.txt").write_text("User-agent: *\nDisallow:\n")
-        files = ("--robots", "old.txt", "--robots", "2026-10-01T00:00=robots.txt")
-        assert rep("log", "access.log", *files).status == 1  # fetched after the change
-        Path("access.log").write_text(LINES[2].line)
-        assert rep("log", "access.log", *files).status == 0
+        files = ("--robots", "old.txt", "--robots", "2026-09-30T23:59=robots.txt")
+        later = Sent(BEGIN + 60, "GPTBot", "/private/2", 200).line
+        for lines, status in (([LINES[0].line, later], 1), ([later], 0)):  # fetched, or not
+            Path("access.log").write_text("\n".join(lines))
+            assert rep("log", "access.log", *files).status == status
 
     def test_addresses_tell_who_is_genuine(self) -> None:
         text = Path("access.log").read_text()
