@@ -25,6 +25,7 @@ from typing import NamedTuple
 from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt
+from scrapy_rep.protocol.tokens import is_name
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -85,7 +86,7 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
     first, *others = names
     crawler = crawler_of(first)
     chain = [first] if crawler is None else [first, crawler.token, crawler.fallback]
-    tokens = tuple(dict.fromkeys(name.lower() for name in chain if name))
+    tokens = tuple(dict.fromkeys(name.lower() for name in chain if is_name(name)))
     name = first if crawler is None else crawler.token
     return CrawlerClaim(name, tokens, crawler, tuple(map(str.lower, others)))
 

@@ -197,6 +197,7 @@ class TestClaims:
             ("Mozilla/5.0 (compatible; gptbot/1.2; +x)", "GPTBot", ("gptbot",)),
             ("Googlebot-Image/1.0", "Googlebot-Image", ("googlebot-image", "googlebot")),
             ("FooBot", "FooBot", ("foobot",)),
+            ("Sogou web spider/4.0(+http://www.sogou.com/x)", "Sogou web spider", ("sogou",)),
             (
                 "Mozilla/5.0 (Macintosh) Version/13 Safari/605 (Applebot/0.1; +http://apple.com)",
                 "Applebot",

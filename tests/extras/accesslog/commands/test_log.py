@@ -118,6 +118,16 @@ class TestForms:
         assert done.out == ""
         assert "1 unreadable line; the first: " in done.err
 
+    def test_crawler_with_blanks_in_its_name_has_a_row(self) -> None:
+        sogou = LINES[2].line.rpartition(' "')[0] + ' "Sogou web spider/4.0(+http://x/)"'
+        Path("access.log").write_text(sogou)
+        (row,) = rep(*CALL, "--json").rows
+        assert (row["crawler"], row["against"], row["crawl_delay_seconds"]) == (
+            "Sogou web spider",
+            1,
+            10,
+        )
+
     def test_standard_input_and_gzip_are_read(self) -> None:
         octets = Path("access.log").read_bytes()
         done = rep("log", "-", "--robots", "robots.txt", "--json", stdin=octets)
