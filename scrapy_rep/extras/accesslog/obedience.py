@@ -3,8 +3,8 @@
 A request is against the rules only if all these files disallow it: the file that the crawler got
 by its last fetch in the log, or the one of 24 hours before the request if that is newer, and each
 later file up to the request (RFC 9309, 2.4). After an answer of 4xx, the crawler has no file, and
-may fetch everything for 24 hours (2.3.1.3). Servers log a request at its end, so each one may have
-been sent earlier; where this leaves a doubt, the request is not against the rules.
+may fetch everything for 24 hours (2.3.1.3). Logs have whole seconds: Apache writes that in which a
+request began, nginx that in which it ended. In a doubt, the request is not against the rules.
 
 A User-Agent proves nothing, because any client can send that of a known crawler. Memory is bounded:
 beyond a limit, unknown crawlers are counted as one.

@@ -119,7 +119,7 @@ def counts(requests: Iterator[Sent]) -> dict[str, dict[str, Any]]:
                 insort(count.files, (one.at, one.status == 404))
             continue
         count.visits.append(one.at)
-        # It was sent in the minute before its line, and so were the fetches.
+        # It may have been sent in the minute before its line, and so may the fetches.
         known_at = one.at - MINUTE - DAY
         certain = [file for file in count.files if file[0] <= one.at - MINUTE][-1:]
         possible = [file for file in count.files if one.at - MINUTE < file[0] <= one.at]
