@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence, Sized
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from datetime import datetime, timezone
+from itertools import zip_longest
 from secrets import token_hex
 from threading import Event, RLock, Thread
 from typing import Any, TextIO, TypeVar
@@ -122,14 +123,17 @@ class Terminal:
             if self._out is not None:
                 self._out.flush()
 
-    def table(self, rows: Iterable[Sequence[str]]) -> None:
+    def table(self, rows: Iterable[Sequence[str]], below: Iterable[str] = ()) -> None:
         """Write rows in columns, the first as the head. A terminal gets lines cut to its width.
 
-        So the longest column should be the last.
+        So the longest column should be the last. Texts that are too long for a column, perhaps
+        empty, come `below` the rows after the head.
         """
-        for number, text in enumerate(in_columns(rows)):
+        for number, (text, more) in enumerate(zip_longest(in_columns(rows), ("", *below))):
             shown = text if self.columns is None else cut(text, self.columns)
             self.line(self.paint(shown, "bold") if number == 0 else shown)
+            if more:
+                self.line(self.wrapped(f"    {more}"))
 
     @property
     def columns(self) -> int | None:

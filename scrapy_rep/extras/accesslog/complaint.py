@@ -17,7 +17,7 @@ from bisect import bisect_right
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from typing import Any, TextIO
+from typing import IO, Any
 
 from cryptography.exceptions import InvalidSignature
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
@@ -85,7 +85,7 @@ class Complaint:
         counts: the lines by outcome, once `settle` was called.
     """
 
-    def __init__(self, runs: Iterable[Run], site: str, spool: TextIO) -> None:
+    def __init__(self, runs: Iterable[Run], site: str, spool: IO[str]) -> None:
         """Read the trails; `spool` is an empty file for lines of the log."""
         self.counts: Counter[str] = Counter()
         self.flaws: list[str] = []
@@ -277,4 +277,4 @@ def _ground(own: Record, files: dict[Any, str]) -> str:
         return f"fetch of robots.txt at {date(own['at'])}"
     why = f"line {own['line']}: {own['rule']}" if "line" in own else own.get("reason", "exempt")
     file = files.get(own.get("p")) or "no file"
-    return f"decision {own['n']} at {date(own['at'])}: {why}, by {file[:23]}"
+    return f"decision {own['n']} at {date(own['at'])}: {why}, by {file[:19]}"

@@ -96,9 +96,11 @@ def logged(folder: Path, *targets: str, ahead: float = 0, agent: str = "TestBot/
     return path
 
 
-def answered(folder: Path, log: Path, *more: object, **settings: Any) -> Any:
+def answered(
+    folder: Path, log: Path, *more: object, is_terminal: bool = False, **settings: Any
+) -> Any:
     call = ("log", log, "--trail", folder / "latest", "--site", SITE, *more)
-    return rep(*call, settings=settings)
+    return rep(*call, settings=settings, is_terminal=is_terminal)
 
 
 class TestOutcomes:
@@ -217,13 +219,31 @@ class TestOutcomes:
         assert answered(tmp_path, log).status == 0
 
 
+class TestForms:
+    def test_table_fits_a_narrow_terminal(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        log = logged(tmp_path, "/1", "/category/" + "shoes/" * 40 + "item-1", "/2?secret=x")
+        log.write_text(
+            log.read_text().replace("192.0.2.1", "2001:db8:1111:2222:3333:4444:5555:6666")
+        )
+        done = answered(tmp_path, log, is_terminal=True)
+        _, _, *lines = done.out.splitlines()
+        assert max(map(len, lines)) <= 80
+        (path,) = [one for one in lines if "/category/shoes/" in one]
+        assert path.startswith("not ours ")
+        assert path.endswith("/item-1")
+        assert "2001:db8:1111:2222:3333:4444:5555:6666: decision 1 at " in " ".join(
+            done.out.split()
+        )
+
+
 class TestExcerpts:
     @pytest.fixture
     def excerpt(self, tmp_path: Path) -> Path:
         judged(tmp_path).end()
         assert rep("identity", "keygen", tmp_path / "bot.pem").status == 0
         path = tmp_path / "excerpt.jsonl"
-        settings = {
+        settings: dict[str, Any] = {
             "REP_SIGN_KEY": str(tmp_path / "bot.pem"),
             "REP_SIGN_AGENT": "https://bot.example",
         }

@@ -11,19 +11,27 @@ from tempfile import TemporaryFile
 from typing import Any
 
 from scrapy_rep.commands.inputs import named_origin, octets_of, refuse_two_stdins
-from scrapy_rep.commands.running import FOUND, UNSETTLED, Call, CommandError, text_file, write_rows
+from scrapy_rep.commands.running import (
+    FOUND,
+    UNSETTLED,
+    Call,
+    CommandError,
+    text_file,
+    write_rows,
+)
 from scrapy_rep.commands.terminal import date, safe
 from scrapy_rep.extras.accesslog import complaint, crawler_addresses, file_versions, obedience
 from scrapy_rep.extras.accesslog.log_reading import LogReading
 from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
-from scrapy_rep.extras.evidence.trail_reading import TrailError, is_run, run_at, runs_in
+from scrapy_rep.extras.evidence.trail_reading import TrailError
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.protocol.units import counted
 
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
 _HEAD += ["gap (s)", "purpose", "example"]
 _MOST_ROWS = 1000
+_CELL_CHARACTERS = 38  # of the widest cells in a terminal
 _OFFENCE = ("at", "target", "address", "status", "answer", "file", "rule_line", "rule", "why")
 
 Row = dict[str, Any]
@@ -70,12 +78,8 @@ def _judge(reading: LogReading, call: Call) -> bool:
     if wanted:
         for sentence in words[4:]:
             call.complain(safe(sentence))
-    elif options.output or options.csv or call.is_json:
-        _write(call, rows, _HEAD, _cells, words)
-    else:  # the examples are too wide for the table
-        examples = ((row["crawler"], _cells(row)[-1]) for row in rows if row["at"])
-        words[1:1] = map(": ".join, examples)
-        _write(call, rows, _HEAD[:-1], lambda row: _cells(row)[:-1], words)
+    else:
+        _write(call, rows, _HEAD, _cells, words, width=9)
     return any(row[AGAINST] for row in rows)
 
 
@@ -143,7 +147,7 @@ def _cells(row: Row) -> Sequence[str]:
         *(f"{row[name]:,}" for name in obedience.COUNTS),
         ("-" if gap is None else f"{gap:g}") + (f" ({delay:g})" if delay else ""),
         row["purpose"] or "-",
-        f"{row['at']} {row['target']} ({row['status']}): {row['why']}" if row["at"] else "-",
+        f"{row['at']} {row['target']} ({row['status']}): {row['why']}" if row["at"] else "",
     )
 
 
@@ -171,10 +175,10 @@ def _answer(reading: LogReading, call: Call) -> bool:
     """
     if not reading.site:
         raise CommandError("--trail needs --site, the site of the log")
+    from scrapy_rep.extras.evidence.reports.report_making import trails_at  # loads Scrapy
+
     try:
-        path = Path(call.options.trail)
-        runs = [] if is_run(path) or not path.is_dir() else runs_in(path)
-        runs = runs or [run_at(path)]
+        runs = trails_at([Path(call.options.trail)])
     except TrailError as error:
         raise CommandError(str(error)) from error
     with TemporaryFile("w+", encoding="utf-8") as spool:
@@ -189,7 +193,14 @@ def _answer(reading: LogReading, call: Call) -> bool:
                 file.write(answer.excerpt(key, call.ours.sign_agent))
         reading.problems += answer.flaws[:1]
         sentences = [answer.sentence(), *reading.problems]
-        _write(call, answer.rows(), complaint.HEAD, lambda row: [*row.values()][:-1], sentences)
+        _write(
+            call,
+            answer.rows(),
+            complaint.HEAD,
+            lambda row: [*row.values()][:-1],
+            sentences,
+            width=3,
+        )
     return answer.counts[AGAINST] > 0
 
 
@@ -201,8 +212,13 @@ def _verify(call: Call) -> None:
     call.line(safe(head["sentence"]))
 
 
-def _write(call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Texts) -> None:
-    """Write rows as JSON or CSV, on a page, or for people; then sentences."""
+def _write(
+    call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Texts, *, width: int
+) -> None:
+    """Write rows as JSON or CSV, on a page, or for people; then sentences.
+
+    A terminal shows the first `width` cells in columns, and the others below them.
+    """
     if call.is_json or call.options.csv:
         found = iter(rows)
         first = next(found, Row())
@@ -221,6 +237,12 @@ def _write(call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Te
             file.write(form.render(logs=", ".join(call.options.logs), words=words, table=table))
     else:
         call.line(safe(words[0]))
-        call.table([head, *([*map(safe, row)] for row in shown)])
+        below = (safe(": ".join(filter(None, row[width:]))) for row in shown)
+        call.table(([_short(safe(cell)) for cell in row[:width]] for row in (head, *shown)), below)
         for sentence in words[1:]:
             call.remark(safe(sentence))
+
+
+def _short(text: str) -> str:
+    """A text of limited length: its beginning and its end, as those of a path tell most."""
+    return text if len(text) <= _CELL_CHARACTERS else f"{text[:23]}...{text[-12:]}"
