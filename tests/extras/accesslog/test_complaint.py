@@ -23,6 +23,13 @@ from tests.processes import REPOSITORY
 
 AGENT = "ExampleBot/1.0 (+https://bot.example)"
 SITE = "https://a.example"
+WITHOUT_ROOM = """
+import resource, sys
+from scrapy_rep.commands.subcommands import main
+resource.setrlimit(resource.RLIMIT_FSIZE, (0, 0))  # no file can have an octet
+sys.argv[0] = "scrapy-rep"
+main()
+"""
 AT = re.compile(r"(?<=\[)\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d \+0000")
 
 
@@ -235,6 +242,35 @@ class TestForms:
         assert "2001:db8:1111:2222:3333:4444:5555:6666: decision 1 at " in " ".join(
             done.out.split()
         )
+
+
+class TestFullDisks:
+    @pytest.mark.parametrize(("free_octets", "count"), [(0, 1), (1 << 14, 2000)])
+    def test_full_disk_under_the_lines_is_told(
+        self,
+        tmp_path: Path,
+        small_disk: Path,
+        monkeypatch: pytest.MonkeyPatch,
+        free_octets: int,
+        count: int,
+    ) -> None:
+        judged(tmp_path).end()
+        log = logged(tmp_path, "/1", *["/2?secret=x"] * count)
+        monkeypatch.setattr("tempfile.tempdir", str(small_disk))
+        (small_disk / "full").write_bytes(bytes((1 << 16) - free_octets))
+        done = answered(tmp_path, log)
+        assert (done.status, done.out) == (74, "")
+        assert done.err.splitlines()[0].endswith("cannot write: [Errno 28] No space left on device")
+        assert len(done.err.splitlines()) == 1
+
+    def test_full_disk_without_room_for_any_file_is_told(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        log = logged(tmp_path, "/1", "/x")
+        call = [sys.executable, "-c", WITHOUT_ROOM, "log", log, "--trail", tmp_path / "latest"]
+        command = [*map(str, call), "--site", SITE]
+        done = subprocess.run(command, cwd=REPOSITORY, capture_output=True, text=True, check=False)
+        assert (done.returncode, done.stdout) == (74, "")
+        assert re.fullmatch("scrapy-rep log: cannot write: .*\n", done.stderr), done.stderr
 
 
 class TestExcerpts:

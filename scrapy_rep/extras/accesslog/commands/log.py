@@ -8,12 +8,13 @@ from itertools import chain, islice
 from pathlib import Path
 from pkgutil import get_data
 from tempfile import TemporaryFile
-from typing import Any
+from typing import IO, Any
 
 from scrapy_rep.commands.inputs import named_origin, octets_of, refuse_two_stdins
 from scrapy_rep.commands.running import (
     FOUND,
     UNSETTLED,
+    UNWRITABLE,
     Call,
     CommandError,
     text_file,
@@ -181,7 +182,7 @@ def _answer(reading: LogReading, call: Call) -> bool:
         runs = trails_at([Path(call.options.trail)])
     except TrailError as error:
         raise CommandError(str(error)) from error
-    with TemporaryFile("w+", encoding="utf-8") as spool:
+    with _spool() as spool:
         answer = complaint.Complaint(runs, reading.site, spool)
         with call.terminal.waiting(reading.progress):
             for line, text in reading.lines():
@@ -202,6 +203,13 @@ def _answer(reading: LogReading, call: Call) -> bool:
             width=3,
         )
     return answer.counts[AGAINST] > 0
+
+
+def _spool() -> IO[str]:
+    try:
+        return TemporaryFile("w+", encoding="utf-8")
+    except OSError as error:  # no folder for it can be written
+        raise CommandError(f"cannot write: {error}", UNWRITABLE) from error
 
 
 def _verify(call: Call) -> None:
