@@ -6,19 +6,22 @@ the site.
 
 from __future__ import annotations
 
+import gzip
 import os
 import re
 import sys
 import time
+import zlib
 from codecs import BOM_UTF8
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import nullcontext, suppress
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta, timezone
 from functools import partial
+from io import BufferedReader, FileIO
 from pathlib import Path
 from secrets import token_hex
-from typing import TYPE_CHECKING, BinaryIO
+from typing import TYPE_CHECKING, Any, BinaryIO
 from urllib.parse import unquote, urlsplit
 
 from scrapy_rep.protocol.access.events import AccessResult, name_of
@@ -37,6 +40,9 @@ STDIN = "-"
 STDIN_NAME = "<stdin>"
 READ_OCTETS = 16 * 1024 * 1024
 """As much of a file is read: far more than any crawler reads."""
+CUT_OFF = (EOFError, gzip.BadGzipFile, zlib.error)
+"""The errors of a gzipped file that is damaged or ends too early."""
+
 _LINE_OCTETS = 1024 * 1024
 _SCHEMES = ("http://", "https://", "ftp://")
 _OTHER_SCHEME = re.compile(r"[a-z]{2,}:/", re.IGNORECASE)  # C:/ is a drive
@@ -272,6 +278,23 @@ def lines_of(name: str) -> Iterator[bytes]:
                 yield line if number else line.removeprefix(BOM_UTF8)
     except OSError as error:
         raise unreadable(name, error) from error
+
+
+def unpacked_lines(name: str, limit_octets: int) -> Iterator[bytes]:
+    """Yield the lines of a file, perhaps gzipped, or of standard input; long ones are cut.
+
+    Raises:
+        OSError: it cannot be read; the others of `CUT_OFF`: it ends too early.
+    """
+    source: Any = stdin() if name == STDIN else FileIO(name)
+    with BufferedReader(source) as raw:
+        is_packed = raw.peek(2)[:2] == b"\x1f\x8b"
+        file: Any = gzip.GzipFile(fileobj=raw) if is_packed else raw
+        is_begin = True
+        while octets := file.readline(limit_octets):
+            if is_begin:
+                yield octets
+            is_begin = octets.endswith(b"\n")
 
 
 def stdin() -> BinaryIO:

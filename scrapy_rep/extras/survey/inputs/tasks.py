@@ -12,10 +12,11 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
-from typing import BinaryIO, TypeVar
+from typing import TypeVar
 
 from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import read_entries, spans
+from scrapy_rep.commands.inputs import CUT_OFF, unpacked_lines
 from scrapy_rep.extras.evidence.trail_reading import Run, TrailError
 from scrapy_rep.extras.survey.captures import Bad, Capture
 from scrapy_rep.protocol.access.events import name_of
@@ -127,30 +128,16 @@ def _of_lines(path: Path) -> Iterator[Task]:
     """Divide lines into pieces; one process, this one, decompresses the file."""
     damage: list[Bad] = []
 
-    def lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
+    def lines() -> Iterator[bytes]:
         try:
-            yield from _bounded_lines(stream)
-        except (EOFError, gzip.BadGzipFile, zlib.error):
+            yield from unpacked_lines(str(path), json_lines.LINE_OCTETS + 1)
+        except CUT_OFF:
             damage.append(Bad("damaged"))
 
-    with path.open("rb") as raw:
-        is_packed = raw.peek(2)[:2] == _GZIP
-        stream = gzip.GzipFile(fileobj=raw) if is_packed else raw
-        for some in _in_pieces(lines(stream), len):
-            yield partial(json_lines.captures_in, some)
+    for some in _in_pieces(lines(), len):
+        yield partial(json_lines.captures_in, some)
     if damage:
         yield partial(iter, damage)
-
-
-def _bounded_lines(stream: BinaryIO | gzip.GzipFile) -> Iterator[bytes]:
-    """Yield lines; a line that is too long is cut just beyond the limit."""
-    limit = json_lines.LINE_OCTETS
-    while line := stream.readline(limit + 1):
-        yield line
-        while len(line) > limit and not line.endswith(b"\n"):
-            line = stream.readline(limit + 1)
-            if len(line) <= limit:
-                break
 
 
 def _of_store(path: Path) -> Iterator[Task]:
