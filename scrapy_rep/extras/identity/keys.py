@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import stat
-from base64 import urlsafe_b64encode
+from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from cryptography.exceptions import UnsupportedAlgorithm
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+from cryptography.exceptions import InvalidSignature, UnsupportedAlgorithm
+from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey, Ed25519PublicKey
 from cryptography.hazmat.primitives.serialization import (
     Encoding,
     NoEncryption,
@@ -84,3 +84,13 @@ class KeyPair:
         public = key.public_key().public_bytes(Encoding.Raw, PublicFormat.Raw)
         jwk = {"crv": "Ed25519", "kty": "OKP", "x": urlsafe_b64encode(public).decode().rstrip("=")}
         return cls(SigningKey(thumbprint(jwk), key.sign), jwk)
+
+
+def is_signed(octets: bytes, signature: bytes, jwk: Mapping[str, str]) -> bool:
+    """Whether a signature of octets verifies with a public key."""
+    try:
+        public = Ed25519PublicKey.from_public_bytes(urlsafe_b64decode(f"{jwk['x']}=="))
+        public.verify(signature, octets)
+    except (InvalidSignature, ValueError):
+        return False
+    return True

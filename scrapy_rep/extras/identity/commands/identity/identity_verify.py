@@ -5,17 +5,13 @@ from __future__ import annotations
 import json
 import re
 import time
-from base64 import urlsafe_b64decode
 from collections.abc import Mapping
 from typing import Any
-
-from cryptography.exceptions import InvalidSignature
-from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
 from scrapy_rep.commands.inputs import STDIN, octets_of
 from scrapy_rep.commands.running import FOUND, OK, Call, CommandError
 from scrapy_rep.extras.identity.card import key_set, keys_by_id
-from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.extras.identity.keys import KeyPair, is_signed
 from scrapy_rep.extras.identity.signatures import (
     REQUESTS,
     Message,
@@ -65,10 +61,7 @@ def refusal_of(signed: Signed, keys: Keys, use: SignatureUse, now: float) -> str
     problem = problem_of(signed, key, use, now)
     if problem:
         return problem
-    try:
-        public = urlsafe_b64decode(f"{key['x']}==")
-        Ed25519PublicKey.from_public_bytes(public).verify(signed.signature, signed.base)
-    except (InvalidSignature, ValueError):
+    if not is_signed(signed.base, signed.signature, key):
         return "another key made it, or the message has changed since"
     return ""
 
