@@ -18,6 +18,7 @@ from enum import Enum
 from hashlib import blake2b
 from typing import Any
 
+from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, PASSED, SLIPPED, WOULD_DROP
 from scrapy_rep.protocol.secrecy import PATH_VALUE, bare
 
 VERSION = 1
@@ -37,6 +38,8 @@ ALLOWED, DISALLOWED = "allowed", "disallowed"
 OUTCOMES = (ALLOWED, DISALLOWED, EXEMPT, DROP, WITHHELD)
 """The kinds that numbered records count as, in `gap` and in `end`."""
 
+_SENT = (PASSED, WOULD_DROP, SLIPPED)
+_AGAIN = (AGAIN, CAME_BACK)
 _SHOWN_DIGITS = 16  # of a hash: enough to tell queries apart
 
 Record = Mapping[str, Any]
@@ -56,6 +59,17 @@ def line(record: Record) -> str:
     """A record as a line; None values are left out."""
     held = {name: value for name, value in record.items() if value is not None}
     return _ENCODER.encode(held) + "\n"
+
+
+def is_sent(record: Record) -> bool:
+    """Whether a request was sent, unless a later record says more."""
+    is_decision = record["t"] == DECISION and record["outcome"] in _SENT
+    return is_decision or record["t"] == EXEMPT
+
+
+def is_again(record: Record) -> bool:
+    """Whether it replaces an earlier decision on the same request."""
+    return record["t"] == DECISION and record.get("by") in _AGAIN
 
 
 def rounded(instant: float | None) -> float | None:

@@ -16,7 +16,7 @@ from scrapy_rep.commands.engine_work import in_engine
 from scrapy_rep.commands.inputs import Freshness
 from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, write_rows
 from scrapy_rep.commands.terminal import safe
-from scrapy_rep.decisions import occasions
+from scrapy_rep.decisions.occasions import DONT_OBEY, OFF
 from scrapy_rep.engine.loops import as_they_come
 from scrapy_rep.extras.evidence import trail_records as records
 from scrapy_rep.extras.evidence.replay import tokens_of, with_grounds
@@ -49,9 +49,6 @@ _WORDS = {
 _AT_ONCE = 16  # files that are fetched at the same time
 _FILES_OCTETS = 1 << 26
 _SHOWN = 20
-_SENT = (occasions.PASSED, occasions.WOULD_DROP, occasions.SLIPPED)
-_AGAIN = (occasions.AGAIN, occasions.CAME_BACK)
-_UNJUDGED = (occasions.DONT_OBEY, occasions.OFF)
 
 Row = dict[str, Any]
 
@@ -74,7 +71,7 @@ class Purge:
         self._redacted_count = 0
         for _, record in run.records():
             url, kind = record.get("url", ""), record["t"]
-            if kind == records.DROP or (_is_again(record) and not _is_sent(record)):
+            if kind == records.DROP or (records.is_again(record) and not _is_sent(record)):
                 self._dropped[url] += 1
             elif _is_sent(record) and (origin := origin_of(url)) is not None:
                 found[origin] = None
@@ -156,7 +153,7 @@ class Purge:
                 yield {"change": UNREACHABLE_NOW, "robots_txt": uri, "reason": reason}
         dropped, told = self._dropped.copy(), set[int]()
         for record, then, body in with_grounds(self._run):
-            if not _is_sent(record) or _is_again(record):
+            if not _is_sent(record) or records.is_again(record):
                 continue
             url = record["url"]
             if dropped[url] > 0:
@@ -220,15 +217,9 @@ def _failure(policy: Policy) -> str:
     return policy.event if policy.is_unreachable else ""
 
 
-def _is_again(record: Row) -> bool:
-    """Whether it replaces an earlier decision on the same request."""
-    return record["t"] == records.DECISION and record.get("by") in _AGAIN
-
-
 def _is_sent(record: Row) -> bool:
-    if record["t"] == records.EXEMPT:
-        return record["why"] in _UNJUDGED
-    return record["t"] == records.DECISION and record["outcome"] in _SENT
+    is_judged = record["t"] == records.DECISION or record.get("why") in (DONT_OBEY, OFF)
+    return is_judged and records.is_sent(record)
 
 
 def _line(row: Row) -> str:
