@@ -21,6 +21,8 @@ from itertools import islice
 from pathlib import Path
 from typing import IO, Any, cast
 
+from scrapy_rep.protocol.errors import RepError
+
 from .manifests import manifest_in, opened
 from .spool import LATEST, MANIFEST
 from .trail_records import RUN
@@ -33,7 +35,7 @@ _NAMES_LOOKED_AT = 16  # a run's folder contains mostly segments
 _KIND_OCTETS = 64  # `t` comes first in a record
 
 
-class TrailError(Exception):
+class TrailError(RepError):
     """There is no trail, or it cannot be read at all."""
 
 

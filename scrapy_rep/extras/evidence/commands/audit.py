@@ -69,23 +69,21 @@ def run(call: Call) -> int:
     """Run one of the actions.
 
     Raises:
-        CommandError: the usage is wrong, or there is no trail.
+        CommandError: the usage is wrong.
+        TrailError: there is no trail.
     """
     options, action = call.options, call.options.action
     _check(options)
-    try:
-        if action == "list":
-            root = options.run or call.settings.get("REP_AUDIT_DIR")
-            if not root:
-                raise CommandError("list needs the folder of the runs, or REP_AUDIT_DIR")
-            return _list(Path(root).expanduser(), call)
-        if options.run is None:
-            raise CommandError(f"{action} needs the folder of a run, such as audit/latest")
-        if action == "verify":
-            return _verify(Path(options.run), call)
-        return _OF_RUN[action](run_at(Path(options.run)), call)
-    except TrailError as error:
-        raise CommandError(str(error)) from error
+    if action == "list":
+        root = options.run or call.settings.get("REP_AUDIT_DIR")
+        if not root:
+            raise CommandError("list needs the folder of the runs, or REP_AUDIT_DIR")
+        return _list(Path(root).expanduser(), call)
+    if options.run is None:
+        raise CommandError(f"{action} needs the folder of a run, such as audit/latest")
+    if action == "verify":
+        return _verify(Path(options.run), call)
+    return _OF_RUN[action](run_at(Path(options.run)), call)
 
 
 def _check(options: argparse.Namespace) -> None:

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, CommandError, unreadable
+from scrapy_rep.commands.running import FOUND, OK, UNSETTLED, Call, unreadable
 from scrapy_rep.commands.terminal import safe
 from scrapy_rep.extras.evidence.html_page import refuse_page_without_jinja, write
 from scrapy_rep.extras.evidence.reports.report_making import report_of, trails_at
 from scrapy_rep.extras.evidence.reports.report_values import CHANGED, INCOMPLETE, WHOLE, CrawlReport
 from scrapy_rep.extras.evidence.reports.verdict_words import BAD, NOTE, verdict
-from scrapy_rep.extras.evidence.trail_reading import TrailError
 
 _AGAINST = 5
 _STATUSES = {WHOLE: OK, INCOMPLETE: UNSETTLED}
@@ -20,15 +19,13 @@ def run(call: Call) -> int:
     """Report on some trails.
 
     Raises:
-        CommandError: there is no trail, or the page cannot be written.
+        CommandError: the page cannot be written.
+        TrailError: there is no trail.
     """
     output = call.options.output
     refuse_page_without_jinja(output)
-    try:
-        trails = trails_at([Path(name) for name in call.options.runs])
-        report = report_of(trails, shows_queries=call.options.queries)
-    except TrailError as error:
-        raise CommandError(str(error)) from error
+    trails = trails_at([Path(name) for name in call.options.runs])
+    report = report_of(trails, shows_queries=call.options.queries)
     if output:
         from scrapy_rep.extras.evidence.reports.report_page import page
 
