@@ -239,6 +239,20 @@ def _check_that_it_exists(file: FileStore, ours: RepSettings) -> None:
     raise CommandError(f"nothing is stored yet: {path} does not exist")
 
 
+def versions_of(settings: Settings, origin: Origin) -> list[Copy]:
+    """The versions of an origin's file that this project's crawls fetched, the newest first.
+
+    Raises:
+        CommandError: no version is known.
+        StoreError: the store cannot be read.
+    """
+    with project_store(settings) as stored:
+        versions = stored.versions(stored.key(origin))
+        if not versions:
+            raise CommandError(stored.absence_words(origin), UNREACHABLE)
+    return versions
+
+
 def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
     """The version of an origin's file at an instant, as this project's crawls fetched it.
 
@@ -246,14 +260,10 @@ def version_of(settings: Settings, origin: Origin, instant: float) -> Copy:
         CommandError: no version of that time is known.
         StoreError: the store cannot be read.
     """
-    with project_store(settings) as stored:
-        versions = stored.versions(stored.key(origin))
-        absence = "" if versions else stored.absence_words(origin)
+    versions = versions_of(settings, origin)
     found = as_of(versions, instant)
     if found is not None:
         return found
-    if not versions:
-        raise CommandError(absence, UNREACHABLE)
     raise CommandError(
         f"no version for {origin} before {moment(versions[-1].fetched_at)} is stored; the store "
         f"keeps the last REP_STORE_VERSIONS = {RepSettings.of(settings).store_versions} of a file",

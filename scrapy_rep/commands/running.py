@@ -34,6 +34,7 @@ INTERNAL, UNWRITABLE, INTERRUPTED = 70, 74, 130
 takes too much work; a bug in this package; the output cannot be written; Ctrl-C."""
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
+_NO_ROOM = "No usable temporary directory"  # Python's words if all disks are full
 
 
 class CommandError(Exception):
@@ -249,7 +250,7 @@ def _failure(error: Exception) -> CommandError | None:
     from scrapy_rep.cache.link import LinkDownError, advice_on
     from scrapy_rep.protocol.errors import RepError
 
-    if isinstance(error, OSError) and error.errno in _FULL:
+    if isinstance(error, OSError) and (error.errno in _FULL or _NO_ROOM in str(error)):
         return CommandError(f"cannot write: {error}", UNWRITABLE)
     if isinstance(error, LinkDownError):
         return CommandError(f"{str(error).rstrip('.')}; {advice_on(error)}", UNREACHABLE)

@@ -285,6 +285,11 @@ def cut(text: str, cells: int) -> str:
     return text + "..."
 
 
+def shortened(text: str, begin: int, end: int) -> str:
+    """A text cut in the middle, as the beginning and the end of a path tell most."""
+    return text if len(text) <= begin + end else f"{text[:begin]}…{text[-end:]}"
+
+
 def wants_colour(stream: TextIO) -> bool:
     """Whether to write colours: https://no-color.org, FORCE_COLOR, and terminals."""
     if os.environ.get("NO_COLOR"):

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from scrapy_rep.commands.terminal import shortened
 from scrapy_rep.extras.evidence.html_page import Table, environment, write
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason
@@ -31,7 +32,7 @@ _ROWS = (200, 150, 100, 50, 20)
 _NAMED = 3
 _HOST_CHARACTERS = 60
 _DAY_CHARACTERS = 10
-_URL_CHARACTERS = 96
+_URL_CHARACTERS = (68, 28)  # of its beginning and its end
 _VALUE_CHARACTERS = 110
 _SOURCES = {
     "network": "the network",
@@ -241,11 +242,7 @@ def _decided(report: CrawlReport) -> int:
 
 
 def _short(url: str) -> str:
-    """A URL of limited length, with its beginning and its end."""
-    if len(url) <= _URL_CHARACTERS:
-        return url or "-"
-    half = _URL_CHARACTERS // 2
-    return f"{url[: half + 20]}…{url[-(half - 20) :]}"
+    return shortened(url, *_URL_CHARACTERS) or "-"
 
 
 _CELLS: dict[str, Callable[[Any], str]] = {
