@@ -16,17 +16,17 @@ from scrapy_rep.commands.inputs import octets_of
 from scrapy_rep.commands.running import CommandError, unreadable
 from scrapy_rep.protocol.access.events import AccessResult, access_result
 from scrapy_rep.protocol.access.knowledge import Copy
-from scrapy_rep.protocol.document import parse
-from scrapy_rep.protocol.lines import UserAgentLines
+from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.selection import Selection
-from scrapy_rep.protocol.tokens import EVERYONE, is_everyone, token_of
 from scrapy_rep.protocol.units import DAY_SECONDS
 
-from .log_formats import instant_of
+from .log_lines import instant_of
 
 _DATE = re.compile(r"(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?)?)")
 _DATED_ARGUMENT = re.compile(rf"{_DATE.pattern}Z?=(.+)")
-_AFTER_WORD = re.compile(rb"[\s/].*", re.DOTALL)
+_CHANGE = re.compile(r"(\w{40,}) (\d+)\s+:\d+ (\d\d)\d+ \w+ (\w+) ")
+_FILE, _NOTHING = "10", "00"  # the beginnings of modes in git
+_SELECTIONS_KEPT = 1 << 11
 
 
 class FileVersion(NamedTuple):
@@ -44,48 +44,32 @@ class FileVersion(NamedTuple):
     read: Callable[[], bytes]
     certain_seconds: float = 0.0
 
+    @property
+    def certain_at(self) -> float:
+        """From when on it was certainly in force."""
+        return self.since + self.certain_seconds
 
-class VersionRules:
-    """The rules of a version for any number of crawlers.
+
+def index_at(versions: Sequence[FileVersion], at: float, *, is_certain: bool = False) -> int:
+    """The index of the last version in force, perhaps certainly, at a time; or -1."""
+    return bisect_right(versions, at, key=attrgetter("certain_at" if is_certain else "since")) - 1
+
+
+@lru_cache(16)
+def rules_of(version: FileVersion) -> tuple[RobotsTxt, Callable[[tuple[str, ...]], Selection]]:
+    """A version, and the rules in it for the tokens of a crawler.
 
     Most crawlers have no group of their own, and share that for ``*``. So the memory is bounded by
     the groups of the file, not by the names in a log.
     """
+    file, kept = parse(version.read(), version.name), dict[str, Selection]()
 
-    def __init__(self, body: bytes) -> None:
-        self.file = parse(body)
-        self._named = set[str]()
-        for _, _, value in UserAgentLines(self.file.octets):
-            if not is_everyone(value):  # see `tokens.Names`
-                name = _AFTER_WORD.sub(b"", value).decode("utf-8", "replace").lower()
-                self._named |= {name, token_of(name)}
-        self._selections: dict[str, Selection] = {}
+    @lru_cache(_SELECTIONS_KEPT)
+    def selection(tokens: tuple[str, ...]) -> Selection:
+        found = file.selection(tokens)
+        return kept.setdefault(found.product_token, found)
 
-    def selection(self, tokens: Iterable[str]) -> Selection:
-        """The rules for the crawler with these tokens in lower case, in order."""
-        token = next((token for token in tokens if token in self._named), EVERYONE)
-        if token not in self._selections:
-            self._selections[token] = self.file.selection(token)
-        return self._selections[token]
-
-
-def index_at(versions: Sequence[FileVersion], at: float) -> int:
-    """The index of the version in force at a time, of sorted ones; -1 if none is known."""
-    return bisect_right(versions, at, key=attrgetter("since")) - 1
-
-
-def certain_index_at(versions: Sequence[FileVersion], at: float) -> int:
-    """The index of the last version that was certainly in force at a time or before; or -1."""
-    index = index_at(versions, at)
-    while index >= 0 and versions[index].since + versions[index].certain_seconds > at:
-        index -= 1
-    return index
-
-
-@lru_cache(16)
-def rules_of(version: FileVersion) -> VersionRules:
-    """The rules of a version."""
-    return VersionRules(version.read())
+    return file, selection
 
 
 def named_versions(arguments: Iterable[str]) -> list[FileVersion]:
@@ -94,32 +78,31 @@ def named_versions(arguments: Iterable[str]) -> list[FileVersion]:
     Raises:
         CommandError: one cannot be read, two are for the same time, or a folder has no dated file.
     """
-    versions = [*_named_versions(arguments)]
+    versions = [_version(*dated) for argument in arguments for dated in _dated(argument)]
     if len({version.since for version in versions}) < len(versions):
         raise CommandError("two of the files are for the same time: give DATE=FILE")
     return versions
 
 
-def _named_versions(arguments: Iterable[str]) -> Iterator[FileVersion]:
-    for argument in arguments:
-        if dated := _DATED_ARGUMENT.fullmatch(argument):
-            yield _version(dated[2], dated)
-        elif Path(argument).is_dir():
-            names = {str(one): _DATE.search(one.name) for one in Path(argument).iterdir()}
-            if not any(names.values()):
-                raise CommandError(f"{argument}: no file has a name with a date (2026-10-01.txt)")
-            yield from (_version(name, date) for name, date in names.items() if date)
-        else:
-            yield _version(argument)
+def _dated(argument: str) -> list[tuple[str, str]]:
+    """The files that an argument names, each with its date, perhaps empty."""
+    if dated := _DATED_ARGUMENT.fullmatch(argument):
+        return [(dated[1], dated[2])]
+    if not Path(argument).is_dir():
+        return [("", argument)]
+    names = [(_DATE.search(one.name), str(one)) for one in Path(argument).iterdir()]
+    if not any(date for date, _ in names):
+        raise CommandError(f"{argument}: no file has a name with a date (2026-10-01.txt)")
+    return [(date[1], name) for date, name in names if date]
 
 
-def _version(path: str, date: re.Match[str] | None = None) -> FileVersion:
+def _version(date: str, path: str) -> FileVersion:
     body = octets_of(path)
     try:
-        since = -math.inf if date is None else instant_of(date[1])
+        since = instant_of(date) if date else -math.inf
     except ValueError as error:
         raise CommandError(f"{path}: {error}") from error
-    is_day = date is not None and "T" not in date[1]  # some time of it
+    is_day = date and "T" not in date  # some time of it
     return FileVersion(since, path, lambda: body, DAY_SECONDS if is_day else 0.0)
 
 
@@ -134,21 +117,22 @@ def git_versions(path: Path) -> Iterator[FileVersion]:
     path = path / "robots.txt" if path.is_dir() else path
     if _git(path, "rev-parse", "--is-shallow-repository").strip() == b"true":
         raise CommandError(f"{path}: a shallow clone lacks versions: run git fetch --unshallow")
-    log = ("log", "--first-parent", "--reverse", "--format=%H %ct", "--", path.name)
-    commits = _git(path, *log).decode().split()
-    if not commits:
+    log = ("log", "--first-parent", "-m", "--reverse", "--raw", "--no-abbrev", "--no-renames")
+    changes = _CHANGE.findall(
+        _git(path, *log, "--format=%H %ct", "--", path.name).decode("latin-1")
+    )
+    if not changes:
         raise CommandError(f"{path}: git knows no version of this file")
-    for commit, at in zip(commits[::2], commits[1::2], strict=True):
+    for commit, at, *blob in changes:
         name = f"{path.name} of {commit[:12]}"
-        yield FileVersion(float(at), name, partial(_committed, path, commit))
+        yield FileVersion(float(at), name, partial(_committed, path, *blob))
 
 
-def _committed(path: Path, commit: str) -> bytes:
+def _committed(path: Path, kind: str, blob: str) -> bytes:
     """The octets of a file in a commit; none if the commit does not have it."""
-    mode, *facts = _git(path, "ls-tree", commit, "--", path.name).split() or [b""]
-    if mode and mode[:2] != b"10":  # a link, a folder or a submodule
-        raise CommandError(f"{path}: not a regular file in commit {commit}")
-    return _git(path, "cat-file", "blob", facts[1].decode()) if mode else b""
+    if kind not in (_FILE, _NOTHING):  # a link, a folder or a submodule
+        raise CommandError(f"{path}: not a regular file in one of the commits")
+    return _git(path, "cat-file", "blob", blob) if kind == _FILE else b""
 
 
 def _git(path: Path, *arguments: str) -> bytes:

@@ -12,26 +12,28 @@ beyond a limit, unknown crawlers are counted as one.
 
 from __future__ import annotations
 
+import json
 import math
 import re
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
+from ipaddress import ip_address, ip_network
 from operator import attrgetter
 from typing import NamedTuple
 
 from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
+from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.tokens import is_name
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
-from .crawler_addresses import Identify
-from .file_versions import FileVersion, certain_index_at, index_at, rules_of
-from .log_formats import LogLine
+from .file_versions import FileVersion, index_at, rules_of
+from .log_lines import LogLine
 
 AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
 """The answer to a disallowed request: it was served, redirected, or refused (403, 429)."""
@@ -47,12 +49,16 @@ MOST_CRAWLERS = 1000
 _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
 # Whether a fetch of robots.txt with this status shows that there is no file.
 _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
-_CLAIMS_KEPT, _VERDICTS_KEPT = 1 << 12, 1 << 15
-_AGENT_CHARACTERS = _URL_CHARACTERS = 512  # more of a header is not read; longer URLs are not kept
+_CLAIMS_KEPT = _VERDICTS_KEPT = _ADDRESSES_KEPT = 1 << 12
 _ANSWER_SECONDS = 60.0  # by default, nginx and Apache give up a slower one
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
 _PRODUCT = re.compile(r"[\w.-]+(?=/)")
 _CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
+
+
+Names = tuple[str, ...]
+Identify = Callable[[str], str]
+"""Whether a request from an address is genuine or claimed; unknown for that of a proxy."""
 
 
 class CrawlerClaim(NamedTuple):
@@ -66,9 +72,9 @@ class CrawlerClaim(NamedTuple):
     """
 
     name: str
-    tokens: tuple[str, ...]
+    tokens: Names
     crawler: Crawler | None = None
-    others: tuple[str, ...] = ()
+    others: Names = ()
 
 
 def claim_of(user_agent: str) -> CrawlerClaim | None:
@@ -85,10 +91,38 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
         return None
     first, *others = names
     crawler = crawler_of(first)
-    chain = [first] if crawler is None else [first, crawler.token, crawler.fallback]
-    tokens = tuple(dict.fromkeys(name.lower() for name in chain if is_name(name)))
-    name = first if crawler is None else crawler.token
-    return CrawlerClaim(name, tokens, crawler, tuple(map(str.lower, others)))
+    chain = (crawler.token, crawler.fallback) if crawler else (first,)
+    tokens = tuple(dict.fromkeys(name.lower() for name in (first, *chain) if is_name(name)))
+    return CrawlerClaim(chain[0], tokens, crawler, tuple(map(str.lower, others)))
+
+
+def identities(*files: bytes) -> Identify:
+    """Tells whether an address belongs to the operator of a crawler, by files of the operator.
+
+    A file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
+
+    Raises:
+        ConfigurationError: one is another file, or has no address.
+    """
+    try:
+        lists = [json.loads(octets)["prefixes"] for octets in files]
+        networks = {ip_network(text) for found in lists for one in found for text in one.values()}
+        _ = [found[0] for found in lists]  # an empty list says nothing
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
+
+    @lru_cache(_ADDRESSES_KEPT)
+    def identity_of(address: str) -> str:
+        try:
+            found = ip_address(address.strip("[],"))
+        except ValueError:
+            return "unknown"
+        found = getattr(found, "ipv4_mapped", None) or found
+        if any(found in network for network in networks):
+            return "genuine"
+        return "claimed" if found.is_global else "unknown"
+
+    return identity_of
 
 
 class Offence(NamedTuple):
@@ -97,15 +131,13 @@ class Offence(NamedTuple):
     Attributes:
         crawler: the name of the crawler.
         line: the line of the log.
-        verdict: that of the oldest file that the crawler could have.
-        file: the name of this file.
+        verdict: that of the oldest file that the crawler could have, with the name of this file.
         answer: `AGAINST`, `REDIRECTED` or `REFUSED`.
     """
 
     crawler: str
     line: LogLine
     verdict: Verdict
-    file: str
     answer: str
 
 
@@ -132,23 +164,18 @@ class CrawlerTally:
     def add_fetch(self, line: LogLine) -> None:
         """Note a request for robots.txt, and whether its answer was that there is no file."""
         self.counts[FETCHES] += 1
-        has_none = _HAS_NONE.get(line.status)
-        if line.method not in (("", "GET", "HEAD") if has_none else ("", "GET")):
-            return  # it has not shown the file
-        if has_none or (has_none is False and self.claim.tokens):
+        has_none, shows_file = _HAS_NONE.get(line.status), line.method in ("", "GET")
+        if has_none or (has_none is False and shows_file and self.claim.tokens):
             insort(self._files, (line.at, has_none))
             del self._files[:-_TIMES_KEPT]
 
     def known_since(self, sent_at: float, at: float) -> float:
         """The time of the oldest file that it could have in a span; inf if perhaps none."""
         begin, end = (bisect_right(self._files, (one, True)) for one in (sent_at, at))
-        expired_at = sent_at - DAY_SECONDS
-        if any(
-            has_none and one >= expired_at for one, has_none in self._files[max(begin - 1, 0) : end]
-        ):
+        last, expired_at = max(begin - 1, 0), sent_at - DAY_SECONDS
+        if any(has_none and one >= expired_at for one, has_none in self._files[last:end]):
             return math.inf
-        fetched_at = self._files[begin - 1][0] - _ANSWER_SECONDS if begin else -math.inf
-        return max(fetched_at, expired_at)
+        return max([expired_at, *(one - _ANSWER_SECONDS for one, _ in self._files[last:begin])])
 
     def add_visit(self, at: float) -> None:
         """Note the time of another request; times may be slightly out of order."""
@@ -158,14 +185,6 @@ class CrawlerTally:
             self.smallest_gap = min(self.smallest_gap, abs(at - near))
         visits.insert(place, at)
         del visits[:-_TIMES_KEPT]
-
-    def add_offence(self, offence: Offence) -> Offence:
-        """Count a disallowed request, and return it."""
-        self.counts[offence.answer] += 1
-        if self.example is None or self.example.answer != AGAINST == offence.answer:
-            short = offence.line._replace(target=offence.line.target[:512], user_agent="")
-            self.example = offence._replace(line=short)
-        return offence
 
 
 class Obedience:
@@ -185,7 +204,6 @@ class Obedience:
         self._identities = identities
         self._tallies: dict[tuple[str, str], CrawlerTally] = {}
         self._claim_of = lru_cache(_CLAIMS_KEPT)(claim_of)
-        self._verdict = lru_cache(_VERDICTS_KEPT)(self._verdict_on)
 
     def tallies(self) -> list[CrawlerTally]:
         """All tallies with requests, the worst first."""
@@ -194,7 +212,7 @@ class Obedience:
 
     def take(self, line: LogLine) -> Offence | None:
         """Count a request; return its offence, if there is one."""
-        claim = self._claim_of(line.user_agent[:_AGENT_CHARACTERS])
+        claim = self._claim_of(line.user_agent)
         if claim is None:
             self.unnamed_count += 1
             return None
@@ -207,19 +225,21 @@ class Obedience:
         known_at = tally.known_since(at - _ANSWER_SECONDS, at)
         if known_at == math.inf:
             return None
-        first = certain_index_at(self.versions, known_at)
+        first = index_at(self.versions, known_at, is_certain=True)
         is_known = first >= 0 and "://" in url  # else malformed, or of CONNECT or OPTIONS
-        indices = range(first, index_at(self.versions, at) + 1) if is_known else ()
-        judge = self._verdict if len(url) <= _URL_CHARACTERS else self._verdict_on
-        verdicts = [judge(index, claim.tokens, claim.others, url) for index in indices]
+        possible = self.versions[first : index_at(self.versions, at) + 1] if is_known else ()
+        verdicts = [_verdict(one, claim.tokens, claim.others, url) for one in possible]
         if any(verdict.allowed for verdict in verdicts):
             return None
         if not verdicts or any(verdict.rule is None for verdict in verdicts):  # too much work
             tally.counts[UNJUDGED] += 1
             return None
-        name, file = tally.claim.name, self.versions[first].name
         answer = _ANSWERS.get(line.status, AGAINST)
-        return tally.add_offence(Offence(name, line, verdicts[0], file, answer))
+        offence = Offence(tally.claim.name, line, verdicts[0], answer)
+        tally.counts[answer] += 1
+        if tally.example is None or tally.example.answer != AGAINST == answer:
+            tally.example = offence
+        return offence
 
     def _tally(self, claim: CrawlerClaim, address: str) -> CrawlerTally:
         name = claim.name.lower()
@@ -231,9 +251,10 @@ class Obedience:
             tally = self._tallies[key] = CrawlerTally(claim, key[1])
         return tally
 
-    def _verdict_on(
-        self, index: int, tokens: tuple[str, ...], others: tuple[str, ...], url: str
-    ) -> Verdict:
-        rules = rules_of(self.versions[index])
-        found = [rules.selection(one).verdict(url) for one in (tokens, *zip(others))]
-        return next((one for one in found if one.allowed), found[0])
+
+@lru_cache(_VERDICTS_KEPT)
+def _verdict(version: FileVersion, tokens: Names, others: Names, url: str) -> Verdict:
+    """The verdict on a crawler that may take the group of its tokens, or of any other name."""
+    _, selection = rules_of(version)
+    found = [selection(one).verdict(url) for one in (tokens, *zip(others))]
+    return next((one for one in found if one.allowed), found[0])

@@ -11,9 +11,8 @@ import pytest
 
 from scrapy_rep.commands.running import CommandError
 from scrapy_rep.extras.accesslog import file_versions
-from scrapy_rep.extras.accesslog.crawler_addresses import identities
 from scrapy_rep.extras.accesslog.file_versions import FileVersion, index_at, named_versions
-from scrapy_rep.extras.accesslog.log_formats import LogLine
+from scrapy_rep.extras.accesslog.log_lines import LogLine
 from scrapy_rep.extras.accesslog.obedience import (
     AGAINST,
     COUNTS,
@@ -25,6 +24,7 @@ from scrapy_rep.extras.accesslog.obedience import (
     CrawlerTally,
     Obedience,
     claim_of,
+    identities,
 )
 from scrapy_rep.protocol.errors import ConfigurationError
 

@@ -5,34 +5,25 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import chain, islice
+from operator import itemgetter
 from pathlib import Path
-from pkgutil import get_data
 from tempfile import TemporaryFile
-from typing import IO, Any
+from typing import Any
 
 from scrapy_rep.commands.inputs import named_origin, octets_of, refuse_two_stdins
-from scrapy_rep.commands.running import (
-    FOUND,
-    UNSETTLED,
-    UNWRITABLE,
-    Call,
-    CommandError,
-    text_file,
-    write_rows,
-)
-from scrapy_rep.commands.terminal import date, safe
-from scrapy_rep.extras.accesslog import complaint, crawler_addresses, file_versions, obedience
-from scrapy_rep.extras.accesslog.log_reading import LogReading
+from scrapy_rep.commands.running import FOUND, UNSETTLED, Call, CommandError, text_file, write_rows
+from scrapy_rep.commands.terminal import date, safe, shortened
+from scrapy_rep.extras.accesslog import complaint, file_versions, obedience
+from scrapy_rep.extras.accesslog.log_lines import LogReading
 from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
-from scrapy_rep.extras.evidence.trail_reading import TrailError
 from scrapy_rep.extras.identity.keys import KeyPair
 from scrapy_rep.protocol.units import counted
 
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
 _HEAD += ["gap (s)", "purpose", "example"]
 _MOST_ROWS = 1000
-_CELL_CHARACTERS = 38  # of the widest cells in a terminal
+_CELL = (25, 12)  # the characters at the beginning and at the end of a wide cell
 _OFFENCE = ("at", "target", "address", "status", "answer", "file", "rule_line", "rule", "why")
 
 Row = dict[str, Any]
@@ -48,7 +39,7 @@ def run(call: Call) -> int | None:
     """
     options = call.options
     if options.verify:
-        _verify(call)
+        call.lines(map(safe, complaint.verified(options.verify)))
         return None
     if not options.logs:
         raise CommandError("give an access log, or - for standard input")
@@ -67,13 +58,12 @@ def _judge(reading: LogReading, call: Call) -> bool:
     wanted = (options.lines or "").lower()
     if wanted and (options.csv or options.output):
         raise CommandError("--lines writes text or --json to standard output")
-    with call.terminal.waiting(reading.progress):
-        for line, text in reading.lines():
-            offence = judge.take(line)
-            if offence is not None and offence.crawler.lower() == wanted:
-                row = {**_offence(offence), "text": text}
-                shown = f"{safe(text)}\n  {row['answer']}: {safe(row['why'])}"
-                call.row(row) if call.is_json else call.line(shown)
+    for line, text in call.terminal.progress(reading.lines(), "lines read"):
+        offence = judge.take(line)
+        if offence is not None and offence.crawler.lower() == wanted:
+            row = {**_offence(offence), "text": text}
+            shown = f"{safe(text)}\n  {row['answer']}: {safe(row['why'])}"
+            call.row(row) if call.is_json else call.line(shown)
     rows = [*_rows(judge)]
     words = [*_sentences(rows, judge.unnamed_count, reading)]
     if wanted:
@@ -93,17 +83,14 @@ def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
     elif not options.robots:
         if not options.site:
             raise CommandError("give --robots, --robots-git, or --site for the store's versions")
-        from scrapy_rep.commands.project_store import project_store
+        from scrapy_rep.commands.project_store import versions_of
 
         origin = named_origin(options.site)
-        with project_store(call.settings) as stored:
-            copies = stored.versions(stored.key(origin))
-            if not copies:
-                raise CommandError(stored.absence_words(origin))
+        copies = versions_of(call.settings, origin)
         yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
 
 
-def _identities(arguments: Iterable[str]) -> dict[str, crawler_addresses.Identify]:
+def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
     """Tell genuine addresses of crawlers, by their names in lower case."""
     files: dict[str, list[bytes]] = {}
     for argument in arguments:
@@ -111,12 +98,12 @@ def _identities(arguments: Iterable[str]) -> dict[str, crawler_addresses.Identif
         if not path:
             raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
         files.setdefault(name.lower(), []).append(octets_of(path))
-    return {name: crawler_addresses.identities(*found) for name, found in files.items()}
+    return {name: obedience.identities(*found) for name, found in files.items()}
 
 
 def _rows(judge: Obedience) -> Iterator[Row]:
     """Yield a row for each crawler, the worst first."""
-    last = file_versions.rules_of(judge.versions[-1]).file
+    last, _ = file_versions.rules_of(judge.versions[-1])
     for tally in judge.tallies():
         crawler, tokens = tally.claim.crawler, tally.claim.tokens
         yield {
@@ -133,11 +120,11 @@ def _rows(judge: Obedience) -> Iterator[Row]:
 
 def _offence(offence: Offence) -> Row:
     """An offence as JSON."""
-    _, (at, address, target, status, *_), verdict, file, answer = offence
-    rule = str(verdict.rule or verdict.reason.value)
-    why = f"line {verdict.line} of {file} (group {verdict.product_token}): {rule}"
-    told = (date(at), target[:200], address, status, answer)
-    return dict(zip(_OFFENCE, (*told, file, verdict.line, rule, why), strict=True))
+    _, (at, address, target, status, *_), verdict, answer = offence
+    told = date(at), target[:200], address, status, answer
+    why = str(verdict).removeprefix("disallowed by ")
+    rule = verdict.robots_txt, verdict.line, str(verdict.rule), why
+    return dict(zip(_OFFENCE, (*told, *rule), strict=True))
 
 
 def _cells(row: Row) -> Sequence[str]:
@@ -154,10 +141,9 @@ def _cells(row: Row) -> Sequence[str]:
 
 def _sentences(rows: Sequence[Row], unnamed_count: int, reading: LogReading) -> Iterator[str]:
     """Yield the result, and its limits."""
-    against = counted(sum(row[AGAINST] for row in rows), "request")
-    requests = counted(sum(row["requests"] for row in rows), "request")
-    crawlers = counted(len(rows), "crawler")
-    yield f"{against} went against the robots.txt of that time; {requests} of {crawlers} in all."
+    against, all_ = (sum(row[name] for row in rows) for name in (AGAINST, obedience.REQUESTS))
+    requests = f"{counted(all_, 'request')} of {counted(len(rows), 'crawler')} in all"
+    yield f"{counted(against, 'request')} went against the robots.txt of that time; {requests}."
     yield "Redirected, refused (403, 429) and unjudged requests are not counted as against it."
     yield "User-Agents can be forged: --verify-ips tells genuine requests from claimed ones."
     left = counted(unnamed_count, "request")
@@ -172,52 +158,27 @@ def _answer(reading: LogReading, call: Call) -> bool:
     """Answer a complaint by the trail of a crawl; whether a request was against the rules.
 
     Raises:
-        CommandError: there is no trail, or the site is not known.
+        CommandError: the site is not known.
+        TrailError: there is no trail.
     """
     if not reading.site:
         raise CommandError("--trail needs --site, the site of the log")
     from scrapy_rep.extras.evidence.reports.report_making import trails_at  # loads Scrapy
 
-    try:
-        runs = trails_at([Path(call.options.trail)])
-    except TrailError as error:
-        raise CommandError(str(error)) from error
-    with _spool() as spool:
+    runs = trails_at([Path(call.options.trail)])
+    with TemporaryFile("w+", encoding="utf-8") as spool:
         answer = complaint.Complaint(runs, reading.site, spool)
-        with call.terminal.waiting(reading.progress):
-            for line, text in reading.lines():
-                answer.take(line, text)
-        answer.settle()
+        for line, text in call.terminal.progress(reading.lines(), "lines read"):
+            answer.take(line, text)
+        reading.problems += answer.settle()[:1]
         if call.options.sign:
             key = KeyPair.read(call.ours.sign_key)
             with text_file(call.options.sign) as file:
                 file.write(answer.excerpt(key, call.ours.sign_agent))
-        reading.problems += answer.flaws[:1]
-        sentences = [answer.sentence(), *reading.problems]
-        _write(
-            call,
-            answer.rows(),
-            complaint.HEAD,
-            lambda row: [*row.values()][:-1],
-            sentences,
-            width=3,
-        )
+        words = [answer.sentence(), *reading.problems]
+        cells = itemgetter(*complaint.HEAD)
+        _write(call, answer.rows(), complaint.HEAD, cells, words, width=3)
     return answer.counts[AGAINST] > 0
-
-
-def _spool() -> IO[str]:
-    try:
-        return TemporaryFile("w+", encoding="utf-8")
-    except OSError as error:  # no folder for it can be written
-        raise CommandError(f"cannot write: {error}", UNWRITABLE) from error
-
-
-def _verify(call: Call) -> None:
-    """Verify an excerpt of a trail."""
-    keyid, head, found = complaint.verified(call.options.verify)
-    records, agent = counted(len(found), "record"), head["agent"]
-    call.line(safe(f"The excerpt verifies, with {records}. Its key is {keyid}, of {agent}"))
-    call.line(safe(head["sentence"]))
 
 
 def _write(
@@ -239,18 +200,14 @@ def _write(
     if len(shown) == _MOST_ROWS:
         words = [*words, f"At most {_MOST_ROWS:,} rows are shown; --csv has all."]
     if call.options.output:
-        form = html_page.environment().from_string((get_data(__name__, "log.html") or b"").decode())
+        form = html_page.environment().get_template("log.html")
         table = html_page.Table("Requests", "", head, shown, wordy=head[7:], long=head[-1:])
         with text_file(call.options.output) as file:
             file.write(form.render(logs=", ".join(call.options.logs), words=words, table=table))
     else:
         call.line(safe(words[0]))
         below = (safe(": ".join(filter(None, row[width:]))) for row in shown)
-        call.table(([_short(safe(cell)) for cell in row[:width]] for row in (head, *shown)), below)
+        top = [[shortened(safe(cell), *_CELL) for cell in row[:width]] for row in (head, *shown)]
+        call.table(top, below)
         for sentence in words[1:]:
             call.remark(safe(sentence))
-
-
-def _short(text: str) -> str:
-    """A text of limited length: its beginning and its end, as those of a path tell most."""
-    return text if len(text) <= _CELL_CHARACTERS else f"{text[:23]}...{text[-12:]}"

@@ -189,7 +189,9 @@ class TestOptions:
         done = rep(*call, settings=settings)
         assert "line 3 of https://example.com/robots.txt" in done.out, done.err
         assert done.status == 1
-        assert rep("log", "access.log", "--site", "none.example", settings=settings).status == 2
+        done = rep("log", "access.log", "--site", "none.example", settings=settings)
+        assert done.status == 3
+        assert "nothing is stored for https://none.example" in done.err
 
     def test_other_hosts_are_left_out(self) -> None:
         with Path("access.log").open("w") as file:

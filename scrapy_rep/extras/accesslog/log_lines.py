@@ -1,19 +1,22 @@
-"""The lines of access logs as values, by a table of formats.
+"""The lines of access logs as values, by a table of formats, and the reading of several logs.
 
-Strangers chose the target and the User-Agent in a line. So a reader raises `ValueError` for a line
-in another form, or `RecursionError` for JSON that is nested too deeply, and nothing else.
+Strangers chose the target and the User-Agent in a line. So a `LineReader` raises `ValueError` for
+a line in another form, or `RecursionError` for JSON that is nested too deeply, and nothing else.
 """
 
 from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from datetime import datetime, timezone
 from functools import lru_cache
+from heapq import merge
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
+from scrapy_rep.commands.inputs import CUT_OFF, unpacked_lines
+from scrapy_rep.commands.running import CommandError, unreadable
 from scrapy_rep.protocol.errors import ConfigurationError
 
 
@@ -70,7 +73,8 @@ _PATTERNS = (
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
 _AUTHORITY = re.compile(r"[A-Za-z][\w+.-]*://(?:[^/?#]*@)?([^/?#]*)")
 _DEFAULT_PORT = re.compile(r":(?:80|443)$")
-_MILLISECONDS_FROM, _LATEST = 1e11, 1e10
+_MILLISECONDS_FROM = 1e11
+_LINE_OCTETS = 1 << 16  # longer lines are unreadable
 
 
 def _line(*values: Any) -> LogLine:
@@ -102,9 +106,7 @@ def instant_of(text: str) -> float:
     if text[2:3] == "/":
         return _minute(text[:17] + text[20:]) + float(text[18:20])
     if text.replace(".", "", 1).isdigit():
-        at = float(text) / (1000 if float(text) > _MILLISECONDS_FROM else 1)
-        if at < _LATEST:
-            return at
+        return float(text) / (1000 if float(text) > _MILLISECONDS_FROM else 1)
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
 
@@ -155,13 +157,77 @@ def _value(found: Any, place: list[str]) -> str:
 
 def _w3c(names: list[str], text: str) -> LogLine:
     """Read a line with the fields that ``#Fields:`` named, as of CloudFront (tabs) and IIS."""
-    values = text.rstrip("\r").split("\t" if "\t" in text else " ")
-    if not names or len(values) != len(names):
-        raise ValueError("in no known format")
-    get = dict(zip(names, values, strict=True)).get
+    get = dict(zip(names, text.split("\t" if "\t" in text else " "), strict=True)).get
     query, agent = get("cs-uri-query", "-"), get("cs(User-Agent)", "")
     agent = unquote(agent) if "\t" in text else agent.replace("+", " ")
     target = get("cs-uri-stem", "") + ("" if query == "-" else f"?{query}")
     facts = f"{get('date')}T{get('time')}Z", get("c-ip", ""), "", get("sc-status", "")
     host = get("x-host-header") or get("cs-host", "")
     return _line(*facts, agent, host, target, get("cs-method", ""))
+
+
+class LogReading:
+    """Reads some logs as one, in the order of their times. Memory: a buffer for each open file.
+
+    Attributes:
+        site: the host and perhaps the port of the site; empty for that of the first line.
+        unreadable_count: the lines in no known format.
+        foreign_count: those for other hosts than the site, which are left out.
+        unreadable_example: the first of them, with its place; empty without one.
+        problems: why files could not be read, or not to their ends.
+    """
+
+    def __init__(self, names: Sequence[str], fields: str = "", site: str = "") -> None:
+        """Take the names of the logs, the places of values in JSON, and a site; see above."""
+        self.unreadable_count = self.foreign_count = 0
+        self.unreadable_example = ""
+        self.problems: list[str] = []
+        self.site, self._host, self._fields, self._names = site, site or None, fields, names
+
+    def lines(self) -> Iterator[tuple[LogLine, str]]:
+        """Yield the lines of all logs, with their texts.
+
+        All logs are open at once; those of several servers may overlap.
+
+        Raises:
+            CommandError: a log cannot be read, or without a site, there are several hosts.
+        """
+        for line, text in merge(*map(self._entries, self._names), key=lambda entry: entry[0].at):
+            if not self._is_foreign(line):
+                yield line, text
+
+    def _is_foreign(self, line: LogLine) -> bool:
+        """Whether a line is for another host; a log without hosts may have requests to a proxy."""
+        if self._host is None and line.target:
+            self._host = line.host
+        if not line.target or line.host == self._host or (self.site and not line.host):
+            return False
+        if self._host and not self.site:
+            hosts = f"{self._host} and {line.host or 'one without a name'}"
+            raise CommandError(f"the log is of several hosts, such as {hosts}: give --site")
+        self.foreign_count += 1
+        return True
+
+    def _entries(self, name: str) -> Iterator[tuple[LogLine, str]]:
+        """Yield the lines of a log that can be read, with their texts."""
+        read, has_readable, number = line_reader(self._fields), False, 0
+        try:
+            for number, octets in enumerate(unpacked_lines(name, _LINE_OCTETS), 1):
+                text = octets.decode("utf-8", "surrogateescape").rstrip("\r\n")
+                try:
+                    line = read(text if len(octets) < _LINE_OCTETS else "")
+                except (ValueError, RecursionError):
+                    if text:
+                        self.unreadable_count += 1
+                        words = f"{name}, line {number}: {text[:300]}"
+                        self.unreadable_example = self.unreadable_example or words
+                    continue
+                if line is not None:
+                    has_readable = True
+                    yield line, text
+        except CUT_OFF as error:
+            self.problems.append(f"{name} cannot be read to its end: {error}")
+        except OSError as error:
+            raise unreadable(name, error) from error
+        if number and not has_readable:
+            self.problems.append(f"{name}: no line is in a known format")
