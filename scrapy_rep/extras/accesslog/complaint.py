@@ -90,13 +90,11 @@ class Complaint:
         """Read the trails; `spool` is an empty file for lines of the log."""
         self.counts: Counter[str] = Counter()
         self._site, self._spool, self._difference = site, spool, 0
-        self._names = set[str]()
+        self._names, self._told = set[str](), set[str]()
         self._sent: dict[tuple[str, str], Sent] = defaultdict(dict)
         self._differences: Counter[int] = Counter()
         self._outcomes: list[tuple[str, str]] = []
         self._spans = [*map(self._read, runs)]
-        # Many logs do not have the host, so those of its kin count, too.
-        self._told = {target for (_, target), sent in self._sent.items() if sent}
 
     def _read(self, run: Run) -> _Span:
         """Note the requests of a run."""
@@ -112,13 +110,15 @@ class Complaint:
                 site = site_of(url := one.get("url") or one["uri"])
                 if not (_is_kin(site, self._site) or _is_kin(self._site, site)):
                     continue
-                sent = self._sent[site, _target(url, is_redacted="redacted" in one)]
+                target = _target(url, is_redacted="redacted" in one)
+                sent = self._sent[site, target]
                 if sent and (record["t"] == records.DROP or records.is_again(record)):
                     sent.popitem()
                 if one is not record or records.is_sent(record):
                     judged: Any = undecided.get(one.get("n"), one.get("allowed", True))
                     outcome = _OUTCOMES[getattr(judged, "allowed", judged)]
                     sent[one["at"], one.get("n")] = outcome, _why(one, judged, policy)
+                    self._told.add(target)  # of kin, too: many logs do not have the host
         checked = check(run)
         return _Span(run, begin_at, end_at, [*checked.problems, *checked.missing])
 

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 
+from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, PASSED
 from tests.commands.calling import rep
 from tests.crawling import crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
@@ -214,6 +215,22 @@ class TestOutcomes:
         done = answered(tmp_path, logged(tmp_path, "/private/2?q"), "--json")
         assert [row["outcome"] for row in done.rows] == ["ours, rules unknown"]
         assert "sent 1, 0 of them against the robots.txt that it had, and 1 without" in done.err
+
+    @pytest.mark.parametrize("by", [AGAIN, CAME_BACK])
+    def test_request_that_is_decided_again_explains_one_line(self, tmp_path: Path, by: str) -> None:
+        crawl = judged(tmp_path)
+        verdict = crawl.know("a.example").verdict(f"{SITE}/1", ("testbot",))
+        crawl.trail.decided(f"{SITE}/1", verdict, by, PASSED)
+        crawl.end()
+        assert self.outcomes(tmp_path, "/1", "/1") == ["ours", "cannot be told"]
+
+    def test_request_that_was_dropped_later_is_neither_ours_nor_denied(
+        self, tmp_path: Path
+    ) -> None:
+        crawl = judged(tmp_path)
+        crawl.trail.dropped_later(f"{SITE}/1", None)
+        crawl.end()
+        assert self.outcomes(tmp_path, "/1", "/2?secret=x") == ["cannot be told", "ours"]
 
     def test_trail_without_an_end_settles_nothing(self, tmp_path: Path) -> None:
         crawl = judged(tmp_path)

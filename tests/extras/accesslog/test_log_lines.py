@@ -143,8 +143,15 @@ def test_odd_lines_are_read_as_servers_write_them() -> None:
         (f"{AT}500", AT + 0.5),
     ],
 )
-def test_times_of_servers_are_read(text: str, at: float) -> None:
-    assert instant_of(text) == at
+def test_times_of_servers_are_read(text: str, at: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("TZ", "America/New_York")
+    time.tzset()
+    instant_of.cache_clear()
+    try:
+        assert instant_of(text) == at
+    finally:
+        monkeypatch.undo()
+        time.tzset()
 
 
 def test_fields_of_json_are_found_by_a_map() -> None:

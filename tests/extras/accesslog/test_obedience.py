@@ -181,6 +181,13 @@ class TestWhatCounts:
         judge.take(line(0, "/robots.txt", 404, agent="further/1"))
         assert judge.take(line(1, agent="further/1")) is None
 
+    def test_fetch_of_another_further_crawler_does_not_count(self) -> None:
+        judge = Obedience(versions((0, OPEN), (10 * DAY, SHUT)), {})
+        for number in range(MOST_CRAWLERS):
+            judge.take(line(number, agent=f"bot.{number}/1"))
+        judge.take(line(10 * DAY + HOUR, "/robots.txt", agent="further/1"))
+        assert judge.take(line(10 * DAY + 2 * HOUR, agent="other/1")) is None
+
     def test_further_crawlers_are_counted_as_one(self) -> None:
         judge = Obedience(self.FILES, {})
         for number in range(MOST_CRAWLERS + 5):
