@@ -16,6 +16,7 @@ from scrapy_rep.extras.accesslog.log_lines import LogLine
 from scrapy_rep.extras.accesslog.obedience import (
     AGAINST,
     COUNTS,
+    FETCHES,
     MOST_CRAWLERS,
     REDIRECTED,
     REFUSED,
@@ -84,6 +85,8 @@ class TestWhatACrawlerCouldKnow:
     def test_failed_fetch_teaches_nothing(self, status: int) -> None:
         fetch = line(10 * DAY + HOUR, "/robots.txt", status)
         assert against(self.CHANGED, fetch, line(10 * DAY + 2 * HOUR)) == 0
+        fetch = line(20 * DAY, "/robots.txt", status)
+        assert against(self.CHANGED, fetch, line(20 * DAY + HOUR)) == 1
 
     @pytest.mark.parametrize(("method", "status"), [("HEAD", 200), ("POST", 200), ("GET", 206)])
     def test_fetch_without_the_whole_file_teaches_nothing(self, method: str, status: int) -> None:
@@ -102,6 +105,10 @@ class TestWhatACrawlerCouldKnow:
         assert against(self.CHANGED, missing, found, line(20 * DAY + HOUR + MINUTE)) == 1
         missing = missing._replace(at=found.at + HOUR)
         assert against(self.CHANGED, found, missing, line(missing.at)) == 0
+
+    def test_fetches_may_be_slightly_out_of_order(self) -> None:
+        found, missing = line(20 * DAY, "/robots.txt"), line(20 * DAY - 9, "/robots.txt", 404)
+        assert against(self.CHANGED, found, missing, line(20 * DAY + HOUR)) == 1
 
     def test_rule_that_was_removed_does_not_count(self) -> None:
         removed = versions((0, SHUT), (10 * DAY, OPEN))
@@ -125,7 +132,8 @@ class TestWhatCounts:
 
     def test_robots_txt_itself_is_always_allowed(self) -> None:
         shut = versions((-math.inf, b"User-agent: *\nDisallow: /\n"))
-        assert against(shut, line(0, "/robots.txt"), line(1, "/%72obots.txt")) == 0
+        tally = tallied(shut, line(0, "/robots.txt"), line(1, "/%72obots.txt"))
+        assert (tally.counts[AGAINST], tally.counts[FETCHES]) == (0, 2)
         assert against(shut, line(0, "/robots.txt?x")) == 1
 
     @pytest.mark.parametrize(
@@ -167,6 +175,17 @@ class TestWhatCounts:
         judge = Obedience(versions((-math.inf, b"User-agent: MJ12bot\nDisallow: /\n\n" + SHUT)), {})
         assert judge.take(line(0, "/x", agent=agent)) is None
         assert judge.take(line(0, "/private", agent=agent)) is not None
+
+        judge = Obedience(versions((-math.inf, b"User-agent: FooBot\nDisallow: /\n\n" + SHUT)), {})
+        assert judge.take(line(0, "/x", agent=agent)) is None
+        assert judge.take(line(0, "/private", agent=agent)) is not None
+
+    def test_worst_crawler_comes_first(self) -> None:
+        judge = Obedience(self.FILES, {})
+        for agent, targets in (("a", "/x"), ("b", "/x /x"), ("c", "/x"), ("z", "/private")):
+            for target in targets.split():
+                judge.take(line(0, target, agent=f"{agent}bot/1"))
+        assert [one.claim.name for one in judge.tallies()] == ["zbot", "bbot", "abot", "cbot"]
 
     def test_too_much_work_is_no_verdict(self) -> None:
         rules = "".join(f"Disallow: /*a*b*c*{number}*d\n" for number in range(20_000))
