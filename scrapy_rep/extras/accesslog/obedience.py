@@ -84,8 +84,8 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
     """
     names = tokens_from_user_agent(user_agent)
     if user_agent.startswith("Mozilla/") and "compatible;" not in user_agent:  # or an app, as GSA/1
-        names = tuple(name for name in names if crawler_of(name) or _CRAWLER.search(name))
-    if not names:  # the comment of Applebot's header lacks "compatible;"
+        names = tuple(filter(_CRAWLER.search, names))
+    if not names:  # as of ChatGPT-User, or in a comment without "compatible;", as of Applebot
         names = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
     if not names:
         return None

@@ -89,9 +89,9 @@ def test_count_of_a_million_requests_to_nginx_agrees(tmp_path: Path) -> None:
     with WebServer.nginx(tmp_path) as server:
         serve(requests, server)
     expected = counts(iter(requests))
-    began_at = time.monotonic()
+    began_at = time.process_time()
     compare(server.log, tmp_path, expected)
-    assert time.monotonic() - began_at < 60
+    assert time.process_time() - began_at < 30
 
 
 @needs_apache

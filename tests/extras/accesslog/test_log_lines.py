@@ -233,6 +233,12 @@ def test_a_log_that_is_cut_off_is_reported(tmp_path: Path) -> None:
         next(LogReading([str(tmp_path / "none")]).lines())
 
 
+def test_deeply_nested_lines_are_unreadable(tmp_path: Path) -> None:
+    reading = LogReading([_log(tmp_path, "a", b'{"a":' * 12_000 + b"\n" + _at(1, "/1"))])
+    assert [line.target for line, _ in reading.lines()] == ["/1"]
+    assert reading.unreadable_count == 1
+
+
 def test_a_file_that_is_no_log_is_reported(tmp_path: Path) -> None:
     reading = LogReading([_log(tmp_path, "a.zst", b"\x28\xb5\x2f\xfd\n\0\n" * 9)])
     assert [*reading.lines()] == []

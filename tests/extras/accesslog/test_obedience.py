@@ -125,6 +125,8 @@ class TestWhatACrawlerCouldKnow:
     def test_lines_may_be_slightly_out_of_order(self) -> None:
         lines = [line(at, "/open") for at in (10, 13, 11, 30, 29.5)]
         assert tallied(versions((-math.inf, SHUT)), *lines).smallest_gap == 0.5
+        lines = [line(at, "/open") for at in (10, 20, 12, 21)]
+        assert tallied(versions((-math.inf, SHUT)), *lines).smallest_gap == 1
 
 
 class TestWhatCounts:
@@ -223,6 +225,7 @@ class TestClaims:
             ("Mozilla/5.0 (compatible; gptbot/1.2; +x)", "GPTBot", ("gptbot",)),
             ("Googlebot-Image/1.0", "Googlebot-Image", ("googlebot-image", "googlebot")),
             ("FooBot", "FooBot", ("foobot",)),
+            ("Mozilla/5.0 (X11; Linux) ChatGPT-User/1.0", "ChatGPT-User", ("chatgpt-user",)),
             ("Sogou web spider/4.0(+http://www.sogou.com/x)", "Sogou web spider", ("sogou",)),
             (
                 "Mozilla/5.0 (Macintosh) Version/13 Safari/605 (Applebot/0.1; +http://apple.com)",
