@@ -14,7 +14,6 @@ from typing import NamedTuple
 
 from scrapy_rep.commands.inputs import octets_of
 from scrapy_rep.commands.running import CommandError, unreadable
-from scrapy_rep.protocol.access.events import AccessResult, access_result
 from scrapy_rep.protocol.access.knowledge import Copy
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.selection import Selection
@@ -146,10 +145,6 @@ def _git(path: Path, *arguments: str) -> bytes:
         raise CommandError(f"{path}: git {arguments[0]} failed: {words}") from error
 
 
-def stored_versions(copies: Iterable[Copy], name: str) -> Iterator[FileVersion]:
-    """The versions that a store has seen; an answer that there is no file permits everything."""
-    for copy in copies:
-        result = access_result(copy.event)
-        if result is not AccessResult.UNREACHABLE:  # this says nothing about the file
-            body = copy.body if result is AccessResult.SUCCESSFUL else b""
-            yield FileVersion(copy.fetched_at, name, partial(bytes, body))
+def stored_versions(copies: Iterable[Copy], name: str) -> list[FileVersion]:
+    """The versions that a store has seen; an answer that there is no file has no octets."""
+    return [FileVersion(copy.fetched_at, name, partial(bytes, copy.body)) for copy in copies]

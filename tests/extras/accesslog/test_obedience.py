@@ -370,6 +370,10 @@ class TestVersionsInGit:
         with pytest.raises(CommandError, match="not a regular file"):
             self.bodies(file)
 
+    def test_file_without_a_commit_is_an_error(self, file: Path) -> None:
+        with pytest.raises(CommandError, match="git knows no version of this file"):
+            self.bodies(file.with_name("other.txt"))
+
     def test_failing_git_is_an_error(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         with pytest.raises(CommandError, match=r"git rev-parse failed: .*not a git repository"):
             self.bodies(tmp_path)
