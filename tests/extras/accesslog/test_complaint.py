@@ -6,6 +6,7 @@ import json
 import re
 import subprocess
 import sys
+import time
 from collections import Counter
 from datetime import datetime, timedelta
 from pathlib import Path
@@ -181,6 +182,50 @@ class TestOutcomes:
         log.write_text(text)
         rows = answered(tmp_path, log, "--json").rows
         assert [row["outcome"] for row in rows] == [*["beyond"] * 4, *["ours"] * 2]
+
+    def test_difference_of_clocks_is_that_of_most_lines(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        crawl.judge([f"{SITE}/{number}" for number in (3, 4, 5)])
+        crawl.end()
+        ahead = {"/3": 300, "/4": 301, "/5": 302, "/1": 500, "/2?secret=x": 500}
+        texts = [logged(tmp_path, *one, ahead=by).read_text() for *one, by in ahead.items()]
+        log = tmp_path / "access.log"
+        log.write_text("".join(texts))
+        found = re.search(r"The clock of the log is (\d+) s ahead", answered(tmp_path, log).out)
+        assert found is not None
+        assert 299 <= int(found[1]) <= 302
+
+    def test_line_at_the_time_of_the_request_is_preferred(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        log = logged(tmp_path, "/1", ahead=-300)
+        early = log.read_text()
+        log.write_text(early + logged(tmp_path, "/1", "/2?secret=x").read_text())
+        rows = answered(tmp_path, log, "--json").rows
+        assert [row["outcome"] for row in rows] == ["cannot be told", "ours", "ours"]
+
+    def test_targets_of_other_sites_do_not_matter(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        crawl.judge(["https://b.example/other"])
+        crawl.end()
+        assert self.outcomes(tmp_path, "/other") == ["not ours"]
+
+    def test_fetch_of_robots_txt_is_never_denied(self, tmp_path: Path) -> None:
+        crawl = Judged(tmp_path)
+        crawl.judge([f"{SITE}/1"], dont_obey_robotstxt=True)
+        crawl.end()
+        assert self.outcomes(tmp_path, "/robots.txt", "/x") == ["cannot be told", "not ours"]
+
+    def test_damage_of_runs_at_other_times_does_not_matter(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = time.time
+        monkeypatch.setattr(time, "time", lambda: now() - 90_000)
+        judged(tmp_path)  # without an end
+        monkeypatch.undo()
+        judged(tmp_path).end()
+        done = rep("log", logged(tmp_path, "/1", "/x"), "--trail", tmp_path, "--site", SITE)
+        assert done.status == 0, done.out
+        assert "our audit trail (1 run, " in done.out
 
     def test_runs_of_a_folder_are_used_together(self, tmp_path: Path) -> None:
         judged(tmp_path).end()
