@@ -305,6 +305,12 @@ class TestForms:
             done.out.split()
         )
 
+    def test_long_answers_are_shown_in_part(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        done = answered(tmp_path, logged(tmp_path, *["/x"] * 1001))
+        assert done.out.count("not ours  ") == 1000
+        assert "note: At most 1,000 rows are shown; --csv has all." in done.out
+
 
 class TestFullDisks:
     @pytest.mark.parametrize(("free_octets", "count"), [(0, 1), (1 << 14, 2000)])

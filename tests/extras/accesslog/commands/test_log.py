@@ -64,6 +64,7 @@ class TestForms:
         done = rep(*CALL, is_terminal=True, environment={"NO_COLOR": "1"})
         _, head, *rows = done.out.splitlines()
         assert max(map(len, [head, *rows[:8]])) <= 80
+        assert "refused" in head
         assert "    Disallow: /private" in rows
 
     def test_full_disk_is_told(self) -> None:
@@ -97,13 +98,22 @@ class TestForms:
 
     def test_page_is_escaped_and_has_no_scripts(self) -> None:
         pytest.importorskip("jinja2")
-        assert rep(*CALL, "-o", "log.html").status == 1
+        Path("access.log").rename("a\u202d.log")
+        call = ("log", "a\u202d.log", *CALL[2:])
+        assert rep(*call, "-o", "log.html").status == 1
         page = Path("log.html").read_text(encoding="utf-8")
-        assert "<h1>Requests in access.log</h1>" in page
+        assert "<h1>Requests in a\\u202d.log</h1>" in page
         assert "&lt;b&gt;" in page
         assert "<b>" not in page
         assert "\u202e" not in page
+        assert "\u202d" not in page
         assert "<script" not in page
+
+    def test_page_needs_jinja(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("scrapy_rep.extras.evidence.html_page.find_spec", lambda _: None)
+        done = rep(*CALL, "-o", "log.html")
+        assert done.status == 2
+        assert "a page needs Jinja" in done.err
 
     def test_lines_of_a_crawler_come_with_their_rules(self) -> None:
         done = rep(*CALL, "--lines", "gptbot")
