@@ -171,8 +171,11 @@ class CrawlerTally:
 
     def known_since(self, sent_at: float, at: float) -> float:
         """The time of the oldest file that it could have in a span; inf if perhaps none."""
+        expired_at = sent_at - DAY_SECONDS
+        if not self._files:  # as usual
+            return expired_at
         begin, end = (bisect_right(self._files, (one, True)) for one in (sent_at, at))
-        last, expired_at = max(begin - 1, 0), sent_at - DAY_SECONDS
+        last = max(begin - 1, 0)
         if any(has_none and one >= expired_at for one, has_none in self._files[last:end]):
             return math.inf
         return max([expired_at, *(one - _ANSWER_SECONDS for one, _ in self._files[last:begin])])
