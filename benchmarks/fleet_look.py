@@ -17,7 +17,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import msgpack
 
-from scrapy_rep.cache.link import Link
+from scrapy_rep.extras.fleet.link import Link
 from scrapy_rep.extras.fleet.looking import lane, letters, totals, workers
 from tests.redis_server import RedisServer
 

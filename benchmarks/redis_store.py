@@ -22,8 +22,8 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep.cache.entry import Entry, Key
-from scrapy_rep.cache.link import Link
-from scrapy_rep.cache.redis import RedisStore, _names
+from scrapy_rep.extras.fleet.link import Link
+from scrapy_rep.extras.fleet.redis_store import RedisStore, _names
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from tests.redis_server import RedisServer

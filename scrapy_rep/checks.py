@@ -18,7 +18,7 @@ from fnmatch import fnmatchcase
 from functools import cache
 from ipaddress import ip_network
 from typing import TYPE_CHECKING, Any
-from urllib.parse import unquote, urlsplit
+from urllib.parse import unquote
 
 from scrapy.settings import BaseSettings
 
@@ -124,6 +124,11 @@ def by_words_of(part_name: str, check: Callable[..., Callable[[Any], Any]]) -> C
     return lambda value: check(*(() if value in ((), [], {}, "") else part(part_name)))(value)
 
 
+def by_check_of(part_name: str) -> Callable[[Any], Any]:
+    """The check of an extra, which is loaded unless the text is empty."""
+    return lambda value: value if value == "" else part(part_name)(value)
+
+
 def names_by(*choices: str) -> Callable[[Any], Any]:
     """A check for a dict with these words as keys and lists of product tokens as values."""
 
@@ -220,32 +225,6 @@ def sign_agent(value: Any) -> str:
         "must be an https origin, such as 'https://bot.example', or the URL of the keys there: "
         f"'https://bot.example{DIRECTORY_PATH}'"
     )
-
-
-def redis_url(value: Any) -> str:
-    """The URL of a Redis server, as redis-py reads it; empty for no Redis."""
-    url = value.strip() if isinstance(value, str) else None
-    if url is None:
-        raise ValueError("must be a URL such as 'redis://localhost:6379/0', or '' for none")
-    scheme, _, place = url.partition("://")
-    if url and not (place and scheme in ("redis", "rediss", "unix")):
-        raise ValueError("must begin with redis://, rediss:// (with TLS) or unix:// and say where")
-    if scheme != "unix":
-        _check_place(place)
-    return url
-
-
-def _check_place(place: str) -> None:
-    """Check what follows the scheme; redis-py ignores a part of what it can't read."""
-    userinfo, _, server = place.rpartition("@")
-    if any(character in userinfo for character in "/?#@"):
-        raise ValueError(
-            "has a character before the last @ that must be percent-encoded: in a user name or "
-            "password, write / as %2F, ? as %3F, # as %23 and @ as %40"
-        )
-    database = urlsplit(f"//{server}").path.strip("/")
-    if database and not database.isdecimal():
-        raise ValueError(f"has {database!r} for a database: give its number, such as /0")
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -227,7 +227,7 @@ class RepSettings(PaceSettings):
     )
     redis_url: str = _setting(
         "",
-        checks.redis_url,
+        checks.by_check_of("REP_REDIS_URL"),
         "The Redis that several workers share, such as redis://localhost:6379/0; rediss:// for "
         "TLS. It needs scrapy-rep[redis], and Scrapy on asyncio.",
     )

@@ -29,7 +29,7 @@ _MODULES = (
     "scrapy.core.downloader.handlers._aiohttp",
     "scrapy.pqueues",
     "scrapy_rep.addon",
-    "scrapy_rep.cache.redis",
+    "scrapy_rep.extras.fleet.redis_store",
     "scrapy_rep.cache.sqlite",
     "scrapy_rep.extras.fleet.scheduler",
     "scrapy_rep.middleware",

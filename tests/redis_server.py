@@ -24,12 +24,13 @@ import pytest
 import redis
 
 from scrapy_rep.cache.base import Store
-from scrapy_rep.cache.link import Link
-from scrapy_rep.cache.redis import RedisStore
+from tests.extras import skip_refused
 from tests.servers.handle import free_port
 
 if TYPE_CHECKING:
     from typing_extensions import Self
+
+    from scrapy_rep.extras.fleet.redis_store import RedisStore
 
 PROGRAM = shutil.which("redis-server") or shutil.which("valkey-server")
 needs_redis = pytest.mark.skipif(
@@ -47,6 +48,7 @@ class RedisServer:
     """
 
     def __init__(self, **options: str) -> None:
+        skip_refused(["REP_REDIS_URL"])
         if PROGRAM is None:
             pytest.skip("neither redis-server nor valkey-server is installed")
         self._folder = Path(tempfile.mkdtemp(prefix="rep-redis-"))
@@ -270,6 +272,9 @@ def redis_store(
     limit_octets: int = 1 << 30,
 ) -> RedisStore:
     """A store in Redis, with a local tier or without one."""
+    from scrapy_rep.extras.fleet.link import Link
+    from scrapy_rep.extras.fleet.redis_store import RedisStore
+
     return RedisStore(
         Link(url, reply_seconds), local, limit_octets, 30 * 86_400.0, loop=loop, clock=clock
     )

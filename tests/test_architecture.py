@@ -62,8 +62,7 @@ _EFFECT_FREE = frozenset(
 _MAY_IMPORT = {
     "protocol": _EFFECT_FREE
     | {"scrapy_rep.protocol", "brotli", "brotlicffi", "backports.zstd", "compression.zstd"},
-    "cache": sys.stdlib_module_names
-    | {"filelock", "redis", "scrapy_rep.cache", "scrapy_rep.protocol"},
+    "cache": sys.stdlib_module_names | {"filelock", "scrapy_rep.cache", "scrapy_rep.protocol"},
 }
 # The pure values of extras
 _PAGE_VALUES = _EFFECT_FREE | {
@@ -270,7 +269,7 @@ class TestLoading:
 _UNUSED = """
     extras.evidence extras.webmaster extras.survey extras.identity extras.fleet commands
     extras.pages.withholding extras.pages.page_html extras.pages.browsers.judge
-    extras.pages.browsers.browser_pages cache.link cache.sqlite protocol.fields
+    extras.pages.browsers.browser_pages cache.sqlite protocol.fields
     extras.pages.usage.preference extras.pages.usage.robots extras.pages.page.rules
     protocol.extensions.clean_params
 """

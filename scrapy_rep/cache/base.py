@@ -36,6 +36,11 @@ Value = TypeVar("Value")
 class StoreError(RepError):
     """A store can't be opened, read or written."""
 
+    @property
+    def advice(self) -> str:
+        """The advice for a user, if the store cannot be reached; otherwise empty."""
+        return ""
+
 
 @dataclass(frozen=True, slots=True)
 class Lease:

@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Iterable, Iterator, Sequence
 from concurrent.futures import Future
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from itertools import islice
-from threading import Thread
 
 from scrapy import Spider
 from scrapy.crawler import Crawler
@@ -22,13 +20,9 @@ from scrapy_rep.crawl import Crawl
 from scrapy_rep.extras import part
 from scrapy_rep.fetch.chosen_store import (
     FILES,
-    IN_MEMORY,
     FileStore,
     kind_of,
     own_store,
-    redis_store,
-    sqlite_path,
-    sqlite_store,
 )
 from scrapy_rep.fetch.reading import Reading, digest_of
 from scrapy_rep.fetch.requesters import Requester
@@ -187,7 +181,7 @@ def project_store(settings: Settings, *, must_exist: bool = True) -> Iterator[Pr
         _check_that_it_exists(file, ours)
     with ExitStack() as undo:
         if kind == "redis":
-            store = _redis_store(ours, undo.enter_context(_loop()))
+            store = undo.enter_context(part("REP_STORE = 'redis' in commands")(ours))
         elif file is not None:
             store = file.open(ours)
         else:
@@ -200,31 +194,6 @@ def _close(store: Store) -> None:
     closing = store.close()
     if isinstance(closing, Future):
         closing.result(_CLOSE_SECONDS)
-
-
-def _redis_store(ours: RepSettings, loop: asyncio.AbstractEventLoop) -> Store:
-    """The store in Redis, with this machine's file if there is one, so that purge covers both."""
-    from scrapy_rep.cache.link import Link
-
-    link, local = Link(ours.redis_url, ours.redis_timeout_seconds), None
-    with suppress(OSError, StoreError):  # crawls then use memory here
-        if ours.store_path != IN_MEMORY and sqlite_path(ours).exists():
-            local = sqlite_store(ours)
-    return redis_store(ours, link, local, loop=loop)
-
-
-@contextmanager
-def _loop() -> Iterator[asyncio.AbstractEventLoop]:
-    """An event loop that runs in a thread."""
-    loop = asyncio.new_event_loop()
-    thread = Thread(target=loop.run_forever, name="rep-redis", daemon=True)
-    thread.start()
-    try:
-        yield loop
-    finally:
-        loop.call_soon_threadsafe(loop.stop)
-        thread.join()
-        loop.close()
 
 
 def _check_that_it_exists(file: FileStore, ours: RepSettings) -> None:

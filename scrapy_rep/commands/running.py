@@ -247,13 +247,12 @@ def _failure(error: Exception) -> CommandError | None:
     if isinstance(error, ModuleNotFoundError) and (words := missing_words(error)):
         return CommandError(words)
     from scrapy_rep.cache.base import StoreError
-    from scrapy_rep.cache.link import LinkDownError, advice_on
     from scrapy_rep.protocol.errors import RepError
 
     if isinstance(error, OSError) and (error.errno in _FULL or _NO_ROOM in str(error)):
         return CommandError(f"cannot write: {error}", UNWRITABLE)
-    if isinstance(error, LinkDownError):
-        return CommandError(f"{str(error).rstrip('.')}; {advice_on(error)}", UNREACHABLE)
+    if isinstance(error, StoreError) and error.advice:
+        return CommandError(f"{str(error).rstrip('.')}; {error.advice}", UNREACHABLE)
     return CommandError(str(error)) if isinstance(error, (RepError, StoreError)) else None
 
 

@@ -73,8 +73,13 @@ EXTRAS = (
     ),
     Extra(
         "fleet",
-        settings=("REP_PACE_SCOPE", "REP_FLEET_LEASE_SECONDS"),
+        settings=("REP_PACE_SCOPE", "REP_FLEET_LEASE_SECONDS", "REP_REDIS_"),
         subcommands={"fleet": "show crawls that several workers share"},
+        parts={
+            "REP_REDIS_URL": "link.redis_url",
+            "REP_STORE = 'redis'": "redis_opening.crawl_store",
+            "REP_STORE = 'redis' in commands": "redis_opening.project_store",
+        },
     ),
     Extra(
         "evidence",

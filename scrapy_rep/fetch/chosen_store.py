@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import inspect
-import logging
 import os
-import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from scrapy.exceptions import NotConfigured
-from scrapy.utils.asyncio import is_asyncio_available
 from scrapy.utils.misc import build_from_crawler, load_object
 from scrapy.utils.project import inside_project, project_data_dir
 
-from scrapy_rep import stats
 from scrapy_rep.cache.base import Store, StoreError
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.checks import STORE_WORDS, STORES
+from scrapy_rep.extras import part
 from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.units import DAY_SECONDS
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
 
-    from scrapy_rep.cache.link import Link
     from scrapy_rep.crawl import Crawl
     from scrapy_rep.settings import RepSettings
-
-logger = logging.getLogger(__name__)
 
 IN_MEMORY = ":memory:"
 """The `REP_STORE_PATH` that means memory instead of a file, as in SQLite."""
@@ -51,7 +44,10 @@ def opener_of(crawl: Crawl) -> Callable[[], Store]:
         return lambda: MemoryStore(settings.memory_octets)
     if kind in FILES:
         return lambda: FILES[kind].open(settings)
-    store = _redis_store(crawl) if kind == "redis" else own_store(crawl.crawler, settings.store)
+    if kind == "redis":
+        store: Store = part("REP_STORE = 'redis'")(crawl)
+    else:
+        store = own_store(crawl.crawler, settings.store)
     return lambda: store
 
 
@@ -63,66 +59,6 @@ def kind_of(settings: RepSettings) -> str:
     if kind in FILES and settings.store_path == IN_MEMORY:
         return "memory"
     return kind if kind in STORES else "own"
-
-
-def _redis_store(crawl: Crawl) -> Store:
-    def count(is_up: bool) -> None:
-        crawl.crawler.stats.inc_value(stats.STORE_BACK if is_up else stats.STORE_FAILED)
-
-    link, settings = crawl.part(link_of), crawl.settings
-    link.listen(count)
-    return redis_store(
-        settings,
-        link,
-        _local_tier(settings),
-        unreadable=lambda: crawl.crawler.stats.inc_value(stats.STORE_UNREADABLE),
-    )
-
-
-def redis_store(settings: RepSettings, link: Link, local: Store | None, **options: Any) -> Store:
-    """The store in Redis, which keeps an expired entry as long as it may be used as a stale copy.
-
-    `local` is the store in front of it. The options are those of `RedisStore`.
-    """
-    from scrapy_rep.cache.redis import RedisStore  # few crawls use it
-
-    stale_seconds = settings.options.limits.stale_seconds
-    return RedisStore(link, local, settings.store_octets, stale_seconds + DAY_SECONDS, **options)
-
-
-def link_of(crawl: Crawl) -> Link:
-    """The connection to Redis, as a part of the crawl: its store and its queue open and close it.
-
-    Raises:
-        ConfigurationError: Scrapy does not run on asyncio, redis-py is not installed, or the URL
-            of `REP_REDIS_URL` is wrong.
-    """
-    from scrapy_rep.cache.link import Link  # few crawls share one
-
-    if not is_asyncio_available():
-        raise ConfigurationError(
-            "REP_REDIS_URL needs asyncio: remove TWISTED_REACTOR from your settings, or set it to "
-            "'twisted.internet.asyncioreactor.AsyncioSelectorReactor'"
-        )
-    spider, settings = crawl.crawler.spider, crawl.settings
-    name = f"scrapy-rep:{getattr(spider, 'name', '')}:{socket.gethostname()}:{os.getpid()}"
-    extra = {"spider": spider}
-    return Link(settings.redis_url, settings.redis_timeout_seconds, name=name, extra=extra)
-
-
-def _local_tier(settings: RepSettings) -> Store:
-    """The store in front of Redis: a file if it can be written, otherwise memory."""
-    if settings.store_path == IN_MEMORY:
-        return MemoryStore(settings.memory_octets)
-    try:
-        return sqlite_store(settings)
-    except StoreError as error:
-        logger.warning(
-            "The SQLite file in front of Redis cannot be opened (%s), so memory is used instead. "
-            "Set REP_STORE_PATH to a file that can be written, or to ':memory:'",
-            error,
-        )
-        return MemoryStore(settings.memory_octets)
 
 
 def sqlite_store(settings: RepSettings) -> Store:

@@ -32,6 +32,7 @@ from tests.cache.samples import body_of, file_entry, outage_entry, usual_key
 from tests.cache.spiders import LEASE_SECONDS
 from tests.crawling import LOOPS, Crawl, Loop, crawl
 from tests.crawls.settings import ADDON, URLS_SPIDER
+from tests.extras import skip_refused
 from tests.redis_server import a_loop, redis_store
 from tests.servers.handle import Answer, Sequence, Site, redirect
 
@@ -178,6 +179,7 @@ def test_unusable_class_is_refused(name: str, words: str) -> None:
     ],
 )
 def test_settings_choose_the_store(settings: dict[str, Any], kind: str) -> None:
+    skip_refused(settings)
     assert chosen_store.kind_of(RepSettings.of(Settings(settings))) == kind
 
 
@@ -329,12 +331,6 @@ def test_entry_of_a_wrong_clock_is_fetched_again(
         assert site.paths() == ["/robots.txt", "/a", "/a"]
         assert body_of(store.peek(key)) == _OLD.encode()
         store.close()
-
-
-def test_unwritable_local_tier_is_memory(caplog: pytest.LogCaptureFixture) -> None:
-    settings = RepSettings.of(Settings({"REP_STORE_PATH": "/proc/self/robots.sqlite"}))
-    assert isinstance(chosen_store._local_tier(settings), MemoryStore)
-    assert "or to ':memory:'" in caplog.text
 
 
 class TestSqlite:

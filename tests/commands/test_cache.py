@@ -242,6 +242,7 @@ def test_export_has_bodies_and_outages(settings: dict[str, Any]) -> None:
     assert rep("cache", "export", "example.com", settings=settings).out.count("\n") == 1
 
 
+@needs("fleet")
 @pytest.mark.parametrize("action", ["list", "export", "show", "purge"])
 def test_cache_without_a_reachable_redis_ends_with_3(action: str) -> None:
     settings = {"REP_REDIS_URL": f"redis://127.0.0.1:{free_port()}/0", "REP_STORE_PATH": ":memory:"}

@@ -12,6 +12,7 @@ from typing import Any
 import pytest
 
 from tests.commands.calling import LOOPS
+from tests.extras import skip_refused
 from tests.processes import REPOSITORY, Scrapy, without_proxies
 from tests.servers.handle import Answer, Site, free_port
 
@@ -73,6 +74,7 @@ class Project:
         self.set(DOWNLOADER_MIDDLEWARES={"shop.mine.Mine": order})
 
     def set(self, **settings: Any) -> None:
+        skip_refused(settings)
         with (self._folder / "shop" / "settings.py").open("a") as file:
             file.writelines(f"{name} = {value!r}\n" for name, value in settings.items())
 

@@ -13,10 +13,10 @@ from typing import Any
 
 import msgpack
 
-from scrapy_rep.cache.link import Link
 from scrapy_rep.protocol.secrecy import bare, without_userinfo
 
 from . import scripts
+from .link import Link
 
 COUNTS = (
     *("queued", "in_flight", "done", "seen", "set_aside", "dead_letters", "start_urls_given_back"),

@@ -28,14 +28,12 @@ from twisted.internet.defer import Deferred
 
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import LinkDownError, advice_on, passes
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, is_command, set_exit_status, stop, wake
-from scrapy_rep.fetch.chosen_store import link_of
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.policies import Policies
@@ -51,7 +49,9 @@ from .fleet_lanes import FleetLanes, lane_of
 from .fleet_turns import FleetLinks, FleetTurns, Out
 from .inbox import Inbox, Seeds
 from .ledger import Ledger
+from .link import LinkDownError, advice_on, passes
 from .packed_values import EntryRefused
+from .redis_opening import link_of
 from .request_codec import ENTRY_OCTETS, Entries
 from .scripts import prefix_of
 from .talk import Talk

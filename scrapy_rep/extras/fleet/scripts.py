@@ -61,8 +61,9 @@ from typing import Any
 import msgpack
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import Link, Script
 from scrapy_rep.protocol.errors import ConfigurationError
+
+from .link import Link, Script
 
 VERSION = "4"
 """Raise it when keys, entries or batches change: workers of two versions share no crawl."""

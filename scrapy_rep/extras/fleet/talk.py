@@ -17,7 +17,6 @@ from typing import Protocol
 
 from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import Link
 from scrapy_rep.stats import Journal
 
 from .batch import Batch
@@ -32,6 +31,7 @@ from .batch_codec import (
     reply_of,
 )
 from .ledger import Ledger
+from .link import Link
 from .scripts import BATCH, MEND, clear
 
 _BREATH_SECONDS = 0.02  # the pause between batches, which collects news

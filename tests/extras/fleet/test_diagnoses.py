@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import Link, Script, advice_on
+from scrapy_rep.extras.fleet.link import Link, Script, advice_on
 from tests.at_length import at_length
 from tests.crawling import crawl
 from tests.extras.fleet.crews import FLAT, SETTINGS, TREE, Begin, SiteOf, assert_nothing_left, until

@@ -9,9 +9,9 @@ from collections.abc import Sequence
 from contextlib import AsyncExitStack
 from itertools import chain
 
-from scrapy_rep.cache.link import LinkDownError
 from scrapy_rep.commands.inputs import named_origin
 from scrapy_rep.commands.running import FOUND, OK, Call, CommandError
+from scrapy_rep.extras.fleet.link import LinkDownError
 from scrapy_rep.extras.fleet.looking import Totals
 
 from . import fleet_orders

@@ -10,10 +10,10 @@ from scrapy import Spider
 from scrapy.settings import Settings
 from scrapy.spiderloader import get_spider_loader
 
-from scrapy_rep.cache.link import Link, LinkDownError
 from scrapy_rep.commands.running import Call, CommandError
 from scrapy_rep.commands.terminal import cut, safe
 from scrapy_rep.extras.fleet import looking
+from scrapy_rep.extras.fleet.link import Link, LinkDownError
 from scrapy_rep.extras.fleet.looking import Totals
 from scrapy_rep.extras.fleet.scripts import prefix_of
 from scrapy_rep.settings import RepSettings

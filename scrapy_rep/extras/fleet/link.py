@@ -30,10 +30,10 @@ from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any, TypeVar
+from urllib.parse import urlsplit
 
+from scrapy_rep.cache.base import StoreError
 from scrapy_rep.protocol.errors import ConfigurationError
-
-from .base import StoreError
 
 logger = logging.getLogger(__name__)
 
@@ -54,6 +54,11 @@ _TIMEOUT = "REP_REDIS_TIMEOUT_SECONDS"
 
 class LinkDownError(StoreError):
     """Redis cannot be reached, or does not answer in time."""
+
+    @property
+    def advice(self) -> str:
+        """The advice for a user about this error."""
+        return advice_on(self)
 
 
 class Script:
@@ -296,6 +301,32 @@ async def _patiently(work: Awaitable[Value], seconds: float, what: str = "reply"
         if not task.done():
             task.cancel()
             await asyncio.wait([task])
+
+
+def redis_url(value: Any) -> str:
+    """The URL of a Redis server, as redis-py reads it; empty for no Redis."""
+    url = value.strip() if isinstance(value, str) else None
+    if url is None:
+        raise ValueError("must be a URL such as 'redis://localhost:6379/0', or '' for none")
+    scheme, _, place = url.partition("://")
+    if url and not (place and scheme in ("redis", "rediss", "unix")):
+        raise ValueError("must begin with redis://, rediss:// (with TLS) or unix:// and say where")
+    if scheme != "unix":
+        _check_place(place)
+    return url
+
+
+def _check_place(place: str) -> None:
+    """Check what follows the scheme; redis-py ignores a part of what it can't read."""
+    userinfo, _, server = place.rpartition("@")
+    if any(character in userinfo for character in "/?#@"):
+        raise ValueError(
+            "has a character before the last @ that must be percent-encoded: in a user name or "
+            "password, write / as %2F, ? as %3F, # as %23 and @ as %40"
+        )
+    database = urlsplit(f"//{server}").path.strip("/")
+    if database and not database.isdecimal():
+        raise ValueError(f"has {database!r} for a database: give its number, such as /0")
 
 
 def _pool(url: str, name: str) -> Any:

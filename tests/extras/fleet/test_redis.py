@@ -19,8 +19,8 @@ from scrapy_rep.cache.base import Busy, Claim, Found, Lease, Leased, Store, Stor
 from scrapy_rep.cache.codec import MAGIC, encode
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
-from scrapy_rep.cache.redis import RedisStore
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.extras.fleet.redis_store import RedisStore
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, file_entry
 from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store

@@ -271,7 +271,7 @@ def test_crawl_without_redis_py_does_not_start() -> None:
     """Without the URL of a Redis, a crawl needs no redis-py."""
     with Site({"/robots.txt": Answer(body=_RULES)}) as site:
         urls = [site.url("/public"), site.url("/private")]
-        addons = {"tests.cache.test_redis_crawls.WithoutRedis": 100, **ADDON["ADDONS"]}
+        addons = {"tests.extras.fleet.test_redis_crawls.WithoutRedis": 100, **ADDON["ADDONS"]}
         settings = {**ADDON, "ADDONS": addons}
         redis = {"REP_REDIS_URL": "redis://localhost", "REP_STORE": "auto"}
         done = crawl(URLS_SPIDER, settings={**settings, **redis}, urls=urls)
@@ -300,3 +300,13 @@ def test_outage_of_an_earlier_run_does_not_delay_the_next(own: RedisServer) -> N
         asked = proxy.paths().count(uri)
     assert asked == 2, [one.log for one in results]
     assert pages == {f"{names[0]}/public": _WORKERS}
+
+
+def test_unwritable_local_tier_is_memory(redis_server: RedisServer) -> None:
+    path = "/proc/self/robots.sqlite"
+    url = redis_server.url
+    settings = {"REP_STORE": "redis", "REP_REDIS_URL": url, "REP_STORE_PATH": path}
+    with Site({"/robots.txt": Answer(body=_RULES)}) as site:
+        result = crawl(URLS_SPIDER, settings={**ADDON, **settings}, urls=[site.url("/a")])
+    assert "or to ':memory:'" in result.log
+    assert len(result.items) == 1

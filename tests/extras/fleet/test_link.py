@@ -11,7 +11,7 @@ from contextlib import asynccontextmanager
 import pytest
 
 from scrapy_rep.cache.base import StoreError
-from scrapy_rep.cache.link import Link, LinkDownError, Script, advice_on
+from scrapy_rep.extras.fleet.link import Link, LinkDownError, Script, advice_on
 from scrapy_rep.protocol.errors import ConfigurationError
 from tests.played import in_a_loop
 from tests.redis_server import RedisServer, SlowLine

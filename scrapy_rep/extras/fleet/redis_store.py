@@ -35,11 +35,7 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
-from scrapy_rep.protocol.access.knowledge import Copy
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
-
-from .base import (
+from scrapy_rep.cache.base import (
     Browsable,
     Busy,
     Claim,
@@ -51,8 +47,12 @@ from .base import (
     StoreError,
     done,
 )
-from .codec import decode, encode
-from .entry import Entry, Key, key_of
+from scrapy_rep.cache.codec import decode, encode
+from scrapy_rep.cache.entry import Entry, Key, key_of
+from scrapy_rep.protocol.access.knowledge import Copy
+from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
+
 from .link import Argument, Link, LinkDownError, Script
 
 logger = logging.getLogger(__name__)
