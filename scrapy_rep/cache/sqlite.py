@@ -5,14 +5,9 @@ write. With a write-ahead log, reads do not wait for writers, and writes do not 
 write that fails, because another process holds the lock or for any other reason, is repeated in a
 thread, which can wait. That thread also moves the log into the file.
 
-An entry that is committed under a lease is written behind: its caller goes on, and it is written
-with the next entries, at most 0.2 seconds later. Until then the lease is in force, so no other
-process fetches the file. If this process dies before, the entry is lost, and is fetched again.
-
-A damaged file is renamed, and
-the next write makes a new one, as it does after the file was deleted or replaced. Any other
-failure, such as a lock that is never released or a full disk, raises `StoreError`, and the next
-write connects again.
+A damaged file is renamed, and the next write makes a new one, as it does after the file was deleted
+or replaced. Any other failure, such as a lock that is never released or a full disk, raises
+`StoreError`, and the next write connects again.
 
 The file is not for network file systems: write-ahead logs need shared memory.
 """
@@ -61,13 +56,10 @@ from .entry import Entry, Key, is_same_version, key_of
 logger = logging.getLogger(__name__)
 
 Value = TypeVar("Value")
-_Row = tuple[float, bytes, str, str]  # an entry's `changed_at`, record and key, and a token
 
 _LOCK_SECONDS = 5.0  # how long a write waits for other processes, in the thread
 _QUICK_LOCK_SECONDS = 0.005  # how long a call blocks the event loop while others lock the file
 _OPEN_SECONDS = 5.0  # another process opens the file, or renames a damaged one, in milliseconds
-_BEHIND_SECONDS = 0.2  # an entry is written this late at most
-_BEHIND_ENTRIES = 32  # or together with this many others
 _TIDY_OCTETS = 1 << 22  # written to the log
 _COMMIT_OCTETS = 1 << 14  # of a lease and an entry in the log, in whole pages, without the record
 _LOG_OCTETS = 1 << 23  # a longer log is shortened, even if writers must wait
@@ -99,10 +91,6 @@ insert into files_3 (key, changed_at, record, token, until) values (?, ?, ?, ?, 
 on conflict (key) do update set
     changed_at = excluded.changed_at, record = excluded.record,
     token = excluded.token, until = excluded.until
-"""
-_PUT_UNDER_LEASE = """
-update files_3 set changed_at = ?, record = ?, token = null, until = null
-where key = ? and token = ?
 """
 _DELETE_OLDEST_VERSIONS = """
 delete from versions_3 where id in (
@@ -157,11 +145,6 @@ class SqliteStore:
         self._untidy_octets = _TIDY_OCTETS  # tidies first: most crawls are small
         self._thread = ThreadPoolExecutor(max_workers=1, thread_name_prefix="rep-store")
         self._calling = threading.Lock()  # held while the quick connection is used or replaced
-        self._leases: dict[str, str] = {}  # the tokens of leases that were given here, by key
-        self._behind: dict[str, _Row] = {}  # entries that are not written yet, by key
-        self._behind_since = 0.0  # when the first of them came
-        self._is_waiting = False  # whether the thread will write them
-        self._hurry = threading.Event()  # set when other work waits for the thread
         self._is_broken = False  # whether the next write must connect again
         self._failure: tuple[float, StoreError] | None = None  # the last one, and when it was
         try:
@@ -173,12 +156,8 @@ class SqliteStore:
 
     def peek(self, origin: Origin) -> Entry | None:
         """The entry."""
-        key, select = _text(origin), "select record from files_3 where key = ?"
-        behind = self._behind.get(key)
-        if behind is not None:
-            return decode(behind[1], origin)
         try:
-            rows = self._rows(select, key)
+            rows = self._rows("select record from files_3 where key = ?", _text(origin))
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error):
                 return None
@@ -201,8 +180,6 @@ class SqliteStore:
 
     def keys(self) -> list[Key]:
         """The keys of all entries."""
-        if self._behind:
-            self._written(_nothing).result()
         rows = self._rows("select key from files_3 where record is not null")
         return sorted(filter(None, (_key_in(text) for (text,) in rows)), key=str)
 
@@ -225,10 +202,9 @@ class SqliteStore:
                 return Busy(until - now, entry)
             lease = Lease(origin, os.urandom(16).hex(), now + seconds)
             writer.execute(_PUT_LEASE, (key, lease.token, lease.until))
-            self._leases[key] = lease.token
             return Leased(lease, entry)
 
-        return self._written(claimed, is_behind_needed=key in self._behind)
+        return self._written(claimed)
 
     def renew(self, lease: Lease, *, seconds: float) -> Future[Lease | None]:
         """The lease for longer, if it is still held."""
@@ -241,35 +217,17 @@ class SqliteStore:
         if self._untidy_octets > _TIDY_OCTETS:
             self._untidy_octets = 0
             self._queue(self._tidy)
-        given = None if lease is None else self._leases.pop(key, None)
-        if lease is None or given != lease.token or not self._may_write_behind(lease):
-            return self._written(lambda writer: self._commit(writer, key, entry, record, lease))
-        if not self._behind:
-            self._behind_since = time.monotonic()
-        self._behind[key] = entry.changed_at, record, key, given
-        if not self._is_waiting:
-            self._is_waiting = True
-            self._queue(self._write_behind)
-        return done(value=True)
+        return self._written(lambda writer: self._commit(writer, key, entry, record, lease))
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
-        key = _text(lease.origin)
-        self._leases.pop(key, None)
-        return self._written(partial(_release, key=key, token=lease.token))
+        return self._written(partial(_release, key=_text(lease.origin), token=lease.token))
 
     def close(self) -> None:
-        """Finish all writes and close the file.
-
-        Raises:
-            StoreError: the last entries could not be written.
-        """
-        last = self._written(_nothing) if self._behind else done(None)
-        self._hurry.set()
+        """Finish all writes and close the file."""
         self._thread.shutdown()
         with self._calling:
             self._opened.close()
-        last.result()
 
     def _renew(self, writer: sqlite3.Connection, lease: Lease, seconds: float) -> Lease | None:
         until = self._clock() + seconds
@@ -325,24 +283,6 @@ class SqliteStore:
             (key, key, self._version_count),
         )
 
-    def _may_write_behind(self, lease: Lease) -> bool:
-        """Whether a lease of this process is in force, and nothing else is to be checked."""
-        is_in_force = self._clock() < lease.until
-        return is_in_force and not self._version_count and len(self._behind) < _BEHIND_ENTRIES
-
-    def _write_behind(self) -> None:
-        """Write the entries that have waited, in the thread; the next write reports errors."""
-        self._hurry.clear()
-        while self._behind and not self._hurry.is_set():
-            seconds = self._behind_since + _BEHIND_SECONDS - time.monotonic()
-            if seconds <= 0:
-                break
-            self._hurry.wait(seconds)
-        self._is_waiting = False
-        if self._behind:
-            with suppress(StoreError):
-                self._write(_nothing, time.monotonic())
-
     def _tidy(self) -> None:
         """Keep the file and its log short, in the thread; the next write reports errors."""
         with suppress(StoreError, OSError, sqlite3.Error):
@@ -379,38 +319,19 @@ class SqliteStore:
                     self._queue(partial(self._set_aside, self._opened, error))
                 raise StoreError(f"{self._path}: {error}") from error
 
-    def _written(
-        self, work: Callable[[sqlite3.Connection], Value], *, is_behind_needed: bool = True
-    ) -> Future[Value]:
+    def _written(self, work: Callable[[sqlite3.Connection], Value]) -> Future[Value]:
         """Do some work in a transaction: here, or in the thread if that fails."""
         with self._calling, suppress(OSError, sqlite3.Error):
             if not self._is_broken and self._identity() == self._opened.identity:
-                behind = [*self._behind.values()] if is_behind_needed else []
-                return done(self._transacted(self._opened.quick, work, behind))
+                return done(_transacted(self._opened.quick, work))
         queued = self._queue(partial(self._write, work, time.monotonic()))
         return queued or failed(StoreError(f"{self._path}: the store is closed"))
 
     def _queue(self, work: Callable[[], Value]) -> Future[Value] | None:
         """Do some work in the thread; None if the store is closed."""
-        self._hurry.set()
         with suppress(RuntimeError):
             return self._thread.submit(work)
         return None
-
-    def _transacted(
-        self,
-        connection: sqlite3.Connection,
-        work: Callable[[sqlite3.Connection], Value],
-        behind: list[_Row],
-    ) -> Value:
-        connection.execute("begin immediate")
-        with connection:
-            connection.executemany(_PUT_UNDER_LEASE, behind)
-            value = work(connection)
-        for row in behind:
-            if self._behind.get(row[2]) is row:
-                del self._behind[row[2]]
-        return value
 
     def _write(self, work: Callable[[sqlite3.Connection], Value], queued_at: float) -> Value:
         if self._failure is not None and queued_at < self._failure[0]:
@@ -418,7 +339,7 @@ class SqliteStore:
         try:
             if self._is_broken or self._identity() != self._opened.identity:
                 self._reopen()
-            return self._transacted(self._opened.patient, work, [*self._behind.values()])
+            return _transacted(self._opened.patient, work)
         except (OSError, sqlite3.Error) as error:
             failure = StoreError(f"{self._path}: {error}")
             self._failure = time.monotonic(), failure
@@ -524,6 +445,14 @@ def _connection(path: Path, lock_seconds: float, undo: ExitStack) -> sqlite3.Con
     return connection
 
 
+def _transacted(
+    connection: sqlite3.Connection, work: Callable[[sqlite3.Connection], Value]
+) -> Value:
+    connection.execute("begin immediate")
+    with connection:
+        return work(connection)
+
+
 def _as_text(octets: bytes) -> str:
     """A text of a row, which may be damaged."""
     return octets.decode("utf-8", "replace")
@@ -550,10 +479,6 @@ def _release(writer: sqlite3.Connection, key: str, token: str) -> None:
     writer.execute(
         "update files_3 set token = null, until = null where key = ? and token = ?", values
     )
-
-
-def _nothing(_: sqlite3.Connection) -> None:
-    """Work for a transaction that only writes the entries that wait."""
 
 
 def _used_octets(writer: sqlite3.Connection) -> int:
