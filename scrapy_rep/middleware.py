@@ -5,7 +5,7 @@ from __future__ import annotations
 import codecs
 import time
 from collections.abc import Awaitable
-from contextlib import nullcontext, suppress
+from contextlib import nullcontext
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -20,7 +20,6 @@ from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.decisions.request_records import RequestRecord, RequestRecords
 from scrapy_rep.engine.components import (
     call_first,
-    call_first_on_failure,
     call_last,
     leave_out,
     middleware_orders,
@@ -41,7 +40,7 @@ from scrapy_rep.pace.standstill import Standstill
 from scrapy_rep.pace.visits import OriginDelay
 from scrapy_rep.policies import Policies
 from scrapy_rep.policy import OVERRIDE, Policy
-from scrapy_rep.protocol.access.origin import Origin, origin_of
+from scrapy_rep.protocol.access.origin import Origin, origin_of, origin_or_none
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
@@ -147,8 +146,8 @@ class RepMiddleware:
         if self.settings.fetch_middlewares == "builtin":
             leave_out(self.crawler, is_own)
         self._looks_last = call_last(self.crawler, self._last_look)
-        call_first(self.crawler, self._answered)
-        call_first_on_failure(self.crawler, self._failed)
+        call_first(self.crawler, "process_response", self._answered)
+        call_first(self.crawler, "process_exception", self._failed)
         if self.settings.open_files:
             self._open_files()
         for ending in self.settings.overrides.endings(time.time()):
@@ -400,10 +399,8 @@ class RepMiddleware:
         """The delay before a request; the delay for the crawl's own tokens always applies."""
         if record.policy is not None:
             return self.pacing.note(record.policy, record.tokens)
-        with suppress(InvalidUri):  # an exempt request, or a request for robots.txt itself
-            origin = origin_of(request.url)
-            return None if origin is None else OriginDelay(origin, 0.0)
-        return None
+        origin = origin_or_none(request.url)  # an exempt request, or one for robots.txt itself
+        return None if origin is None else OriginDelay(origin, 0.0)
 
     def _is_old(self, policy: Policy) -> bool:
         """Whether a request that waited for its turn is to be judged by a newer policy."""
@@ -467,10 +464,9 @@ class RepMiddleware:
     # Answers
 
     def _downloaded(self, response: Response, request: Request) -> None:
-        with suppress(InvalidUri):
-            origin = origin_of(request.url)
-            if origin is not None and not is_robots_txt(request.url):
-                self.policies.fetching.saw_answer(origin, response.status)
+        origin = origin_or_none(request.url)
+        if origin is not None and not is_robots_txt(request.url):
+            self.policies.fetching.saw_answer(origin, response.status)
 
     def _answered(self, request: Request, response: Response) -> Request | None:
         """The request to queue again because its answer was a refusal, or None.
@@ -497,17 +493,17 @@ class RepMiddleware:
         self._journal.count(stats.BACKOFF_PUT_BACK)
         return put_back(request, meta=marks, priority=request.priority - 1)
 
-    def _failed(self, request: Request, error: Exception) -> Request | None:
+    def _failed(self, request: Request, exception: Exception) -> Request | None:
         """The request to queue again because this machine was short of something, or None.
 
         It waits like a page that was refused, and no retry middleware counts a try.
         """
         if is_own(request):
             return None
-        _, seconds = self.policies.fetching.shortage.of(error) or ("", 0.0)
+        _, seconds = self.policies.fetching.shortage.of(exception) or ("", 0.0)
         if not seconds:
-            self.pacing.backoff.failed(request, error)
-            self._decisions.log.no_page.failed(request, error)
+            self.pacing.backoff.failed(request, exception)
+            self._decisions.log.no_page.failed(request, exception)
             return None
         now = time.time()
         self._journal.count(stats.PUT_BACK)
@@ -572,9 +568,7 @@ class RepMiddleware:
         """
         if is_own(request) or is_exempt(request) or request.meta.get(QUEUE):
             return
-        origin = None
-        with suppress(InvalidUri):
-            origin = origin_of(request.url)
+        origin = origin_or_none(request.url)
         if origin is None or is_robots_txt(request.url):
             return
         policy = self.policies.peek(origin, renew=False)

@@ -14,9 +14,8 @@ from scrapy_rep.cache.base import StoreError
 from scrapy_rep.extras import part
 from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.policy import Policy
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.units import counted
-from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
 from .inputs import (
     STDIN,

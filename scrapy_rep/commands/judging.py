@@ -22,12 +22,11 @@ from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import AccessResult, Meaning
 from scrapy_rep.protocol.access.knowledge import Answer, status_of
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.paths import uri_without_dots
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.protocol.verdict import Reason, Rule, Verdict
-from scrapy_rep.sitemaps.seeding import origin_of as web_origin_of
 
 from .engine_work import in_engine
 from .inputs import Freshness, Input, is_url, origin_of, read
@@ -324,7 +323,7 @@ class Judges:
 
     async def prepare(self, urls: Iterable[str], crawler: Crawler) -> None:
         """Fetch the files that judge some URLs, several at a time."""
-        found = filter(None, map(web_origin_of, urls))
+        found = filter(None, map(origin_or_none, urls))
         origins = list(islice(dict.fromkeys(found), self.limit)) if self.only is None else []
         policies = policies_of(crawler, "check")
         async for _ in as_they_come(map(policies.get, origins), len(origins) or 1):
@@ -332,7 +331,7 @@ class Judges:
 
     async def of(self, url: str, crawler: Crawler) -> Judge | None:
         """The judge of a URL; None without an http(s) origin, or beyond the limit."""
-        origin = web_origin_of(url)
+        origin = origin_or_none(url)
         if origin is None or self.only is not None:
             return None if origin is None else self.only
         origin = self._file_origin or origin

@@ -25,14 +25,13 @@ from scrapy_rep.fetch.chosen_store import is_in_project
 from scrapy_rep.pace.pacing import waits_in_queue
 from scrapy_rep.policies import policies_of, policy_for
 from scrapy_rep.protocol.access.events import Event, Failure, Meaning
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.extensions.pace import opens_at
 from scrapy_rep.protocol.tokens import EVERYONE
 from scrapy_rep.protocol.units import DAY_SECONDS, age_words, counted
 from scrapy_rep.protocol.verdict import Reason
 from scrapy_rep.sitemaps.entry_dates import period_of
 from scrapy_rep.sitemaps.reader import SitemapEntry, SitemapKind
-from scrapy_rep.sitemaps.seeding import origin_of as origin_or_none
 
 from .engine_work import in_engine, start_urls_of
 from .inputs import STDIN, origin_of, stdin_lines

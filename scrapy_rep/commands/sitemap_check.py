@@ -18,7 +18,7 @@ from scrapy.crawler import Crawler
 from scrapy.http import Response
 
 from scrapy_rep.policies import policies_of
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.protocol.units import counted
@@ -29,7 +29,6 @@ from scrapy_rep.sitemaps.seeding import (
     Seeding,
     is_robots_txt,
     join,
-    origin_of,
     urls_of,
     web_request,
 )
@@ -267,7 +266,7 @@ class SitemapWalk:
         for entry in sitemap:
             for target in urls_of(url, entry["loc"]):
                 if sitemap.kind is SitemapKind.INDEX:
-                    self._admit(target, origin or origin_of(target))
+                    self._admit(target, origin or origin_or_none(target))
                 else:
                     yield url, target, entry
         if sitemap.damage:

@@ -17,7 +17,6 @@ from scrapy.utils.python import global_object_name
 if TYPE_CHECKING:
     from scrapy import Request
     from scrapy.crawler import Crawler
-    from scrapy.http import Response
     from scrapy.settings import BaseSettings
 
 _CORE = "scrapy.core.downloader"
@@ -63,43 +62,22 @@ def call_last(crawler: Crawler, look: Callable[[Request], Awaitable[Any] | None]
     return True
 
 
-def call_first(crawler: Crawler, look: Callable[[Request, Response], Request | None]) -> None:
-    """Call a function with each response before any middleware sees it, where that is possible.
+def call_first(crawler: Crawler, name: str, look: Callable[..., Request | None]) -> None:
+    """Call a function before the methods of a name of all middlewares, where that is possible.
 
-    Like `process_response` of a middleware, it may return a request, which takes the place of the
-    response.
+    It takes their arguments by name: `request`, and `response` or `exception`. It may return a
+    request, which takes the place of the response, or is sent after the exception.
     """
-    methods = _methods(crawler, "process_response")
+    methods = _methods(crawler, name)
     if not methods:
         return
     first = methods[0]
     call = _without_spider(first, crawler)
 
     @wraps(first)
-    def first_of_all(request: Request, response: Response) -> Any:
-        found = look(request, response)
-        return call(request=request, response=response) if found is None else found
-
-    methods[0] = first_of_all
-
-
-def call_first_on_failure(
-    crawler: Crawler, look: Callable[[Request, Exception], Request | None]
-) -> None:
-    """Call a function with each failed download before any middleware, where that is possible.
-
-    Like `process_exception` of a middleware, it may return a request, which is sent instead.
-    """
-    methods = _methods(crawler, "process_exception")
-    if not methods:
-        return
-    first = methods[0]
-    call = _without_spider(first, crawler)
-
-    @wraps(first)
-    def first_of_all(request: Request, exception: Exception) -> Any:
-        found = look(request, exception)
-        return call(request=request, exception=exception) if found is None else found
+    def first_of_all(**named: Any) -> Any:
+        found = look(**named)
+        return call(**named) if found is None else found
 
     methods[0] = first_of_all
 

@@ -10,8 +10,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 from scrapy_rep.protocol.access.events import Event, seen_whole
-from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
-from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin, origin_or_none
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,8 +35,5 @@ ROBOTS_TXT = OriginFile(ROBOTS_TXT_PATH, "text/plain,*/*;q=0.1", seen_whole)
 
 def origin_at(uri: str, path: str) -> Origin | None:
     """The origin of a URI with exactly this path; None for other URIs."""
-    try:
-        origin = Origin.of(uri)
-    except InvalidUri:
-        return None
+    origin = origin_or_none(uri)
     return origin if origin is not None and f"{origin}{path}" == uri else None

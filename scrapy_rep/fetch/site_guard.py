@@ -24,8 +24,7 @@ from scrapy_rep.checks import site_of
 from scrapy_rep.engine.loops import within
 from scrapy_rep.protocol.access.events import Failure
 from scrapy_rep.protocol.access.guard import Guard, is_public_address
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.signals import NAMED_BY
 from scrapy_rep.stats import Journal
 
@@ -70,7 +69,7 @@ class SiteGuard:
 
         A host without an address is not refused: its request fails, and is tried again, as usual.
         """
-        target = _origin(request.url)
+        target = origin_or_none(request.url)
         if NAMED_BY not in request.meta or target is None:
             return ""
         with suppress(OSError, UnicodeError):
@@ -82,7 +81,7 @@ class SiteGuard:
 
         With a proxy, the address is that of the proxy, and is not checked.
         """
-        target, address = _origin(uri), response.ip_address
+        target, address = origin_or_none(uri), response.ip_address
         if self._guard is not Guard.PUBLIC or address is None or target is None:
             return ""
         if namer is not None and target.host == namer.host:
@@ -100,7 +99,7 @@ class SiteGuard:
     def tell(self, namer: Origin | str, uri: str, why: str) -> None:
         """Count a refusal, and log the first of each host."""
         self._journal.count(stats.GUARDED)
-        target = _origin(uri)
+        target = origin_or_none(uri)
         more = " or REP_GUARD_NETWORKS" * (self._guard is Guard.PUBLIC)
         self._journal.once(
             target.host if target is not None else uri,
@@ -132,13 +131,7 @@ class SiteGuard:
         return f"{bad} is no public address" if bad else ""
 
 
-def _origin(uri: str) -> Origin | None:
-    with suppress(InvalidUri):
-        return Origin.of(uri)
-    return None
-
-
 def _namer(request: Request) -> Origin | None:
     """The site that named a request; None if the mark is not ours, so that no host is its own."""
     mark = request.meta.get(NAMED_BY)
-    return _origin(mark) if isinstance(mark, str) else None
+    return origin_or_none(mark) if isinstance(mark, str) else None

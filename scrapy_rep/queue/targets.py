@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from hashlib import md5
 from typing import NamedTuple
 
 from scrapy import Request
 
 from scrapy_rep.engine.downloader import SLOT, slot_key
-from scrapy_rep.protocol.access.origin import Origin, origin_of
-from scrapy_rep.protocol.errors import InvalidUri
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.signals import is_exempt
 
@@ -32,10 +30,8 @@ class Target(NamedTuple):
 
 def target_of(request: Request) -> Target:
     """The target of a request."""
-    origin = None
-    if not is_exempt(request) and not is_robots_txt(request.url):
-        with suppress(InvalidUri):
-            origin = origin_of(request.url)
+    is_free = is_exempt(request) or is_robots_txt(request.url)
+    origin = None if is_free else origin_or_none(request.url)
     is_usual = origin is not None and SLOT not in request.meta
     key = origin.host if origin and is_usual else slot_key(request)
     return Target(origin, key, f"{origin or ''} {key}")
@@ -46,11 +42,8 @@ def target_named(name: str) -> Target:
     text, space, key = name.partition(" ")
     if space and not text:
         return Target(None, key, name)
-    with suppress(InvalidUri):
-        origin = Origin.of(text)
-        if space and str(origin) == text:
-            return Target(origin, key, name)
-    return Target(None, name, name)
+    origin = origin_or_none(text)
+    return Target(origin, key, name) if space and str(origin) == text else Target(None, name, name)
 
 
 def folder_of(name: str) -> str:

@@ -13,8 +13,8 @@ from urllib.parse import urljoin
 from scrapy import Request
 
 from scrapy_rep.checks import HostScope
-from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
+from scrapy_rep.protocol.errors import ConfigurationError
 from scrapy_rep.protocol.extensions.sitemaps import Slip, sitemap_line
 from scrapy_rep.protocol.paths import path_of
 from scrapy_rep.signals import NAMED_BY
@@ -29,20 +29,12 @@ def origin_of_site(site: str) -> Origin:
     Raises:
         ConfigurationError: the text is not the URL of a site.
     """
-    origin = origin_of(site)
+    origin = origin_or_none(site)
     if origin is None or origin.scheme not in _SCHEMES:
         raise ConfigurationError(
             f"sites: {site!r} is not a site; give URLs with a scheme, such as 'https://example.com'"
         )
     return origin
-
-
-def origin_of(url: str) -> Origin | None:
-    """The origin of a URL; None if robots.txt does not govern it."""
-    try:
-        return Origin.of(url)
-    except InvalidUri:
-        return None
 
 
 def is_robots_txt(url: str) -> bool:
@@ -85,7 +77,7 @@ def web_request(url: str, named_by: Origin | str | None, **arguments: Any) -> Re
         return None
     if named_by is not None:
         request.meta[NAMED_BY] = str(named_by)
-    origin = origin_of(request.url)
+    origin = origin_or_none(request.url)
     return request if origin is not None and origin.scheme in _SCHEMES else None
 
 

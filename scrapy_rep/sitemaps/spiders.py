@@ -33,7 +33,7 @@ from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.starts import Starts, is_function
 from scrapy_rep.policies import policies_of
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
 from scrapy_rep.protocol.document import RobotsTxt, parse
 from scrapy_rep.protocol.errors import ConfigurationError
@@ -56,7 +56,6 @@ from .seeding import (
     Seeding,
     is_robots_txt,
     join,
-    origin_of,
     origin_of_site,
     urls_of,
     web_request,
@@ -168,7 +167,7 @@ class RobotsSitemapMixin(Starts):
                 self._pages.note_begun(one)
             yield one
         for url in self.sitemap_urls:
-            origin = None if is_robots_txt(url) else origin_of(url)
+            origin = None if is_robots_txt(url) else origin_or_none(url)
             for request in self._sitemap_request(url, origin) if origin else ():
                 yield request
         found = map(policies.get, self._origins())
@@ -196,7 +195,7 @@ class RobotsSitemapMixin(Starts):
         The request is sent regardless of our limits, because the user made it. The same sitemap is
         not fetched again.
         """
-        origin = origin_of(request.url)
+        origin = origin_or_none(request.url)
         if origin is None or is_robots_txt(request.url):
             return
         self._seeding.admit(origin, request.url)
@@ -212,8 +211,8 @@ class RobotsSitemapMixin(Starts):
         sites = self.sites.split(",") if isinstance(self.sites, str) else self.sites
         named = [origin_of_site(site.strip()) for site in sites if site.strip()]
         if not named:
-            named = list(filter(None, map(origin_of, self.start_urls)))
-        listed = filter(None, map(origin_of, filter(is_robots_txt, self.sitemap_urls)))
+            named = list(filter(None, map(origin_or_none, self.start_urls)))
+        listed = filter(None, map(origin_or_none, filter(is_robots_txt, self.sitemap_urls)))
         return list(dict.fromkeys([*named, *listed]))
 
     def _seeds(self, policy: Policy) -> Iterator[Iterator[Request]]:

@@ -142,3 +142,11 @@ def origin_of(url: str) -> Origin | None:
         InvalidUri: the URL names no clear origin.
     """
     return known_origin(url) or Origin.of(url)
+
+
+def origin_or_none(url: str) -> Origin | None:
+    """The origin of a URL; None if robots.txt does not govern it, or it names no clear origin."""
+    try:
+        return origin_of(url)
+    except InvalidUri:
+        return None

@@ -28,11 +28,10 @@ from scrapy_rep.extras.pages.usage.robots import FileUsage
 from scrapy_rep.policies import policies_of
 from scrapy_rep.policy import Policy
 from scrapy_rep.protocol.access.events import name_of
-from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.document import parse
 from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.units import counted
-from scrapy_rep.sitemaps.seeding import origin_of
 
 DISALLOWED, USAGE, UNREACHABLE_NOW = "disallowed", "usage", "unreachable"
 """Why a row is in the list; the last is about a file, and has no URL."""
@@ -73,7 +72,7 @@ class Purge:
             url, kind = record.get("url", ""), record["t"]
             if kind == records.DROP or (records.is_again(record) and not _is_sent(record)):
                 self._dropped[url] += 1
-            elif _is_sent(record) and (origin := origin_of(url)) is not None:
+            elif _is_sent(record) and (origin := origin_or_none(url)) is not None:
                 found[origin] = None
         self.origins = list(found)
 
@@ -159,7 +158,7 @@ class Purge:
             if dropped[url] > 0:
                 dropped[url] -= 1
                 continue
-            at = origin_of(url)
+            at = origin_or_none(url)
             policy = None if at is None else policies.get(at)
             # Without a file or a copy, nothing is known about the URL: the file has its own row.
             if policy is None or (policy.is_unreachable and not policy.is_stale):
