@@ -10,7 +10,6 @@ import json
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import date, datetime, timezone
 from enum import Enum
@@ -24,10 +23,8 @@ from scrapy.settings import BaseSettings
 
 from scrapy_rep.extras import part
 from scrapy_rep.protocol.access.events import PRESETS, AccessPolicy
-from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, DIRECTORY_PATH, Origin
+from scrapy_rep.protocol.access.origin import DEFAULT_PORTS, Origin
 from scrapy_rep.protocol.access.redirects import FOLLOWED
-from scrapy_rep.protocol.errors import InvalidUri
-from scrapy_rep.protocol.tokens import as_product_tokens
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 if TYPE_CHECKING:
@@ -107,40 +104,9 @@ def names(value: Any) -> tuple[str, ...]:
     raise ValueError("must be a list of strings")
 
 
-def some_of(*choices: str) -> Callable[[Any], Any]:
-    """A check for a list with only these words, in any letter case."""
-
-    def check(value: Any) -> tuple[str, ...]:
-        chosen = tuple(word.lower() for word in names(value))
-        if not set(chosen) <= set(choices):
-            raise ValueError(f"must be a list of some of {', '.join(map(repr, choices))}")
-        return tuple(dict.fromkeys(chosen))
-
-    return check
-
-
-def by_words_of(part_name: str, check: Callable[..., Callable[[Any], Any]]) -> Callable[[Any], Any]:
-    """A check with the words of an extra, which is loaded unless nothing is set."""
-    return lambda value: check(*(() if value in ((), [], {}, "") else part(part_name)))(value)
-
-
-def by_check_of(part_name: str) -> Callable[[Any], Any]:
-    """The check of an extra, which is loaded unless the text is empty."""
-    return lambda value: value if value == "" else part(part_name)(value)
-
-
-def names_by(*choices: str) -> Callable[[Any], Any]:
-    """A check for a dict with these words as keys and lists of product tokens as values."""
-
-    def check(value: Any) -> dict[str, tuple[str, ...]]:
-        found = {key: names(tokens) for key, tokens in mapping(value).items()}
-        if not set(found) <= set(choices):
-            raise ValueError(f"must have no other keys than {', '.join(map(repr, choices))}")
-        for tokens in found.values():
-            as_product_tokens(tokens)
-        return found
-
-    return check
+def by_extra(name: str, default: Any) -> Callable[[Any], Any]:
+    """The check of an extra, which is loaded for another value than the default."""
+    return lambda value: value if value == default else part(name)(value)
 
 
 def text(value: Any) -> str:
@@ -209,22 +175,6 @@ def path(value: Any) -> str:
             "a folder of that name"
         )
     return expanded
-
-
-def sign_agent(value: Any) -> str:
-    """An https origin, or the URL of the keys that it publishes; empty for none."""
-    given = text(value)
-    if not given:
-        return ""
-    place = given.removesuffix(DIRECTORY_PATH)
-    with suppress(InvalidUri):
-        origin = str(Origin.of(place))
-        if origin.startswith("https://") and place.lower().rstrip("/") == origin:
-            return origin + given[len(place) :]
-    raise ValueError(
-        "must be an https origin, such as 'https://bot.example', or the URL of the keys there: "
-        f"'https://bot.example{DIRECTORY_PATH}'"
-    )
 
 
 def mapping(value: Any) -> dict[str, Any]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, fields, replace
-from functools import partial
 from importlib.util import find_spec
 from typing import Any, Protocol
 
@@ -227,7 +226,7 @@ class RepSettings(PaceSettings):
     )
     redis_url: str = _setting(
         "",
-        checks.by_check_of("REP_REDIS_URL"),
+        checks.by_extra("REP_REDIS_URL", ""),
         "The Redis that several workers share, such as redis://localhost:6379/0; rediss:// for "
         "TLS. It needs scrapy-rep[redis], and Scrapy on asyncio.",
     )
@@ -336,19 +335,19 @@ class RepSettings(PaceSettings):
     )
     page_obey: tuple[str, ...] = _setting(
         (),
-        checks.by_words_of("REP_PAGE_OBEY", checks.some_of),
+        checks.by_extra("REP_PAGE_OBEY", ()),
         "Which rules of pages are obeyed: nofollow and rel-nofollow drop requests; every other "
         "rule drops items: noindex, unavailable_after, noai, ...",
     )
     uses: tuple[str, ...] = _setting(
         (),
-        checks.by_words_of("REP_USES", checks.some_of),
+        checks.by_extra("REP_USES", ()),
         "The uses that you intend for the content: train-ai, search, ai-input, tdm. Items of pages "
         "that say n to one of them are dropped.",
     )
     use_level: str = _setting(
         "",
-        checks.by_words_of("REP_USE_LEVEL", partial(checks.one_of, "")),
+        checks.by_extra("REP_USE_LEVEL", ""),
         "How much of the content you intend to use: immediate, reference or full. Items of pages "
         "that permit less by Content-Signal (use=reference) are dropped; empty to ignore this.",
     )
@@ -361,7 +360,7 @@ class RepSettings(PaceSettings):
     )
     usage_tokens: dict[str, tuple[str, ...]] = _setting(
         {},
-        checks.by_words_of("REP_USES", checks.names_by),
+        checks.by_extra("REP_USAGE_TOKENS", {}),
         "Product tokens that stand for a use, such as {'train-ai': ['GPTBot']}: a group of "
         "their own that disallows a URL says n, as the group for __usage_ai-training always does.",
     )
@@ -425,7 +424,7 @@ class RepSettings(PaceSettings):
     )
     sign_agent: str = _setting(
         "",
-        checks.sign_agent,
+        checks.by_extra("REP_SIGN_AGENT", ""),
         "The origin that publishes the public key of REP_SIGN_KEY, such as 'https://bot.example', "
         "or the URL of its keys, which the newest draft wants: "
         "'https://bot.example/.well-known/http-message-signatures-directory'.",

@@ -53,7 +53,7 @@ def run(call: Call) -> int | None:
 
 def _profile(call: Call, agent: str) -> Profile:
     """The facts of this project's settings."""
-    from scrapy_rep.checks import sign_agent  # loads Scrapy
+    from scrapy_rep.extras.identity.agent_origin import sign_agent  # loads Scrapy
 
     try:
         origin = sign_agent(agent).removesuffix(DIRECTORY_PATH)
