@@ -20,7 +20,6 @@ from scrapy import Request, signals
 from scrapy.exceptions import IgnoreRequest
 
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.progress import can_take_more, slow_start, tell_of_ends
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import MARK, is_own
 from scrapy_rep.pace.pacing import Turn
@@ -29,6 +28,7 @@ from scrapy_rep.protocol.access.origin import Origin
 from .batch import HeldRequest, Wish
 from .fleet_lanes import FleetLanes
 from .ledger import START, Ledger
+from .progress import can_take_more, slow_start, tell_of_ends
 from .talk import Talk
 
 if TYPE_CHECKING:

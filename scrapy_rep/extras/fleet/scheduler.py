@@ -31,7 +31,6 @@ from scrapy_rep.cache.base import StoreError
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
-from scrapy_rep.engine.progress import can_take_more, is_starting
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, is_command, set_exit_status, stop, wake
 from scrapy_rep.pace.drops import Drops
@@ -51,6 +50,7 @@ from .inbox import Inbox, Seeds
 from .ledger import Ledger
 from .link import LinkDownError, advice_on, passes
 from .packed_values import EntryRefused
+from .progress import can_take_more, is_starting
 from .redis_opening import link_of
 from .request_codec import ENTRY_OCTETS, Entries
 from .scripts import prefix_of

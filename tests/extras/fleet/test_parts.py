@@ -16,12 +16,12 @@ import pytest
 from scrapy import Request
 from scrapy.utils.test import get_crawler
 
-from scrapy_rep.engine.progress import tell_of_ends
 from scrapy_rep.extras.fleet.batch import HeldRequest, Push, PushKind
 from scrapy_rep.extras.fleet.batch_codec import Wants, arguments
 from scrapy_rep.extras.fleet.fleet_lanes import lane_of
 from scrapy_rep.extras.fleet.ledger import PUSH_OCTETS, PUSHES, Ledger
 from scrapy_rep.extras.fleet.link import LinkDownError
+from scrapy_rep.extras.fleet.progress import tell_of_ends
 from scrapy_rep.extras.fleet.scheduler import Filter
 from scrapy_rep.extras.fleet.talk import Talk
 from scrapy_rep.protocol.errors import ConfigurationError

@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from scrapy import Request
 
+from scrapy_rep.engine.loops import sleep
+from scrapy_rep.engine.state import is_closing
 from scrapy_rep.protocol.errors import ConfigurationError
-
-from .loops import sleep
-from .state import is_closing
 
 if TYPE_CHECKING:
     from scrapy.crawler import Crawler
