@@ -66,9 +66,12 @@ _MAY_IMPORT = {
 }
 # The pure values of extras
 _PAGE_VALUES = _EFFECT_FREE | {
-    *("scrapy_rep.protocol", "scrapy_rep.extras.pages.page", "scrapy_rep.extras.pages.usage")
+    *("scrapy_rep.protocol", "scrapy_rep.extras.structured"),
+    *("scrapy_rep.extras.pages.page", "scrapy_rep.extras.pages.usage"),
 }
-_MAY_IMPORT |= dict.fromkeys(("extras/pages/page", "extras/pages/usage"), _PAGE_VALUES)
+_MAY_IMPORT |= dict.fromkeys(
+    ("extras/structured.py", "extras/pages/page", "extras/pages/usage"), _PAGE_VALUES
+)
 _MAY_IMPORT |= dict.fromkeys(
     (
         f"extras/webmaster/{name}"

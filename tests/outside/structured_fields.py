@@ -12,7 +12,7 @@ from base64 import b32decode
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from scrapy_rep.protocol.fields.structured import (
+from scrapy_rep.extras.structured import (
     BareItem,
     Date,
     DisplayString,

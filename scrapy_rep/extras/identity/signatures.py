@@ -18,8 +18,7 @@ from hashlib import sha256
 from json import dumps
 from math import inf
 
-from scrapy_rep.protocol.access.origin import DIRECTORY_PATH, origin_of
-from scrapy_rep.protocol.fields.structured import (
+from scrapy_rep.extras.structured import (
     BareItem,
     InnerList,
     Item,
@@ -27,6 +26,7 @@ from scrapy_rep.protocol.fields.structured import (
     dictionary,
     written,
 )
+from scrapy_rep.protocol.access.origin import DIRECTORY_PATH, origin_of
 from scrapy_rep.protocol.units import DAY_SECONDS
 
 TAG = "web-bot-auth"

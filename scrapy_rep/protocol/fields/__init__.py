@@ -1,4 +1,4 @@
-"""Fields of HTTP: Structured Fields (RFC 9651), Link (RFC 8288), and the sources of statements."""
+"""The sources of statements, and remarks on unusual ones."""
 
 from .remarks import Remark, Source
 

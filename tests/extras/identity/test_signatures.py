@@ -34,7 +34,7 @@ from scrapy_rep.extras.identity.signatures import (
     thumbprint,
     wish_of,
 )
-from scrapy_rep.protocol.fields.structured import dictionary
+from scrapy_rep.extras.structured import dictionary
 from tests.shared import SHARED, needs_shared
 
 NOW = 1_800_000_000.5

@@ -9,7 +9,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from scrapy_rep.extras.pages.usage.licences import field_links
-from scrapy_rep.protocol.fields.structured import (
+from scrapy_rep.extras.structured import (
     Date,
     DisplayString,
     InnerList,

@@ -12,6 +12,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime, timedelta
 
+from scrapy_rep.extras.structured import (
+    BareItem,
+    Date,
+    InnerList,
+    Item,
+    Member,
+    member_list,
+)
 from scrapy_rep.protocol.fields.remarks import (
     Problem,
     Remark,
@@ -20,14 +28,6 @@ from scrapy_rep.protocol.fields.remarks import (
     excerpt,
     octets_of,
     text_of,
-)
-from scrapy_rep.protocol.fields.structured import (
-    BareItem,
-    Date,
-    InnerList,
-    Item,
-    Member,
-    member_list,
 )
 from scrapy_rep.protocol.tokens import Names, ProductTokens, names_of
 from scrapy_rep.protocol.wildcards import OutOfWork, Work

@@ -16,8 +16,8 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, field
 
+from scrapy_rep.extras.structured import Item, Member, Token, dictionary
 from scrapy_rep.protocol.fields.remarks import Problem, Remarks, Source
-from scrapy_rep.protocol.fields.structured import Item, Member, Token, dictionary
 
 from .categories import AI_INPUT, SEARCH, TRAIN_AI, USE, USES
 from .preference import Preference

@@ -21,7 +21,7 @@ from scrapy_rep.extras.identity.signatures import (
     problem_of,
     signatures_in,
 )
-from scrapy_rep.protocol.fields.structured import dictionary
+from scrapy_rep.extras.structured import dictionary
 
 Keys = Mapping[str, Mapping[str, Any]]  # public keys by their thumbprint
 

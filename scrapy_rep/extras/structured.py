@@ -20,7 +20,7 @@ from functools import lru_cache, partial
 from typing import Any
 from urllib.parse import unquote_to_bytes
 
-from .remarks import FIELD_OCTETS
+from scrapy_rep.protocol.fields.remarks import FIELD_OCTETS
 
 _KEY = re.compile(r"[a-z*][a-z0-9_.*-]*")
 _TOKEN = re.compile(r"[A-Za-z*][!#$%&'*+.^_`|~0-9A-Za-z:/-]*")
