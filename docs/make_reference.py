@@ -10,11 +10,13 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Iterator
+from importlib import import_module
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from scrapy_rep import stats
+from scrapy_rep.extras import EXTRAS
 from scrapy_rep.settings import SETTINGS, Setting
 
 _MADE = "<!-- python docs/make_reference.py makes this page from scrapy_rep/{}.py. -->"
@@ -194,6 +196,9 @@ def _stats() -> Iterator[str]:
     yield _STATS + "\n"
     yield "| stat | meaning |"
     yield "| --- | --- |"
+    for extra in EXTRAS:
+        if extra.stats:
+            import_module(f"{extra.package}.{extra.stats}")
     for name, meaning in stats.MEANINGS.items():
         yield f"| `{name.replace('{}', '…')}` | {_cell(meaning)} |"
 

@@ -23,6 +23,7 @@ class Extra:
         settings: the settings that need it, or the beginnings of their names.
         subcommands: their summaries by name; ``commands/NAME.py`` in its folder runs each.
         parts: the places of what it adds to others, by a name for users.
+        stats: its module with stats; may be empty.
         spider_middleware: the import path of a middleware that `Addon` adds; may be empty.
     """
 
@@ -30,6 +31,7 @@ class Extra:
     settings: tuple[str, ...] = ()
     subcommands: Mapping[str, str] = field(default_factory=dict)
     parts: Mapping[str, str] = field(default_factory=dict)
+    stats: str = ""
     spider_middleware: str = ""
 
     @property
@@ -73,6 +75,7 @@ EXTRAS = (
     ),
     Extra(
         "fleet",
+        stats="fleet_stats",
         settings=("REP_PACE_SCOPE", "REP_FLEET_LEASE_SECONDS", "REP_REDIS_"),
         subcommands={"fleet": "show crawls that several workers share"},
         parts={
@@ -83,6 +86,7 @@ EXTRAS = (
     ),
     Extra(
         "evidence",
+        stats="evidence_stats",
         settings=("REP_AUDIT_", "REP_WARC_DIR", "REP_REPORT"),
         subcommands={
             "audit": "read audit trails of crawls",
@@ -92,6 +96,7 @@ EXTRAS = (
     ),
     Extra(
         "pages",
+        stats="page_stats",
         settings=("REP_PAGE_OBEY", "REP_USE", "REP_USAGE_TOKENS", "REP_ITEM_FIELD", "REP_TDMREP"),
         parts={
             "REP_TDMREP": "reservations.Reservations",
@@ -112,6 +117,7 @@ EXTRAS = (
     ),
     Extra(
         "identity",
+        stats="identity_stats",
         settings=("REP_SIGN_",),
         subcommands={"identity": "prove who your crawler is: keys, published files, checks"},
         parts={"REP_SIGN_KEY": "signer.Signer", "REP_SIGN_AGENT": "agent_origin.sign_agent"},

@@ -22,10 +22,10 @@ from typing import TYPE_CHECKING, Any
 import scrapy
 from scrapy import signals
 
-from scrapy_rep import stats
 from scrapy_rep.cache.memory import Lru
 from scrapy_rep.engine.loops import result_of, within
 from scrapy_rep.engine.transfer import Transfer, headers_of
+from scrapy_rep.extras.evidence import evidence_stats as stats
 from scrapy_rep.extras.evidence.spool import limit_of
 from scrapy_rep.extras.evidence.warc_records import (
     SOFTWARE,

@@ -24,12 +24,12 @@ import scrapy
 from scrapy import Request, signals
 from scrapy.utils.asyncio import run_in_thread
 
-from scrapy_rep import stats
 from scrapy_rep.checks import mapping
 from scrapy_rep.decisions.listening import Listener
 from scrapy_rep.decisions.occasions import OFF, REQUEST
 from scrapy_rep.decisions.url_ends import END_BITS, END_WORDS, HAS_QUERY, LISTED
 from scrapy_rep.engine.loops import result_of
+from scrapy_rep.extras.evidence import evidence_stats as stats
 from scrapy_rep.extras.evidence import trail_records as records
 from scrapy_rep.extras.evidence.spool import limit_of
 from scrapy_rep.extras.evidence.trail_records import Query, line, redaction, rounded

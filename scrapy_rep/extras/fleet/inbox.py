@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 from scrapy import Request, Spider
 from scrapy_redis.spiders import RedisMixin
 
-from scrapy_rep import stats
+from scrapy_rep.extras.fleet import fleet_stats as stats
 from scrapy_rep.protocol.units import counted
 from scrapy_rep.stats import Journal
 

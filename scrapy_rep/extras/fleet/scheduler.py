@@ -26,13 +26,13 @@ from scrapy.utils.misc import load_object
 from scrapy_redis.scheduler import Scheduler
 from twisted.internet.defer import Deferred
 
-from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.downloader import Downloader, leave_inherited_slot
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.refusals import refusals_in_one_line
 from scrapy_rep.engine.state import is_closing, is_command, set_exit_status, stop, wake
+from scrapy_rep.extras.fleet import fleet_stats as stats
 from scrapy_rep.pace.drops import Drops
 from scrapy_rep.pace.pacing import Pacing
 from scrapy_rep.policies import Policies

@@ -15,8 +15,8 @@ from collections.abc import Callable, Iterable
 from contextlib import suppress
 from typing import Protocol
 
-from scrapy_rep import stats
 from scrapy_rep.cache.base import StoreError
+from scrapy_rep.extras.fleet import fleet_stats as stats
 from scrapy_rep.stats import Journal
 
 from .batch import Batch

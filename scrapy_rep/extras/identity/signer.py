@@ -22,11 +22,11 @@ from scrapy.utils.httpobj import urlparse_cached
 from scrapy.utils.misc import load_object
 from scrapy.utils.python import global_object_name
 
-from scrapy_rep import stats
 from scrapy_rep.engine.handlers import Download, handler_of, rewrite_of, wrap_downloads
 from scrapy_rep.engine.loops import sleep
 from scrapy_rep.engine.state import is_closing
 from scrapy_rep.engine.transfer import Transfer
+from scrapy_rep.extras.identity import identity_stats as stats
 from scrapy_rep.fetch.requesters import Signing
 from scrapy_rep.protocol.access.origin import origin_of
 from scrapy_rep.protocol.errors import ConfigurationError

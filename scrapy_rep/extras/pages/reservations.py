@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING
 from scrapy.utils.asyncio import run_in_thread
 from twisted.internet.defer import CancelledError
 
-from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
+from scrapy_rep.extras.pages import page_stats as stats
 from scrapy_rep.extras.pages.usage.categories import TDMREP_PATH
 from scrapy_rep.extras.pages.usage.tdmrep import TdmFile, Tdmrep
 from scrapy_rep.fetch.file_fetch import FileFetch, NotNeededError

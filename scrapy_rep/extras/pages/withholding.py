@@ -9,8 +9,8 @@ from weakref import WeakKeyDictionary, WeakSet
 from scrapy import Request
 from scrapy.http import Response
 
-from scrapy_rep import stats
 from scrapy_rep.decisions.decisions import Decisions
+from scrapy_rep.extras.pages import page_stats as stats
 from scrapy_rep.extras.pages.page.rule_words import REL_NOFOLLOW
 from scrapy_rep.extras.pages.page.rules import PageRule, PageRules
 from scrapy_rep.extras.pages.usage.categories import CATEGORIES, USE
