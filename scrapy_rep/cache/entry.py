@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import ROBOTS_TXT_PATH, Origin
@@ -130,30 +129,6 @@ class Entry:
             octets += sum(_FIELD_OCTETS + len(name) + len(value) for name, value in copy.headers)
             steps = (*steps, *copy.steps, *copy.confirmed_by)
         return octets + sum(_STEP_OCTETS + 2 * len(one.uri) + len(one.location) for one in steps)
-
-    def shifted(self, seconds: float) -> Entry:
-        """The same entry by a clock that is `seconds` ahead."""
-        known = self.known
-        return Entry(
-            self.origin, Knowledge(_shifted(known.copy, seconds), _shifted(known.outage, seconds))
-        )
-
-
-_INSTANTS = "fetched_at", "confirmed_at", "fresh_until", "since", "failed_at", "retry_at", "sent_at"
-_STEPS = "steps", "confirmed_by"
-
-
-def _shifted(part: Any, seconds: float) -> Any:
-    if part is None:
-        return None
-    instants = {name: getattr(part, name, None) for name in _INSTANTS}
-    moved: dict[str, Any] = {
-        name: instant + seconds for name, instant in instants.items() if instant is not None
-    }
-    for name in _STEPS:
-        if hasattr(part, name):
-            moved[name] = tuple(_shifted(step, seconds) for step in getattr(part, name))
-    return replace(part, **moved)
 
 
 def is_same_version(one: Copy, other: Copy) -> bool:

@@ -30,20 +30,6 @@ _EARLIER = outage_entry(at=500.0).known.outage
 def test_times_of_an_entry(known: Knowledge, changed_at: float, fresh_until: float) -> None:
     entry = Entry(ORIGIN, known)
     assert (entry.changed_at, entry.fresh_until) == (changed_at, fresh_until)
-    shifted = entry.shifted(7.0)
-    if known == Knowledge():
-        assert shifted == entry
-    else:
-        assert (shifted.changed_at, shifted.fresh_until) == (changed_at + 7, fresh_until + 7)
-    assert shifted.shifted(-7.0) == entry
-
-
-def test_every_time_is_shifted() -> None:
-    shifted = Entry(ORIGIN, Knowledge(_COPY, _LATER)).shifted(7.0).known
-    assert shifted.copy is not None
-    assert shifted.outage is not None
-    assert (shifted.copy.fetched_at, shifted.copy.confirmed_at) == (1007.0, 1007.0)
-    assert (shifted.outage.since, shifted.outage.failed_at) == (2007.0, 2007.0)
 
 
 def test_key_has_a_text() -> None:

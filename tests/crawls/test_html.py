@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from scrapy_rep.cache.entry import Entry
 from scrapy_rep.cache.sqlite import SqliteStore
+from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from tests.cache.samples import usual_key
 from tests.crawling import crawl
@@ -52,6 +55,15 @@ def test_html_page_has_its_meaning(
         assert {item["error"] for item in result.items} == {"RobotsTxtDisallowed"}
 
 
+def aged(entry: Entry) -> Entry:
+    """An entry that came more than a day earlier."""
+    copy = entry.known.copy
+    assert copy is not None
+    times = {name: getattr(copy, name) - 90_000 for name in ("fetched_at", "confirmed_at")}
+    copy = replace(copy, **times, fresh_until=copy.fresh_until - 90_000)
+    return Entry(entry.origin, Knowledge(copy))
+
+
 @pytest.mark.parametrize("settings", [STRICT, STATUS])
 def test_store_keeps_that_the_file_was_html(settings: dict[str, Any], tmp_path: Path) -> None:
     """And after a confirmation, which comes without the body."""
@@ -64,7 +76,7 @@ def test_store_keeps_that_the_file_was_html(settings: dict[str, Any], tmp_path: 
                 store = SqliteStore(path, 1 << 30)
                 entry = store.peek(key)
                 assert entry is not None
-                store.commit(entry.shifted(-90_000), None).result()
+                store.commit(aged(entry), None).result()
                 store.close()
             result = crawl(URLS_SPIDER, settings=given, urls=[site.url("/a")])
             assert result.items[0]["verdict"]["reason"] == "HTML", result.log

@@ -49,7 +49,7 @@ from scrapy_rep.cache.base import (
 )
 from scrapy_rep.cache.codec import decode, encode
 from scrapy_rep.cache.entry import Entry, Key, key_of
-from scrapy_rep.protocol.access.knowledge import Copy
+from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
 from scrapy_rep.protocol.errors import InvalidUri
 
@@ -71,6 +71,8 @@ _SEND_SECONDS = 2.0  # for the last of them, when the store closes
 _INDEX = "rep:{robots.txt}:i2"
 _KEY_OCTETS = 300  # of Redis for a record and its place in the index, without their octets
 _MOST_OCTETS = (1 << 26) - 1  # the most that the index notes for a record
+_INSTANTS = "fetched_at", "confirmed_at", "fresh_until", "since", "failed_at", "retry_at", "sent_at"
+_STEPS = "steps", "confirmed_by"
 
 _LIBRARY = """
 local function clock()
@@ -503,7 +505,7 @@ class RedisStore:
 
     def _record(self, entry: Entry) -> bytes:
         """An entry as Redis keeps it, by its clock."""
-        theirs = entry.shifted(self._ahead_seconds) if self._ahead_seconds else entry
+        theirs = shifted(entry, self._ahead_seconds) if self._ahead_seconds else entry
         return _STAMP.pack(theirs.changed_at, theirs.fresh_until) + encode(theirs)
 
     def _entry(self, record: bytes | None, origin: Origin) -> Entry | None:
@@ -514,7 +516,26 @@ class RedisStore:
         if entry is None:
             self._unreadable()
             return None
-        return entry.shifted(-self._ahead_seconds) if self._ahead_seconds else entry
+        return shifted(entry, -self._ahead_seconds) if self._ahead_seconds else entry
+
+
+def shifted(entry: Entry, seconds: float) -> Entry:
+    """An entry by a clock that is `seconds` ahead."""
+    copy, outage = entry.known.copy, entry.known.outage
+    return Entry(entry.origin, Knowledge(_shifted(copy, seconds), _shifted(outage, seconds)))
+
+
+def _shifted(part: Any, seconds: float) -> Any:
+    if part is None:
+        return None
+    instants = {name: getattr(part, name, None) for name in _INSTANTS}
+    moved: dict[str, Any] = {
+        name: instant + seconds for name, instant in instants.items() if instant is not None
+    }
+    for name in _STEPS:
+        if hasattr(part, name):
+            moved[name] = tuple(_shifted(step, seconds) for step in getattr(part, name))
+    return replace(part, **moved)
 
 
 def _local(lease: Lease) -> _LocalLease:

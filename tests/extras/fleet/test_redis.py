@@ -20,9 +20,10 @@ from scrapy_rep.cache.codec import MAGIC, encode
 from scrapy_rep.cache.entry import Entry, Key
 from scrapy_rep.cache.memory import MemoryStore
 from scrapy_rep.cache.sqlite import SqliteStore
-from scrapy_rep.extras.fleet.redis_store import RedisStore
+from scrapy_rep.extras.fleet.redis_store import RedisStore, shifted
+from scrapy_rep.protocol.access.knowledge import Knowledge
 from scrapy_rep.protocol.access.origin import Origin
-from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, file_entry
+from tests.cache.samples import BODY, ORIGIN, OTHER, body_of, file_entry, outage_entry
 from tests.redis_server import RedisServer, SlowLine, a_loop, redis_store
 
 _STAMP = struct.Struct(">dd")
@@ -502,3 +503,24 @@ def _tried(store: RedisStore, origin: Origin = ORIGIN) -> Claim | StoreError:
         return claim(store, origin, math.inf)
     except StoreError as error:
         return error
+
+
+@pytest.mark.parametrize(
+    "known",
+    [
+        Knowledge(),
+        Knowledge(file_entry(at=1000.0).known.copy),
+        Knowledge(None, outage_entry(at=2000.0).known.outage),
+        Knowledge(file_entry(at=1000.0).known.copy, outage_entry(at=2000.0).known.outage),
+    ],
+)
+def test_every_time_is_shifted(known: Knowledge) -> None:
+    entry = Entry(ORIGIN, known)
+    later = shifted(entry, 7.0)
+    assert shifted(later, -7.0) == entry
+    copy, outage = later.known.copy, later.known.outage
+    assert copy is None or (copy.fetched_at, copy.confirmed_at) == (1007.0, 1007.0)
+    assert outage is None or (outage.since, outage.failed_at) == (2007.0, 2007.0)
+    if known != Knowledge():
+        assert later.changed_at == entry.changed_at + 7
+        assert later.fresh_until == entry.fresh_until + 7
