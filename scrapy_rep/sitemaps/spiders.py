@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Any
 from urllib.parse import urljoin, urlparse
 from weakref import WeakSet
 
-from scrapy import Request
+from scrapy import Request, Spider
 from scrapy.http import HtmlResponse
 from scrapy.link import Link
 from scrapy.signals import request_dropped, request_scheduled, spider_closed
@@ -31,7 +31,6 @@ from scrapy_rep import stats
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.engine.loops import as_they_come, sleep
 from scrapy_rep.engine.refusals import refusals_in_one_line
-from scrapy_rep.engine.starts import Starts, is_function
 from scrapy_rep.policies import policies_of
 from scrapy_rep.protocol.access.origin import Origin, origin_or_none
 from scrapy_rep.protocol.access.redirects import REDIRECT_STATUSES
@@ -87,9 +86,36 @@ _ENTRY = "rep_sitemap"  # meta of a page request
 _LOST_FLAGS = ("dataloss", "partial")  # Scrapy's flags of incomplete answers
 _POLICIES_AT_A_TIME = 16
 _BREATH_SECONDS = 0.02  # between turns of the event loop
+_OLD_NAME = "start_requests"
 
 
-class RobotsSitemapMixin(Starts):
+class _Starts(SitemapSpider):
+    """Finds the start requests of the class after `SitemapSpider` in the bases.
+
+    Up to Scrapy 2.15, `start` calls `start_requests`, and spiders may override either.
+    `SitemapSpider.start_requests` would hide that of a class after it.
+    """
+
+    def start_of_the_other(self) -> AsyncIterator[Any]:
+        """The other class's `start`; `SitemapSpider.start` would yield only sitemaps."""
+        start = super().start
+        if _is_function(start, SitemapSpider.start):
+            start = super(SitemapSpider, self).start
+        return start()
+
+    if hasattr(Spider, _OLD_NAME):
+
+        def start_requests(self) -> Any:  # overriding methods have different types
+            """The method that the other class's `start` calls up to Scrapy 2.15."""
+            found: Any = getattr(super(), _OLD_NAME)
+            if _is_function(found, getattr(SitemapSpider, _OLD_NAME)):
+                found = getattr(super(SitemapSpider, self), _OLD_NAME)
+            if _is_function(found, getattr(Spider, _OLD_NAME)):  # calling it logs a warning
+                return (Request(url, dont_filter=True) for url in self.start_urls)
+            return found()
+
+
+class RobotsSitemapMixin(_Starts):
     """Starts with the requests of the other spider's `start`, and then requests sitemaps.
 
     Name it before the other spider: ``class MySpider(RobotsSitemapMixin, CrawlSpider)``. All
@@ -127,7 +153,7 @@ class RobotsSitemapMixin(Starts):
         self._told: set[tuple[Origin, LeftOut]] = set()
         self._parse_limit_octets = settings.parse_limit_octets
         # Scrapy's own method supports only XML and gzip.
-        self._has_own_body = not is_function(
+        self._has_own_body = not _is_function(
             self._get_sitemap_body,
             SitemapSpider._get_sitemap_body,  # noqa: SLF001
         )
@@ -389,6 +415,11 @@ class RobotsSitemapMixin(Starts):
 
     def _count(self, name: str) -> None:
         self.crawler.stats.inc_value(name)
+
+
+def _is_function(method: Any, function: Any) -> bool:
+    """Whether a method is this function, not an override."""
+    return getattr(method, "__func__", None) is function
 
 
 class RobotsSitemapSpider(RobotsSitemapMixin):
