@@ -42,6 +42,7 @@ from scrapy_rep.policies import Policies
 from scrapy_rep.policy import OVERRIDE, Policy
 from scrapy_rep.protocol.access.origin import Origin, origin_of, origin_or_none
 from scrapy_rep.protocol.errors import ConfigurationError, InvalidUri
+from scrapy_rep.protocol.extensions.pace import NO_PACE
 from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.verdict import Reason, Verdict, implicit_verdict
 from scrapy_rep.signals import (
@@ -267,7 +268,7 @@ class RepMiddleware:
     ) -> Request | None:
         """Let a request pass with its verdict, or drop it; return it for the queue if undecided."""
         first = record.verdict
-        verdict = await self.verdict_on(request, tokens)
+        verdict = await self._verdict_on(request, tokens, record)
         if verdict is not None and not verdict.allowed and self._is_undecided(record, verdict):
             return self._put_back(request)
         is_told = is_again and self._decisions.is_dry_run and first and not first.allowed
@@ -284,7 +285,11 @@ class RepMiddleware:
 
         `tokens` are those of the User-Agent that is sent; None before that is known.
         """
-        record = self._records.of(request)
+        return await self._verdict_on(request, tokens, self._records.of(request))
+
+    async def _verdict_on(
+        self, request: Request, tokens: tuple[str, ...] | None, record: RequestRecord
+    ) -> Verdict | None:
         record.policy = None  # no policy has judged it so far
         if self.drops and (verdict := self.drops.verdict(request.url)) is not None:
             return verdict
@@ -307,16 +312,17 @@ class RepMiddleware:
         else:
             self._journal.count(stats.CACHE_HIT)
         record.policy = policy
-        record.tokens = self._identity.tokens_for(request) if tokens is None else tokens
-        return await self._verdict_by(policy, request, record.tokens)
-
-    async def _verdict_by(
-        self, policy: Policy, request: Request, tokens: tuple[str, ...]
-    ) -> Verdict:
-        """The verdict of a policy; an allowed request waits for the visit time of its origin."""
+        record.tokens = tokens = self._identity.tokens_for(request) if tokens is None else tokens
         verdict = policy.verdict(self._sent_urls.of(request), tokens)
-        if not verdict.allowed:
-            return verdict
+        is_paced = verdict.allowed and (  # few origins have a pace
+            self.pacing.of(policy, tokens) is not NO_PACE or origin.host in self.pacing.visits
+        )
+        return await self._verdict_by_pace(policy, tokens, verdict) if is_paced else verdict
+
+    async def _verdict_by_pace(
+        self, policy: Policy, tokens: tuple[str, ...], verdict: Verdict
+    ) -> Verdict:
+        """The verdict on an allowed request, which waits for the visit time of its origin."""
         self.pacing.note(policy, tokens)
         if self.pacing.of(policy, tokens).is_skipped:
             self._journal.count(stats.SKIPPED)

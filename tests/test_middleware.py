@@ -73,6 +73,7 @@ def policy_of(body: bytes = b"", event: Event = 200, meaning: Meaning = Meaning.
 
 
 _CLOSED = b"User-agent: *\nDisallow: /\n"
+_OPEN_AT_NIGHT = b"User-agent: *\nVisit-time: 0000-0100\n"
 _PAGE = "http://example.com/a"
 
 
@@ -120,14 +121,14 @@ def test_target_of_a_redirect_goes_through_its_own_slot() -> None:
         # and then a newer one judges. The turn is given up first: the newer one needs one itself.
         (-40.0, _CLOSED, ["wait", "give up", "get", "a rule matches"]),
         # That one is waited with too, and has run out likewise: the request leaves.
-        (-40.0, b"", ["wait", "give up", "get", "wait"]),
+        (-40.0, _OPEN_AT_NIGHT, ["wait", "give up", "get", "wait"]),
     ],
 )
 def test_request_that_waited_longer_than_its_policy_holds_is_judged_again(
     left_seconds: float, newer: bytes, expected: list[str]
 ) -> None:
     """A visit time begins hours later; and the site may have closed since."""
-    policy = policy_of()
+    policy = policy_of(_OPEN_AT_NIGHT)
     policy.usable_until = time.time() + 600
     crawl = Crawl(policy, REP_VISIT_TIME_OBEY=True)
     done: list[str] = []
@@ -266,7 +267,7 @@ class TestLookingAgain:
 
     def test_request_is_put_back_once_when_the_crawl_closes(self, tmp_path: Path) -> None:
         settings = {"REP_VISIT_TIME_OBEY": True, "JOBDIR": str(tmp_path)}
-        crawl = Crawl(policy_of(), is_closing=True, **settings)
+        crawl = Crawl(policy_of(_OPEN_AT_NIGHT), is_closing=True, **settings)
 
         async def wait(policy: Policy, tokens: tuple[str, ...]) -> bool:
             return tokens != ("OtherBot",)

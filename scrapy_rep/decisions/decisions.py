@@ -146,7 +146,9 @@ class Decisions:
         Raises:
             RobotsTxtDisallowed: it is dropped.
         """
-        self._tell(request.url, request, verdict, AGAIN if is_again else self._occasion(request))
+        if self.listener.hears:
+            by = AGAIN if is_again else self._occasion(request)
+            self._tell(request.url, request, verdict, by)
         if verdict is None:
             self._journal.count(stats.NOT_JUDGED)
             return
