@@ -80,6 +80,7 @@ EXTRAS = (
         subcommands={"fleet": "show crawls that several workers share"},
         parts={
             "REP_REDIS_URL": "link.redis_url",
+            "paces in Redis": "pace_rows_in_redis.RedisRows",
             "REP_STORE = 'redis'": "redis_opening.crawl_store",
             "REP_STORE = 'redis' in commands": "redis_opening.project_store",
         },
