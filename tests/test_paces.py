@@ -162,12 +162,13 @@ def test_an_outage_of_redis_delays_a_process_only_once() -> None:
     paces.leave()
 
 
+@pytest.mark.timed
 def test_slow_replies_of_redis_block_a_process_for_a_second_at_most(
     redis_server: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """As from a Redis on another continent."""
     with SlowLine(redis_server.port) as line:
-        line.delay_seconds = 0.08
+        line.delay_seconds = 0.05
         paces = opened(line.url)
         began_at = time.monotonic()
         for _ in range(20):

@@ -20,8 +20,9 @@ from typing import Any, TypeVar
 from scrapy_rep.protocol.access.events import Event, Failure
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge, Outage, Step
 from scrapy_rep.protocol.access.origin import Origin
+from scrapy_rep.protocol.errors import InvalidUri
 
-from .entry import Entry, key_of
+from .entry import Entry, Key, key_of
 
 Value = TypeVar("Value")
 
@@ -153,3 +154,16 @@ def _read(kind: Callable[..., Value], values: Any, table: _Table) -> Value | Non
     if values is None:
         return None
     return kind(**{name: read(values[name]) for name, read in table.items()})
+
+
+def key_text(origin: Origin) -> str:
+    """A key as a text: JSON keeps all keys apart, and is ASCII."""
+    return json.dumps(key_of(origin).written)
+
+
+def key_in(text: object) -> Key | None:
+    """The key in a text; None if it is of another form."""
+    try:
+        return Key.read(json.loads(str(text)))
+    except (InvalidUri, TypeError, ValueError, RecursionError):
+        return None

@@ -14,7 +14,6 @@ The file is not for network file systems: write-ahead logs need shared memory.
 
 from __future__ import annotations
 
-import json
 import logging
 import os
 import sqlite3
@@ -34,7 +33,6 @@ from filelock import FileLock
 
 from scrapy_rep.protocol.access.knowledge import Copy, Knowledge
 from scrapy_rep.protocol.access.origin import Origin
-from scrapy_rep.protocol.errors import InvalidUri
 from scrapy_rep.protocol.secrecy import OWNER_ONLY
 from scrapy_rep.protocol.units import DAY_SECONDS
 
@@ -50,8 +48,8 @@ from .base import (
     done,
     failed,
 )
-from .codec import decode, encode
-from .entry import Entry, Key, is_same_version, key_of
+from .codec import decode, encode, key_in, key_text
+from .entry import Entry, Key, is_same_version
 
 logger = logging.getLogger(__name__)
 
@@ -157,7 +155,7 @@ class SqliteStore:
     def peek(self, origin: Origin) -> Entry | None:
         """The entry."""
         try:
-            rows = self._rows("select record from files_3 where key = ?", _text(origin))
+            rows = self._rows("select record from files_3 where key = ?", key_text(origin))
         except StoreError as error:
             if isinstance(error.__cause__, sqlite3.OperationalError) and "locked" in str(error):
                 return None
@@ -169,7 +167,7 @@ class SqliteStore:
         select = "select record from versions_3 where key = ? order by id desc"
 
         def read() -> list[Copy]:
-            entries = [decode(record, origin) for (record,) in self._rows(select, _text(origin))]
+            entries = [decode(record, origin) for (record,) in self._rows(select, key_text(origin))]
             return [entry.known.copy for entry in entries if entry and entry.known.copy]
 
         return attempted(read)
@@ -181,15 +179,15 @@ class SqliteStore:
     def keys(self) -> list[Key]:
         """The keys of all entries."""
         rows = self._rows("select key from files_3 where record is not null")
-        return sorted(filter(None, (_key_in(text) for (text,) in rows)), key=str)
+        return sorted(filter(None, (key_in(text) for (text,) in rows)), key=str)
 
     def forget(self, origin: Origin) -> Future[bool]:
         """Delete an entry."""
-        return self._written(partial(_forget, key=_text(origin)))
+        return self._written(partial(_forget, key=key_text(origin)))
 
     def claim(self, origin: Origin, *, seconds: float, fresh_seconds: float) -> Future[Claim]:
         """The entry, or a lease, or the wait for another process's lease."""
-        key = _text(origin)
+        key = key_text(origin)
 
         def claimed(writer: sqlite3.Connection) -> Claim:
             now = self._clock()
@@ -212,7 +210,7 @@ class SqliteStore:
 
     def commit(self, entry: Entry, lease: Lease | None) -> Future[bool]:
         """Keep an entry if the lease is held or the entry is newer, and end the lease."""
-        key, record = _text(entry.origin), encode(entry)
+        key, record = key_text(entry.origin), encode(entry)
         self._untidy_octets += _COMMIT_OCTETS + len(record)
         if self._untidy_octets > _TIDY_OCTETS:
             self._untidy_octets = 0
@@ -221,7 +219,7 @@ class SqliteStore:
 
     def release(self, lease: Lease) -> Future[None]:
         """End a lease without an entry."""
-        return self._written(partial(_release, key=_text(lease.origin), token=lease.token))
+        return self._written(partial(_release, key=key_text(lease.origin), token=lease.token))
 
     def close(self) -> None:
         """Finish all writes and close the file."""
@@ -233,7 +231,7 @@ class SqliteStore:
         until = self._clock() + seconds
         changed = writer.execute(
             "update files_3 set until = ? where key = ? and token = ?",
-            (until, _text(lease.origin), lease.token),
+            (until, key_text(lease.origin), lease.token),
         )
         return Lease(lease.origin, lease.token, until) if changed.rowcount else None
 
@@ -264,7 +262,7 @@ class SqliteStore:
 
     def _remember(self, writer: sqlite3.Connection, origin: Origin, copy: Copy) -> None:
         """Add a version, or confirm the newest one if the copy is the same."""
-        key = _text(origin)
+        key = key_text(origin)
         select = "select id, record from versions_3 where key = ? order by id desc limit 1"
         number, record = writer.execute(select, (key,)).fetchone() or (None, None)
         newest = decode(record, origin)
@@ -489,19 +487,6 @@ def _used_octets(writer: sqlite3.Connection) -> int:
     return int(octets)
 
 
-def _text(origin: Origin) -> str:
-    """A key as the text of a row: JSON keeps all keys apart, and is ASCII."""
-    return json.dumps(key_of(origin).written)
-
-
-def _key_in(text: object) -> Key | None:
-    """The key in a row; None if this package did not write it."""
-    try:
-        return Key.read(json.loads(str(text)))
-    except (InvalidUri, TypeError, ValueError, RecursionError):
-        return None
-
-
 # Read-only access to the entries of a file, row by row. Other processes may write at the same time.
 # A file in a read-only folder is read without its write-ahead log.
 
@@ -544,7 +529,7 @@ def read_entries(path: Path, first: int, stop: int) -> list[Entry | None]:
     with _reading(path) as connection:
         try:
             for text, record in connection.execute(select, (first, stop)):
-                key = _key_in(text)
+                key = key_in(text)
                 entries.append(None if key is None else decode(record, key))
         except sqlite3.DatabaseError as error:
             if not _is_damage(error):

@@ -83,13 +83,15 @@ def sqlite_path(settings: RepSettings) -> Path:
 
 
 def paces_place(settings: RepSettings) -> Path | str | None:
-    """The Redis of learned paces, or their file next to the SQLite store; None without both."""
+    """The Redis of learned paces, or their file next to that of the store; None without both."""
     if settings.redis_url and settings.pace_scope == "fleet":
         return settings.redis_url
-    if settings.store_path == IN_MEMORY or kind_of(settings) not in {*FILES, "redis"}:
+    kind = kind_of(settings)
+    store = FILES.get("sqlite" if kind == "redis" else kind)
+    if store is None or settings.store_path == IN_MEMORY:
         return None
     try:
-        path = sqlite_path(settings)
+        path = store.path(settings)
     except StoreError:
         return None
     return path.with_name(f"{path.stem}.paces{path.suffix}")

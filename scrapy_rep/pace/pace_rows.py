@@ -82,7 +82,9 @@ def rows_at(place: Path | str) -> SharedRows:
     Raises:
         RowsError: they cannot be opened.
     """
-    made: SharedRows = part("paces in Redis")(place) if isinstance(place, str) else SqliteRows(place)
+    if isinstance(place, Path):
+        return SqliteRows(place)
+    made: SharedRows = part("paces in Redis")(place)
     return made
 
 
