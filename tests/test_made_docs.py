@@ -10,11 +10,13 @@ from pathlib import Path
 
 import pytest
 
+from scrapy_rep.extras import EXTRAS
 from scrapy_rep.protocol.access.events import PHASES
 from scrapy_rep.protocol.access.states import STATES
 from tests.extras import needs
 
 _DOCS = Path(__file__).parents[1] / "docs"
+_HAVE_TABLES = [needs(extra.name) for extra in EXTRAS if extra.stats]
 
 
 def _made_by(script: str, *arguments: object) -> str:
@@ -27,7 +29,7 @@ def _made_by(script: str, *arguments: object) -> str:
     ("script", "folder", "pattern"),
     [
         pytest.param("make_lint.py", "lint", "*.md", marks=needs("webmaster")),
-        pytest.param("make_reference.py", "reference", "s[et]*.md", marks=needs("pages")),
+        pytest.param("make_reference.py", "reference", "s[et]*.md", marks=_HAVE_TABLES),
         pytest.param("make_screens.py", "screens", "*.svg", marks=pytest.mark.slow),
         pytest.param("make_outputs.py", "", "*.md", marks=[pytest.mark.slow, pytest.mark.long]),
         pytest.param("make_report.py", "examples", "*.html", marks=pytest.mark.slow),

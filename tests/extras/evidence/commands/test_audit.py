@@ -18,6 +18,7 @@ from scrapy_rep.extras.evidence.trail_check import check
 from scrapy_rep.extras.evidence.trail_reading import Run
 from scrapy_rep.protocol.access.events import Failure, Meaning
 from tests.commands.calling import rep
+from tests.extras import skip_refused
 from tests.extras.evidence.audit.making import Judged, judged
 
 SECRET = "token=s3cr3t"
@@ -229,6 +230,7 @@ class TestSecrets:
             "REP_STORE": "memory",
             "REP_FETCH_META": {"proxy": "http://u:passw0rd@proxy.example"},
         }
+        skip_refused(secrets)
         run = made(tmp_path, REP_AUDIT_QUERY=query, **secrets)
         octets = self.written(run.path)
         assert b"passw0rd" not in octets
