@@ -60,7 +60,7 @@ _QUOTED = r'[^"\\]*(?:\\.[^"\\]*)*'
 _REQUEST = rf'"(?:(?P<method>[A-Za-z]+) (?P<target>[^"\\ ]+) HTTP/[\d.]+|(?P<request>{_QUOTED}))"'
 _PATTERNS = (
     re.compile(  # Common and Combined Log Format, perhaps after the host
-        r"(?:(?P<host>[^\s:]+(?::\d+|(?= [\dA-Fa-f]*[.:][\dA-Fa-f.:]* ))) )?"
+        r"(?:(?P<host>[^\s:,]+(?::\d+|(?= [\dA-Fa-f]*[.:][\dA-Fa-f.:]* ))) )?"
         r"(?P<address>\S+) \S+ .*?\[(?P<time>\d\d/\w{3}/\d{4}:\d\d:\d\d:\d\d [+-]\d{4})\] "
         rf'{_REQUEST} (?P<status>\d{{3}}) \S+(?: "{_QUOTED}" "(?P<agent>{_QUOTED})")?'
     ),
@@ -71,9 +71,10 @@ _PATTERNS = (
     ),
 )
 _ESCAPE = re.compile(rb"\\(?:x([0-9A-Fa-f]{2})|(.))", re.DOTALL)
-_AUTHORITY = re.compile(r"[A-Za-z][\w+.-]*://(?:[^/?#]*@)?([^/?#]*)")
+AUTHORITY = re.compile(r"[A-Za-z][\w+.-]*://(?:[^/?#]*@)?([^/?#]*)")
+"""The beginning of a URL, with its host."""
+
 _DEFAULT_PORT = re.compile(r":(?:80|443)$")
-_MILLISECONDS_FROM = 1e11
 _LINE_OCTETS = 1 << 16  # longer lines are unreadable
 
 
@@ -85,7 +86,7 @@ def _line(*values: Any) -> LogLine:
         target, _, version = rest.rpartition(" ")
         target = (target if version[:5] == "HTTP/" else rest) if method.isalpha() else ""
     target = target or ""
-    if target[:1] != "/" and (absolute := _AUTHORITY.match(target)):
+    if target[:1] != "/" and (absolute := AUTHORITY.match(target)):
         host = absolute[1]  # RFC 9112, 3.2.2
     host = _DEFAULT_PORT.sub("", host.lower()) if host else ""
     agent = agent if agent and agent != "-" else ""
@@ -102,11 +103,12 @@ def _unescaped(text: str | None) -> str:
 
 @lru_cache(maxsize=1024)
 def instant_of(text: str) -> float:
-    """A time: as in the Common Log Format, in ISO 8601, or in seconds or milliseconds."""
+    """A time: as in the Common Log Format, in ISO 8601, or in seconds or parts of them."""
     if text[2:3] == "/":
         return _minute(text[:17] + text[20:]) + float(text[18:20])
     if text.replace(".", "", 1).isdigit():
-        return float(text) / (1000 if float(text) > _MILLISECONDS_FROM else 1)
+        digits = len(text.partition(".")[0])  # 10 for seconds, 13, 16 or 19 for parts
+        return float(text) / 1000.0 ** min(max(digits - 9, 0) // 3, 3)
     found = datetime.fromisoformat(text.replace("Z", "+00:00"))
     return (found if found.tzinfo else found.replace(tzinfo=timezone.utc)).timestamp()
 
@@ -210,7 +212,7 @@ class LogReading:
 
     def _entries(self, name: str) -> Iterator[tuple[LogLine, str]]:
         """Yield the lines of a log that can be read, with their texts."""
-        read, has_readable, number = line_reader(self._fields), False, 0
+        read, is_log = line_reader(self._fields), None
         try:
             for number, octets in enumerate(unpacked_lines(name, _LINE_OCTETS), 1):
                 text = octets.decode("utf-8", "surrogateescape").rstrip("\r\n")
@@ -218,16 +220,17 @@ class LogReading:
                     line = read(text if len(octets) < _LINE_OCTETS else "")
                 except (ValueError, RecursionError):
                     if text:
+                        is_log = is_log or False
                         self.unreadable_count += 1
                         words = f"{name}, line {number}: {text[:300]}"
                         self.unreadable_example = self.unreadable_example or words
                     continue
                 if line is not None:
-                    has_readable = True
+                    is_log = True
                     yield line, text
         except CUT_OFF as error:
             self.problems.append(f"{name} cannot be read to its end: {error}")
         except OSError as error:
             raise unreadable(name, error) from error
-        if number and not has_readable:
+        if is_log is False:
             self.problems.append(f"{name}: no line is in a known format")

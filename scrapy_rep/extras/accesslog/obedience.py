@@ -33,7 +33,7 @@ from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
 from .file_versions import FileVersion, index_at, rules_of
-from .log_lines import LogLine
+from .log_lines import AUTHORITY, LogLine
 
 AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
 """The answer to a disallowed request: it was served, redirected, or refused (403, 429)."""
@@ -229,7 +229,7 @@ class Obedience:
         if known_at == math.inf:
             return None
         first = index_at(self.versions, known_at, is_certain=True)
-        is_known = first >= 0 and "://" in url  # else malformed, or of CONNECT or OPTIONS
+        is_known = first >= 0 and AUTHORITY.match(url)  # else malformed, or of CONNECT or OPTIONS
         possible = self.versions[first : index_at(self.versions, at) + 1] if is_known else ()
         verdicts = [_verdict(one, claim.tokens, claim.others, url) for one in possible]
         if any(verdict.allowed for verdict in verdicts):

@@ -67,6 +67,10 @@ IIS = (
             COMBINED.replace("192.0.2.1", "2001:db8::1"),
             LogLine(AT, "2001:db8::1", "/a?b", 200, "Foo/1.0", ""),
         ),
+        (
+            COMBINED.replace("192.0.2.1", "192.0.2.1, 10.0.0.1"),
+            LogLine(AT, "192.0.2.1,", "/a?b", 200, "Foo/1.0", ""),
+        ),
         (COMBINED.partition(' "https')[0], LogLine(AT, "192.0.2.1", "/a?b", 200, "", "")),
         (json.dumps(CADDY), LogLine(AT + 0.25, "2001:db8::1", "/a", 301, "Foo/1.0", "example.com")),
         (
@@ -141,6 +145,8 @@ def test_odd_lines_are_read_as_servers_write_them() -> None:
         (f"{AT}", AT),
         (f"{AT}.5", AT + 0.5),
         (f"{AT}500", AT + 0.5),
+        (f"{AT}500000", AT + 0.5),
+        (f"{AT}500000000", AT + 0.5),
     ],
 )
 def test_times_of_servers_are_read(text: str, at: float, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -243,6 +249,13 @@ def test_a_file_that_is_no_log_is_reported(tmp_path: Path) -> None:
     reading = LogReading([_log(tmp_path, "a.zst", b"\x28\xb5\x2f\xfd\n\0\n" * 9)])
     assert [*reading.lines()] == []
     assert reading.problems == [f"{tmp_path}/a.zst: no line is in a known format"]
+
+
+@pytest.mark.parametrize("octets", [b"#Fields: date time\n", b"\n", b""])
+def test_log_without_requests_is_no_problem(tmp_path: Path, octets: bytes) -> None:
+    reading = LogReading([_log(tmp_path, "a", octets)])
+    assert [*reading.lines()] == []
+    assert reading.problems == []
 
 
 def test_a_long_line_is_unreadable_as_a_whole(tmp_path: Path) -> None:

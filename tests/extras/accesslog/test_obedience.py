@@ -160,9 +160,10 @@ class TestWhatCounts:
         expected = 0 if target == "//private" else 1
         assert against(self.FILES, line(0, target)) == expected
 
-    @pytest.mark.parametrize("target", ["", "*", "example.com:443"])
+    @pytest.mark.parametrize("target", ["", "*", "example.com:443", "x?u=http://y/private"])
     def test_request_without_a_path_is_not_judged(self, target: str) -> None:
-        assert tallied(self.FILES, line(0, target)).counts[UNJUDGED] == 1
+        shut = versions((-math.inf, b"User-agent: *\nDisallow: /\n"))
+        assert tallied(shut, line(0, target)).counts[UNJUDGED] == 1
 
     def test_each_crawler_takes_its_own_group(self) -> None:
         judge = Obedience(self.FILES, {})
