@@ -43,15 +43,10 @@ class FileVersion(NamedTuple):
     read: Callable[[], bytes]
     certain_seconds: float = 0.0
 
-    @property
-    def certain_at(self) -> float:
-        """From when on it was certainly in force."""
-        return self.since + self.certain_seconds
-
 
 def index_at(versions: Sequence[FileVersion], at: float, *, is_certain: bool = False) -> int:
     """The index of the last version in force, perhaps certainly, at a time; or -1."""
-    return bisect_right(versions, at, key=attrgetter("certain_at" if is_certain else "since")) - 1
+    return bisect_right(versions, at, key=lambda v: v.since + is_certain * v.certain_seconds) - 1
 
 
 @lru_cache(16)
@@ -145,6 +140,13 @@ def _git(path: Path, *arguments: str) -> bytes:
         raise CommandError(f"{path}: git {arguments[0]} failed: {words}") from error
 
 
-def stored_versions(copies: Iterable[Copy], name: str) -> list[FileVersion]:
-    """The versions that a store has seen; an answer that there is no file has no octets."""
-    return [FileVersion(copy.fetched_at, name, partial(bytes, copy.body)) for copy in copies]
+def stored_versions(copies: Iterable[Copy], name: str) -> Iterator[FileVersion]:
+    """Yield the versions that a store has seen; an answer that there is no file has no octets.
+
+    A version may be in force from the time when the one before it was confirmed last.
+    """
+    confirmed_at = math.inf
+    for copy in sorted(copies, key=attrgetter("fetched_at")):
+        since = min(confirmed_at, copy.fetched_at)
+        yield FileVersion(since, name, partial(bytes, copy.body), copy.fetched_at - since)
+        confirmed_at = copy.confirmed_at

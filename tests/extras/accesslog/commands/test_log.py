@@ -191,8 +191,8 @@ class TestOptions:
     def test_versions_of_the_store_are_used(self, here: Path) -> None:
         origin = Origin("https", "example.com", 443)
         entries = [
-            file_entry(usual_key(origin), at=at, body=body)
-            for at, body in ((BEGIN - 9 * DAY, ROBOTS_TXT.encode()), (BEGIN + 30 * DAY, b""))
+            file_entry(usual_key(origin), at=BEGIN + days * DAY, body=body)
+            for days, body in ((-9, ROBOTS_TXT.encode()), (1, ROBOTS_TXT.encode()), (30, b""))
         ]
         settings = stored(here, *entries, versions=5, REP_STORE_VERSIONS=5)
         call = ("log", "access.log", "--site", "https://example.com")
@@ -202,6 +202,16 @@ class TestOptions:
         done = rep("log", "access.log", "--site", "none.example", settings=settings)
         assert done.status == 3
         assert "nothing is stored for https://none.example" in done.err
+
+    def test_change_between_two_looks_of_the_store_is_a_doubt(self, here: Path) -> None:
+        origin = Origin("https", "example.com", 443)
+        entries = [
+            file_entry(usual_key(origin), at=BEGIN + days * DAY, body=body)
+            for days, body in ((-9, ROBOTS_TXT.encode()), (5, b""))
+        ]
+        settings = stored(here, *entries, versions=5, REP_STORE_VERSIONS=5)
+        done = rep("log", "access.log", "--site", "https://example.com", settings=settings)
+        assert (done.status, done.err) == (0, "")
 
     def test_other_hosts_are_left_out(self) -> None:
         with Path("access.log").open("w") as file:
