@@ -13,10 +13,11 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
+from bisect import bisect_left, bisect_right
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from itertools import islice
+from operator import itemgetter
 from typing import IO, Any, NamedTuple
 
 from scrapy_rep.commands.inputs import octets_of
@@ -51,8 +52,11 @@ _STEPS_SECONDS = (0, -1, 1, -2, 2)  # each request also counts for the differenc
 _FARTHEST_SECONDS = 15 * 3600  # between clocks, if one has a wrong time zone
 
 Record = dict[str, Any]
-Sent = dict[tuple[float, int | None], tuple[str, str]]
-"""Requests of the crawl for a target, by time and number: the outcome, and why."""
+Sent = tuple[float, str, str]
+"""A request of the crawl: the time, the outcome, and why."""
+
+_Found = dict[tuple[str, str], dict[tuple[float, int | None], Sent]]
+_SENT_AT = itemgetter(0)
 
 
 def site_of(url: str) -> str:
@@ -90,19 +94,21 @@ class Complaint:
         """Read the trails; `spool` is an empty file for lines of the log."""
         self.counts: Counter[str] = Counter()
         self._site, self._spool, self._difference = site, spool, 0
-        self._names, self._told = set[str](), set[str]()
-        self._sent: dict[tuple[str, str], Sent] = defaultdict(dict)
+        self._agents, self._told = set[str](), set[str]()
+        self._names: dict[str, str] = {}
         self._differences: Counter[int] = Counter()
         self._outcomes: list[tuple[str, str]] = []
-        self._spans = [*map(self._read, runs)]
+        found: _Found = defaultdict(dict)
+        self._spans = [self._read(run, found) for run in runs]
+        self._sent = {place: sorted(sent.values(), key=_SENT_AT) for place, sent in found.items()}
 
-    def _read(self, run: Run) -> _Span:
-        """Note the requests of a run."""
+    def _read(self, run: Run, found: _Found) -> _Span:
+        """Note the requests of a run, by their times and numbers: a trail repeats its files."""
         from scrapy_rep.extras.evidence.replay import Replayer, with_grounds  # loads Scrapy
 
         begin_at = end_at = float(run.head.get("at") or 0.0)
-        names = (*(run.head.get("tokens") or ()), run.head.get("user_agent", "-"))
-        self._names.update(map(str.lower, names))
+        self._agents.add(run.head.get("user_agent", "-").lower())
+        self._names.update((name.lower(), name) for name in run.head.get("tokens") or ())
         undecided = {one["n"]: verdict for one, verdict in Replayer(run).afterwards()}
         for record, policy, _ in with_grounds(run, needs_bodies=False):
             end_at = record.get("at", end_at)
@@ -111,29 +117,33 @@ class Complaint:
                 if not (_is_kin(site, self._site) or _is_kin(self._site, site)):
                     continue
                 target = _target(url, is_redacted="redacted" in one)
-                sent = self._sent[site, target]
+                sent = found[site, target]
                 if sent and (record["t"] == records.DROP or records.is_again(record)):
                     sent.popitem()
                 if one is not record or records.is_sent(record):
                     judged: Any = undecided.get(one.get("n"), one.get("allowed", True))
                     outcome = _OUTCOMES[getattr(judged, "allowed", judged)]
-                    sent[one["at"], one.get("n")] = outcome, _why(one, judged, policy)
+                    sent[one["at"], one.get("n")] = one["at"], outcome, _why(one, judged, policy)
+                    self._names.update((name.lower(), name) for name in one.get("tokens", ()))
                     self._told.add(target)  # of kin, too: many logs do not have the host
         checked = check(run)
         return _Span(run, begin_at, end_at, [*checked.problems, *checked.missing])
 
     def take(self, line: LogLine, text: str) -> None:
         """Note a line if it claims to be from the crawl."""
-        names = (line.user_agent, *tokens_from_user_agent(line.user_agent))
-        if not self._names.isdisjoint(map(str.lower, names)):
+        agent = line.user_agent
+        names = map(str.lower, tokens_from_user_agent(agent))
+        if agent.lower() in self._agents or any(name in self._names for name in names):
             self._spool.write(json.dumps([line, text]) + "\n")
-            found = (line.at - at for at, _ in islice(self._sent_for(line), 4))
+            sent = self._sent_for(line)
+            place = bisect_left(sent, line.at, key=_SENT_AT)
+            found = (line.at - one[0] for one in sent[max(place - 2, 0) : place + 2])
             near = (round(one) for one in found if abs(one) <= _FARTHEST_SECONDS)
             self._differences.update(one + step for one in near for step in _STEPS_SECONDS)
 
-    def _sent_for(self, line: LogLine) -> Sent:
+    def _sent_for(self, line: LogLine) -> list[Sent]:
         found = (self._sent.get((self._site, target)) for target in _targets(line))
-        return next(filter(None, found), {})
+        return next(filter(None, found), [])
 
     def settle(self) -> list[str]:
         """Find the difference of the clocks, and the request of the trail behind each line.
@@ -157,8 +167,9 @@ class Complaint:
     def _match(self, line: LogLine, spread: float) -> tuple[str, str] | None:
         """The outcome of the request behind a line, which explains no other one."""
         sent, sent_at = self._sent_for(line), line.at - self._difference
-        fits = (key for key in sent if abs(sent_at - key[0]) <= spread)
-        return sent.pop(next(fits, (0.0, None)), None)
+        first = bisect_left(sent, sent_at - spread, key=_SENT_AT)
+        fits = first < bisect_right(sent, sent_at + spread, key=_SENT_AT)
+        return sent.pop(first)[1:] if fits else None
 
     def _without_match(self, line: LogLine) -> tuple[str, str]:
         if not any(span.covers(line.at - self._difference) for span in self._spans):
@@ -184,8 +195,8 @@ class Complaint:
 
     def sentence(self) -> str:
         """The answer to the site."""
-        counts, spans, head = self.counts, self._spans, self._spans[0].run.head
-        name = " or ".join(head.get("tokens") or ()) or head.get("user_agent")
+        counts, spans = self.counts, self._spans
+        name = " or ".join(self._names.values() or self._agents)
         begin = moment(min(span.begin_at for span in spans))
         end = moment(max(span.end_at for span in spans))
         return (

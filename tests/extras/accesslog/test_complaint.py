@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections import Counter
+from contextlib import suppress
 from datetime import datetime, timedelta
 from pathlib import Path
 from typing import Any
 
 import pytest
+from scrapy import Request
 
 from scrapy_rep.decisions.occasions import AGAIN, CAME_BACK, PASSED
 from tests.commands.calling import rep
@@ -130,6 +132,17 @@ class TestOutcomes:
         judged(tmp_path).end()
         assert self.outcomes(tmp_path, "/%31", f"{SITE}/2?secret=x") == ["ours", "ours"]
 
+    def test_request_with_a_name_of_its_own_is_ours(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        request = Request(f"{SITE}/own", headers={"User-Agent": "OwnBot/2.0"})
+        with suppress(StopIteration):
+            crawl.middleware.process_request(request).send(None)
+        crawl.end()
+        log = logged(tmp_path, "/own", agent="OwnBot/2.0")
+        done = answered(tmp_path, log, "--json")
+        assert [row["outcome"] for row in done.rows] == ["ours"]
+        assert "that name testbot or ownbot, our crawl sent 1" in done.err.lower()
+
     def test_lines_of_other_names_claim_nothing(self, tmp_path: Path) -> None:
         judged(tmp_path).end()
         assert self.outcomes(tmp_path, "/1", agent="OtherBot/1") == []
@@ -238,6 +251,26 @@ class TestOutcomes:
         assert [row["outcome"] for row in done.rows] == ["ours", "ours", "not ours"]
         assert "our audit trail (2 runs, " in done.err
         assert [row["outcome"] for row in answered(tmp_path, log, "--json").rows][1] == "ours"
+
+    def test_line_is_compared_with_the_run_of_its_time(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        now = time.time
+        for hours in range(9, 0, -1):
+            monkeypatch.setattr(time, "time", lambda hours=hours: now() - hours * 3600)
+            judged(tmp_path).end()
+        monkeypatch.undo()
+        texts = [
+            logged(tmp_path, "/1", "/2?secret=x", ahead=-hours * 3600 + 90).read_text()
+            for hours in (6, 5, 4, 3, 2, 1)
+        ]
+        log = tmp_path / "access.log"
+        log.write_text("".join(texts))
+        done = rep("log", log, "--trail", tmp_path, "--site", SITE, "--json")
+        assert {row["outcome"] for row in done.rows} == {"ours"}
+        ahead = re.search(r"The clock of the log is (-?\d+) s ahead", done.err)
+        assert ahead is not None
+        assert 85 <= int(ahead[1]) <= 92
 
     def test_requests_against_the_rules_are_told(self, tmp_path: Path) -> None:
         crawl = judged(tmp_path, REP_DRY_RUN=True)
