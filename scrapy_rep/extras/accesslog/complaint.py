@@ -49,6 +49,7 @@ _REDACTED = records.redaction(records.Query.DROP)
 _EXCERPTED = (records.POLICY, records.DECISION, records.EXEMPT, records.DROP)
 _SPREADS_SECONDS = (5, 600)  # of most requests; of those with slow answers, or that waited
 _STEPS_SECONDS = (0, -1, 1, -2, 2)  # each request also counts for the differences next to its own
+_EXCERPT_OCTETS = 1 << 30
 _FARTHEST_SECONDS = 15 * 3600  # between clocks, if one has a wrong time zone
 
 Record = dict[str, Any]
@@ -230,7 +231,7 @@ def verified(path: str) -> list[str]:
     Raises:
         CommandError: the signature does not verify.
     """
-    signed, _, last = octets_of(path).rstrip(b"\n").rpartition(b"\n")
+    signed, _, last = octets_of(path, _EXCERPT_OCTETS).rstrip(b"\n").rpartition(b"\n")
     with suppress(KeyError, TypeError, ValueError, RecursionError):
         end, head, *found = map(json.loads, (last, *signed.splitlines()))
         if is_signed(signed + b"\n", b64decode(end["signature"]), end["jwk"]):
@@ -253,7 +254,8 @@ def _targets(line: LogLine) -> tuple[str, str]:
 def _target(url: str, *, is_redacted: bool = False) -> str:
     """The target of a URL; if the trail hides queries and parameters, without them, marked."""
     path = path_of(_REDACTED(url).removesuffix("?") if is_redacted else url)
-    return "?" * is_redacted + without_dots(normal_path(path).removesuffix(END))
+    target = without_dots(normal_path(path).removesuffix(END))
+    return "?" * is_redacted + target.replace("%20", "+")  # as IIS logs a blank
 
 
 def _why(own: Record, judged: Verdict | bool | None, policy: Record | None) -> str:

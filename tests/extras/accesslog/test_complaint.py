@@ -132,6 +132,12 @@ class TestOutcomes:
         judged(tmp_path).end()
         assert self.outcomes(tmp_path, "/%31", f"{SITE}/2?secret=x") == ["ours", "ours"]
 
+    def test_blanks_in_a_path_are_compared_as_iis_writes_them(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        crawl.judge([f"{SITE}/a%20b"])
+        crawl.end()
+        assert self.outcomes(tmp_path, "/a+b") == ["ours"]
+
     def test_request_with_a_name_of_its_own_is_ours(self, tmp_path: Path) -> None:
         crawl = judged(tmp_path)
         request = Request(f"{SITE}/own", headers={"User-Agent": "OwnBot/2.0"})
@@ -403,6 +409,20 @@ class TestExcerpts:
         assert (done.returncode, done.stderr) == (0, "")
         assert "The excerpt verifies, with 5 records. Its key is " in done.stdout
         assert ", of https://bot.example\nOf 2 requests to a.example" in done.stdout
+
+    def test_long_excerpt_verifies(self, tmp_path: Path) -> None:
+        crawl = judged(tmp_path)
+        crawl.judge([f"{SITE}/{number}{'x' * 1_000_000}" for number in range(17)])
+        crawl.end()
+        assert rep("identity", "keygen", tmp_path / "bot.pem").status == 0
+        settings = {
+            "REP_SIGN_KEY": str(tmp_path / "bot.pem"),
+            "REP_SIGN_AGENT": "https://b.example",
+        }
+        path = tmp_path / "excerpt.jsonl"
+        answered(tmp_path, logged(tmp_path, "/1"), "--sign", path, **settings)
+        assert path.stat().st_size > 1 << 24
+        assert rep("log", "--verify", path).status == 0
 
     @pytest.mark.parametrize(
         ("old", "new"),
