@@ -19,6 +19,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import suppress
 from operator import itemgetter
 from typing import IO, Any, NamedTuple
+from urllib.parse import unquote, unquote_plus
 
 from scrapy_rep.commands.inputs import octets_of
 from scrapy_rep.commands.running import FOUND, CommandError
@@ -66,8 +67,8 @@ def site_of(url: str) -> str:
 
 
 def _is_kin(one: str, other: str) -> bool:
-    """Whether a host is that of the other or below it, such as www.example.com."""
-    return f".{one}".endswith(f".{other}")
+    """Whether a host is that of the other or below it, such as www.example.com, on any port."""
+    return f".{one.partition(':')[0]}".endswith(f".{other.partition(':')[0]}")
 
 
 class _Span(NamedTuple):
@@ -177,6 +178,8 @@ class Complaint:
             return BEYOND, ""
         if is_robots_txt(line.url):
             return UNTOLD, "other runs and commands fetch this, too"
+        if not line.target:
+            return UNTOLD, "the log does not have its target"
         if not self._told.isdisjoint(_targets(line)):
             return UNTOLD, "the trail has this target at another time, or for another line"
         if any(span.flaws for span in self._spans):
@@ -255,7 +258,7 @@ def _target(url: str, *, is_redacted: bool = False) -> str:
     """The target of a URL; if the trail hides queries and parameters, without them, marked."""
     path = path_of(_REDACTED(url).removesuffix("?") if is_redacted else url)
     target = without_dots(normal_path(path).removesuffix(END))
-    return "?" * is_redacted + target.replace("%20", "+")  # as IIS logs a blank
+    return "?" * is_redacted + unquote_plus(unquote(target))  # IIS decodes, CloudFront encodes
 
 
 def _why(own: Record, judged: Verdict | bool | None, policy: Record | None) -> str:

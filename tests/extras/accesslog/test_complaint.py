@@ -132,11 +132,25 @@ class TestOutcomes:
         judged(tmp_path).end()
         assert self.outcomes(tmp_path, "/%31", f"{SITE}/2?secret=x") == ["ours", "ours"]
 
-    def test_blanks_in_a_path_are_compared_as_iis_writes_them(self, tmp_path: Path) -> None:
+    @pytest.mark.parametrize("logged_as", ["/a+b/(c)", "/a%2520b/%2528c)"])
+    def test_servers_may_decode_or_encode_targets(self, tmp_path: Path, logged_as: str) -> None:
         crawl = judged(tmp_path)
-        crawl.judge([f"{SITE}/a%20b"])
+        crawl.judge([f"{SITE}/a%20b/%28c)"])
         crawl.end()
-        assert self.outcomes(tmp_path, "/a+b") == ["ours"]
+        assert self.outcomes(tmp_path, logged_as) == ["ours"]
+
+    def test_port_of_a_server_behind_a_proxy_denies_nothing(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        site = ("--site", f"{SITE}:8080")
+        done = answered(tmp_path, logged(tmp_path, "/1", "/x"), *site, "--json")
+        assert [row["outcome"] for row in done.rows] == ["cannot be told", "not ours"]
+
+    def test_line_without_a_target_is_not_denied(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        log = tmp_path / "log.jsonl"
+        log.write_text(json.dumps({"when": time.time(), "ua": "TestBot/1.0"}))
+        done = answered(tmp_path, log, "--fields", "time=when,agent=ua", "--json")
+        assert [row["outcome"] for row in done.rows] == ["cannot be told"]
 
     def test_request_with_a_name_of_its_own_is_ours(self, tmp_path: Path) -> None:
         crawl = judged(tmp_path)
@@ -415,7 +429,7 @@ class TestExcerpts:
         crawl.judge([f"{SITE}/{number}{'x' * 1_000_000}" for number in range(17)])
         crawl.end()
         assert rep("identity", "keygen", tmp_path / "bot.pem").status == 0
-        settings = {
+        settings: dict[str, Any] = {
             "REP_SIGN_KEY": str(tmp_path / "bot.pem"),
             "REP_SIGN_AGENT": "https://b.example",
         }
