@@ -13,11 +13,10 @@ from __future__ import annotations
 
 import json
 from base64 import b64decode, b64encode
-from bisect import bisect_left, bisect_right
+from bisect import bisect_left
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from contextlib import suppress
-from operator import itemgetter
 from typing import IO, Any, NamedTuple
 from urllib.parse import unquote, unquote_plus
 
@@ -58,7 +57,6 @@ Sent = tuple[float, str, str]
 """A request of the crawl: the time, the outcome, and why."""
 
 _Found = dict[tuple[str, str], dict[tuple[float, int | None], Sent]]
-_SENT_AT = itemgetter(0)
 
 
 def site_of(url: str) -> str:
@@ -102,7 +100,7 @@ class Complaint:
         self._outcomes: list[tuple[str, str]] = []
         found: _Found = defaultdict(dict)
         self._spans = [self._read(run, found) for run in runs]
-        self._sent = {place: sorted(sent.values(), key=_SENT_AT) for place, sent in found.items()}
+        self._sent = {place: sorted(sent.values()) for place, sent in found.items()}
 
     def _read(self, run: Run, found: _Found) -> _Span:
         """Note the requests of a run, by their times and numbers: a trail repeats its files."""
@@ -138,7 +136,7 @@ class Complaint:
         if agent.lower() in self._agents or any(name in self._names for name in names):
             self._spool.write(json.dumps([line, text]) + "\n")
             sent = self._sent_for(line)
-            place = bisect_left(sent, line.at, key=_SENT_AT)
+            place = bisect_left(sent, (line.at, "", ""))
             found = (line.at - one[0] for one in sent[max(place - 2, 0) : place + 2])
             near = (round(one) for one in found if abs(one) <= _FARTHEST_SECONDS)
             self._differences.update(one + step for one in near for step in _STEPS_SECONDS)
@@ -169,9 +167,8 @@ class Complaint:
     def _match(self, line: LogLine, spread: float) -> tuple[str, str] | None:
         """The outcome of the request behind a line, which explains no other one."""
         sent, sent_at = self._sent_for(line), line.at - self._difference
-        first = bisect_left(sent, sent_at - spread, key=_SENT_AT)
-        fits = first < bisect_right(sent, sent_at + spread, key=_SENT_AT)
-        return sent.pop(first)[1:] if fits else None
+        first, end = (bisect_left(sent, (sent_at + one, "", "")) for one in (-spread, spread))
+        return sent.pop(first)[1:] if first < end else None
 
     def _without_match(self, line: LogLine) -> tuple[str, str]:
         if not any(span.covers(line.at - self._difference) for span in self._spans):
