@@ -52,7 +52,7 @@ _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304:
 _CLAIMS_KEPT = _VERDICTS_KEPT = _ADDRESSES_KEPT = 1 << 12
 _ANSWER_SECONDS = 60.0  # by default, nginx and Apache give up a slower one
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
-_PRODUCT = re.compile(r"[\w.-]+(?=/)")
+_PRODUCT = re.compile(r"(?<![\w.-])[\w.-]+(?=/)")
 _CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import subprocess
+import time
 from functools import partial
 from pathlib import Path
 
@@ -255,6 +256,11 @@ class TestClaims:
         judge = Obedience(TestWhatCounts.FILES, {})
         assert judge.take(line(0, agent=agent)) is None
         assert (judge.tallies(), judge.unnamed_count) == ([], 1)
+
+    def test_long_header_takes_little_time(self) -> None:
+        began_at = time.process_time()
+        assert claim_of("Mozilla/5.0 " + "a.b-" * 12_000) is None
+        assert time.process_time() - began_at < 1
 
     def test_addresses_tell_genuine_from_claimed(self) -> None:
         told = identities(
