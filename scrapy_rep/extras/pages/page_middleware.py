@@ -15,6 +15,7 @@ from scrapy.spidermiddlewares.base import BaseSpiderMiddleware
 from scrapy_rep.crawl import Crawl
 from scrapy_rep.decisions.decisions import Decisions
 from scrapy_rep.engine.refusals import refusals_in_one_line
+from scrapy_rep.identity import Identity
 from scrapy_rep.signals import VERDICT
 from scrapy_rep.stats import Journal
 
@@ -44,6 +45,7 @@ class RepPageMiddleware(BaseSpiderMiddleware):
         self._settings = settings = crawl.settings
         self._journal = Journal(crawler, __name__)
         self._decisions = crawl.part(Decisions)
+        crawl.part(Identity)  # refuses a wrong name before the crawl begins
         self._decisions.enter()
         self._withholding: Withholding | None = None
         if settings.page_obey or settings.uses or settings.use_level or settings.item_field:

@@ -200,6 +200,17 @@ class TestObeying:
         assert "/robots.txt" not in site.paths()
         assert fetched(site) == _ALL - {"/hidden", "/hidden-too"}
 
+    def test_wrong_name_of_the_crawler_is_refused_without_robots_txt(self, site: Site) -> None:
+        """Page rules are addressed to names, so without one no page could be read."""
+        settings = {
+            "ROBOTSTXT_OBEY": False,
+            "ROBOTSTXT_USER_AGENT": "Foo Bot",
+            "REP_PAGE_OBEY": ["noindex"],
+        }
+        result = run(site, settings=settings)
+        assert "'Foo Bot' is not a product token" in result.error + result.log
+        assert site.paths() == []
+
 
 class TestUses:
     """Items of pages that say n to a declared use are dropped."""
