@@ -180,7 +180,8 @@ def _diff(names: list[str], agents: list[str] | None, call: Call) -> None:
         f"{counted(len(found) - len(clear), 'other')} changed a little"
     )
     if clear:
-        call.table([("", "before", "after", "points"), *map(change_cells, clear[:_CHANGES_SHOWN])])
+        rows = (map(safe, change_cells(change)) for change in clear[:_CHANGES_SHOWN])
+        call.table([("", "before", "after", "points"), *map(tuple, rows)])
     if len(clear) > _CHANGES_SHOWN:
         call.line(f"and {len(clear) - _CHANGES_SHOWN:,} more: --json shows all")
 

@@ -124,6 +124,21 @@ class TestFiles:
         same = rep("survey", "diff", names[0], names[0])
         assert same.out.startswith("0 shares changed")
 
+    def test_diff_shows_each_name_in_one_line(self, tmp_path: Path) -> None:
+        """A saved survey may come from others, and have any text as a name."""
+        names = [tmp_path / "2025.json", tmp_path / "2026.json"]
+        for name, key in zip(names, ("ordinary", "forged\nline"), strict=True):
+            body = b"User-agent: *\nDisallow:\nforged-line: x\n"
+            (tmp_path / key[:6]).mkdir()
+            files = [(f"h{n}.example", body) for n in range(40)]
+            source = inputs.folder(files, tmp_path / key[:6])
+            assert rep("survey", source, "--jobs", 1, "-o", name).status == 0
+            text = name.read_text().replace('"forged-line"', json.dumps(key))
+            name.write_text(text)
+        done = rep("survey", "diff", *names)
+        assert (done.status, done.err) == (0, "")
+        assert "other_keys.forged\\nline" in done.out
+
     @pytest.mark.slow  # it needs a package of others
     def test_facts_are_written_to_parquet(self, folder: Path, tmp_path: Path) -> None:
         pytest.importorskip("pyarrow", reason="needs pyarrow")
