@@ -9,6 +9,6 @@ try:
         import_module(_name)
 except ImportError as error:
     raise ConfigurationError(
-        f"RepRedisScheduler needs a package that is not installed ({error}): "
+        f"RepRedisScheduler and REP_REDIS_URL need a package that is not installed ({error}): "
         'pip install "scrapy-rep[redis]"'
     ) from None

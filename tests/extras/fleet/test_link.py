@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import subprocess
+import sys
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -19,6 +21,13 @@ from tests.servers.handle import free_port
 
 _ECHO = Script("return ARGV[1]")
 _WARNING = logging.WARNING
+_WITHOUT_PACKAGE = """
+import sys
+sys.modules["scrapy_redis"] = None
+from scrapy.settings import Settings
+from scrapy_rep.settings import RepSettings
+RepSettings.of(Settings({"REP_REDIS_URL": "redis://:secret@localhost"}))
+"""
 
 
 @asynccontextmanager
@@ -331,3 +340,12 @@ class TestClosing:
 def test_wrong_url_stops_the_start(url: str) -> None:
     with pytest.raises(ConfigurationError, match="REP_REDIS_URL"):
         Link(url)
+
+
+def test_missing_package_is_named_with_the_setting_that_needs_it() -> None:
+    command = [sys.executable, "-c", _WITHOUT_PACKAGE]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    *_, told = done.stderr.splitlines()
+    assert "REP_REDIS_URL need a package that is not installed" in told
+    assert 'pip install "scrapy-rep[redis]"' in told
+    assert "secret" not in told
