@@ -12,23 +12,17 @@ beyond a limit, unknown crawlers are counted as one.
 
 from __future__ import annotations
 
-import json
 import math
-import re
 from bisect import bisect_right, insort
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
-from ipaddress import ip_address, ip_network
 from operator import attrgetter
 from typing import NamedTuple
 
-from scrapy_rep.extras.webmaster.agents.crawlers import Crawler, crawler_of
-from scrapy_rep.protocol.errors import ConfigurationError
-from scrapy_rep.protocol.extensions.headers import tokens_from_user_agent
+from scrapy_rep.extras.webmaster.agents.claims import CrawlerClaim, Identify, Names, claim_of
 from scrapy_rep.protocol.paths import is_robots_txt
-from scrapy_rep.protocol.tokens import is_name
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
@@ -49,80 +43,9 @@ MOST_CRAWLERS = 1000
 _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
 # Whether a fetch of robots.txt with this status shows that there is no file.
 _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
-_CLAIMS_KEPT = _VERDICTS_KEPT = _ADDRESSES_KEPT = 1 << 12
+_CLAIMS_KEPT = _VERDICTS_KEPT = 1 << 12
 _ANSWER_SECONDS = 60.0  # by default, nginx and Apache give up a slower one
 _TIMES_KEPT = 32  # lines of a log are nearly in the order of their times
-_PRODUCT = re.compile(r"(?<![\w.-])[\w.-]+(?=/)")
-_CRAWLER = re.compile("bot|crawl|spider", re.IGNORECASE)
-
-
-Names = tuple[str, ...]
-Identify = Callable[[str], str]
-"""Whether a request from an address is genuine or claimed; unknown for that of a proxy."""
-
-
-class CrawlerClaim(NamedTuple):
-    """The crawler that a User-Agent names.
-
-    Attributes:
-        name: its name: that of the list, or as the header spells it.
-        tokens: the names by which it finds its group, in lower case, the preferred one first.
-        crawler: the known crawler, or None.
-        others: further names in the header, in lower case; it may obey the group of any.
-    """
-
-    name: str
-    tokens: Names
-    crawler: Crawler | None = None
-    others: Names = ()
-
-
-def claim_of(user_agent: str) -> CrawlerClaim | None:
-    """The crawler that a User-Agent names; None for browsers, and without a name.
-
-    A known crawler takes the group of its fallback before ``*``, as its operator says.
-    """
-    names = tokens_from_user_agent(user_agent)
-    if user_agent.startswith("Mozilla/") and "compatible;" not in user_agent:  # or an app, as GSA/1
-        names = tuple(filter(_CRAWLER.search, names))
-    if not names:  # as of ChatGPT-User, or in a comment without "compatible;", as of Applebot
-        names = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
-    if not names:
-        return None
-    first, *others = names
-    crawler = crawler_of(first)
-    chain = (crawler.token, crawler.fallback) if crawler else (first,)
-    tokens = tuple(dict.fromkeys(name.lower() for name in (first, *chain) if is_name(name)))
-    return CrawlerClaim(chain[0], tokens, crawler, tuple(map(str.lower, others)))
-
-
-def identities(*files: bytes) -> Identify:
-    """Tells whether an address belongs to the operator of a crawler, by files of the operator.
-
-    A file is JSON: ``{"prefixes": [{"ipv4Prefix": ...}, {"ipv6Prefix": ...}]}``.
-
-    Raises:
-        ConfigurationError: one is another file, or has no address.
-    """
-    try:
-        lists = [json.loads(octets)["prefixes"] for octets in files]
-        networks = {ip_network(text) for found in lists for one in found for text in one.values()}
-        _ = [found[0] for found in lists]  # an empty list says nothing
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
-        raise ConfigurationError(f"--verify-ips: no list of prefixes ({error!r})") from error
-
-    @lru_cache(_ADDRESSES_KEPT)
-    def identity_of(address: str) -> str:
-        try:
-            found = ip_address(address.strip("[],"))
-        except ValueError:
-            return "unknown"
-        found = getattr(found, "ipv4_mapped", None) or found
-        if any(found in network for network in networks):
-            return "genuine"
-        return "claimed" if found.is_global else "unknown"
-
-    return identity_of
 
 
 class Offence(NamedTuple):

@@ -18,6 +18,7 @@ from scrapy_rep.extras.accesslog.log_lines import LogReading
 from scrapy_rep.extras.accesslog.obedience import AGAINST, Obedience, Offence
 from scrapy_rep.extras.evidence import html_page
 from scrapy_rep.extras.identity.keys import KeyPair
+from scrapy_rep.extras.webmaster.agents import claims
 from scrapy_rep.protocol.units import counted
 
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
@@ -90,7 +91,7 @@ def _versions(call: Call) -> Iterator[file_versions.FileVersion]:
         yield from file_versions.stored_versions(copies, origin.robots_txt_uri)
 
 
-def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
+def _identities(arguments: Iterable[str]) -> dict[str, claims.Identify]:
     """Tell genuine addresses of crawlers, by their names in lower case."""
     files: dict[str, list[bytes]] = {}
     for argument in arguments:
@@ -98,7 +99,7 @@ def _identities(arguments: Iterable[str]) -> dict[str, obedience.Identify]:
         if not path:
             raise CommandError(f"--verify-ips {argument}: give CRAWLER=FILE")
         files.setdefault(name.lower(), []).append(octets_of(path))
-    return {name: obedience.identities(*found) for name, found in files.items()}
+    return {name: claims.identities(*found) for name, found in files.items()}
 
 
 def _rows(judge: Obedience) -> Iterator[Row]:
