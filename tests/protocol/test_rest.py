@@ -4,7 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from scrapy_rep.protocol.extensions.rest import PageAnswer, Rest, RestLimits, rest_after
+from scrapy_rep.protocol.extensions.rest import (
+    NO_ANSWER,
+    PageAnswer,
+    Rest,
+    RestLimits,
+    rest_after,
+)
 
 LIMITS = RestLimits(max_seconds=100, give_up_seconds=1000)
 Told = tuple[int, float | None, float, float]
@@ -136,3 +142,8 @@ def test_resting_site_is_given_up_after_a_while() -> None:
     assert not resting(*answers).given_up_until
     assert resting(*answers, (429, 100.0, 1010, 1010)).given_up_until == 2010
     assert not resting(*answers, (200, None, 950, 950), (429, 100.0, 1010, 1010)).given_up_until
+
+
+def test_a_request_without_an_answer_ends_no_rest() -> None:
+    refused = (503, None, 9.0, 10.0)
+    assert resting(refused, (NO_ANSWER, None, 12.0, 192.0)) == resting(refused)

@@ -168,7 +168,7 @@ def rest_after(
         before = None
     is_late = before is not None and answer.sent_at < before.began_at
     if not answer.is_failure:
-        return before if is_late else None
+        return before if is_late or answer.status == NO_ANSWER else None
     if before is None:
         first = Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
         return _challenged(first, answer)
