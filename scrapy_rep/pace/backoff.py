@@ -313,7 +313,7 @@ class Backoff:
     ) -> float:
         """How long it took until an answer began; 0 if it is not known.
 
-        If the event loop was busy meanwhile, with a long callback for example, it is not known.
+        It is not known if the event loop was busy, for example with a long callback.
         """
         seconds = request.meta.get("download_latency")
         is_whole = response.protocol == _HTTP_2  # Scrapy measures until the end of the answer then

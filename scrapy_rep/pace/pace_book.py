@@ -73,7 +73,7 @@ class PaceBook:
     def change(
         self, origin: Origin, change: Callable[[SharedPace | None], SharedPace]
     ) -> SharedPace:
-        """Change what is known about an origin, and return it.
+        """Change the knowledge about an origin, and return it.
 
         Raises:
             RowsError: it cannot be used, or other processes write for too long.

@@ -21,7 +21,7 @@ _MOST_TEXTS = 10_000
 _REPLY_SECONDS, _CONNECT_SECONDS = 0.1, 0.5
 _SLOW_SECONDS, _SLOW_WEIGHT = 0.03, 1 / 16  # the mean time of a reply that blocks too much
 _OUTAGE_SECONDS = 30.0
-_TIMES = 20  # a row that other processes change meanwhile
+_TIMES = 20  # to change a row that other processes change, too
 
 # The names carry the version of the format.
 _KEYS = ("rep:{paces}:rows2", "rep:{paces}:changed2")

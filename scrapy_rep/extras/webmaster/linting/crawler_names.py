@@ -176,7 +176,7 @@ def _one_of_each_purpose(found: Iterable[Crawler]) -> Iterator[str]:
 
 
 def _known(name: str) -> Crawler:
-    """The crawler with a name; one without facts if there is none."""
+    """The crawler with a name; without facts if it is not known."""
     return crawler_of(name) or _NOBODY
 
 

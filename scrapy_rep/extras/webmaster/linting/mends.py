@@ -499,7 +499,7 @@ def _with_fewer_stars(finding: Finding, line: Line) -> tuple[Edit, ...]:
 
 
 def _rewritten(line: Line, octets: bytes | None) -> tuple[Edit, ...]:
-    """The edit that writes a line anew, or deletes it."""
+    """The edit that replaces a line, or deletes it."""
     return (Edit(EditPlace.AT, line.number, octets),)
 
 
