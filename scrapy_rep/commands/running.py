@@ -81,15 +81,19 @@ def text_file(output: str | None) -> Iterator[TextIO]:
 def write_rows(options: Namespace, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
     """Write rows to the file of `-o`, as CSV or as JSON Lines (`--format`); return their number.
 
+    Without columns, those of the first row are written.
+
     Raises:
         CommandError: the file cannot be written.
     """
     count = 0
     with text_file(options.output) as file:
         table = csv.writer(file) if options.format == "csv" else None
-        if table is not None:
+        if table is not None and columns:
             table.writerow(columns)
         for row in rows:
+            if table is not None and not columns:
+                table.writerow(columns := [*row])
             count += 1
             if table is None:
                 file.write(json.dumps(row) + "\n")
@@ -159,10 +163,11 @@ class Call:
         """Write a line of output that qualifies the others."""
         self.line(f"{indent}{self.paint('note:', 'yellow')} {text}")
 
-    def complain(self, text: object) -> None:
-        """Write a line to standard error, with the name of the subcommand."""
-        words = str(text).replace("scrapy rep ", f"{self.program} ")
-        self.terminal.complain(f"{self.program} {self.name}: {words}")
+    def complain(self, *texts: object) -> None:
+        """Write lines to standard error, with the name of the subcommand."""
+        for text in texts:
+            words = str(text).replace("scrapy rep ", f"{self.program} ")
+            self.terminal.complain(f"{self.program} {self.name}: {words}")
 
     def confirm(self, question: str) -> None:
         """Go on only if the user confirms at the terminal.

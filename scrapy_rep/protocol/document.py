@@ -161,7 +161,7 @@ class RobotsTxt:
             known = self._selections.values()
             selection = Selection.of(self.octets, self.uri, names_of(key), known)
             if len(self._selections) >= _SELECTIONS_KEPT:
-                self._selections.clear()
+                self._selections.pop(next(iter(self._selections)), None)  # others share its rules
             self._selections[key] = selection
         return selection
 

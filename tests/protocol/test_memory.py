@@ -41,6 +41,17 @@ def test_crawlers_of_one_group_share_its_rules() -> None:
     assert file.verdict("/y", "fo").allowed
 
 
+def test_crawlers_of_one_group_share_its_rules_beside_crawlers_with_own_groups() -> None:
+    bots = [f"bot-{one}{other}" for one in "abcdefg" for other in "abcdefg"]
+    own = "".join(f"User-agent: {bot}\nDisallow: /x\n" for bot in bots)
+    file = parse(f"{own}User-agent: *\nDisallow: /y\n".encode())
+    file.selection(bots[-1])
+    shared = file.selection("stranger")
+    for bot in bots:
+        assert file.selection(bot) is not shared
+        assert file.selection(f"stranger-to-{bot}") is shared
+
+
 @pytest.mark.parametrize(
     "line",
     ["# comment", "Disallow: /p{}", "Disallow: /*p{}*x", "Sitemap: https://h/{}", "Allow: /{}/{}"],

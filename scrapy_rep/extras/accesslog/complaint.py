@@ -173,15 +173,15 @@ class Complaint:
     def _without_match(self, line: LogLine) -> tuple[str, str]:
         if not any(span.covers(line.at - self._difference) for span in self._spans):
             return BEYOND, ""
-        if is_robots_txt(line.url):
-            return UNTOLD, "other runs and commands fetch this, too"
-        if not line.target:
-            return UNTOLD, "the log does not have its target"
-        if not self._told.isdisjoint(_targets(line)):
-            return UNTOLD, "the trail has this target at another time, or for another line"
-        if any(span.flaws for span in self._spans):
-            return UNTOLD, "the trail of that time is not complete"
-        return NOT_OURS, ""
+        is_told = not self._told.isdisjoint(_targets(line))
+        doubts = {
+            "other runs and commands fetch this, too": is_robots_txt(line.url),
+            "the log does not have its target": not line.target,
+            "the trail has this target at another time, or for another line": is_told,
+            "the trail of that time is not complete": any(span.flaws for span in self._spans),
+        }
+        why = next(filter(doubts.get, doubts), "")
+        return UNTOLD if why else NOT_OURS, why
 
     def _lines(self) -> Iterator[tuple[LogLine, str]]:
         self._spool.seek(0)

@@ -8,6 +8,7 @@ import subprocess
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
+from itertools import pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -25,7 +26,7 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?)?)")
 _DATED_ARGUMENT = re.compile(rf"{_DATE.pattern}Z?=(.+)")
 _CHANGE = re.compile(r"(\w{40,}) (\d+)\s+:\d+ (\d\d)\d+ \w+ (\w+) ")
 _FILE, _NOTHING = "10", "00"  # the beginnings of modes in git
-_SELECTIONS_KEPT = 1 << 11
+_SELECTIONS_KEPT = 1 << 10
 
 
 class FileVersion(NamedTuple):
@@ -50,20 +51,15 @@ def index_at(versions: Sequence[FileVersion], at: float, *, is_certain: bool = F
 
 
 @lru_cache(16)
-def rules_of(version: FileVersion) -> tuple[RobotsTxt, Callable[[tuple[str, ...]], Selection]]:
-    """A version, and the rules in it for the tokens of a crawler.
+def parsed(version: FileVersion) -> RobotsTxt:
+    """The file of a version."""
+    return parse(version.read(), version.name)
 
-    Most crawlers have no group of their own, and share that for ``*``. So the memory is bounded by
-    the groups of the file, not by the names in a log.
-    """
-    file, kept = parse(version.read(), version.name), dict[str, Selection]()
 
-    @lru_cache(_SELECTIONS_KEPT)
-    def selection(tokens: tuple[str, ...]) -> Selection:
-        found = file.selection(tokens)
-        return kept.setdefault(found.product_token, found)
-
-    return file, selection
+@lru_cache(_SELECTIONS_KEPT)
+def selection_of(version: FileVersion, tokens: tuple[str, ...]) -> Selection:
+    """The rules in a version for the tokens of a crawler."""
+    return parsed(version).selection(tokens)
 
 
 def named_versions(arguments: Iterable[str]) -> list[FileVersion]:
@@ -73,8 +69,10 @@ def named_versions(arguments: Iterable[str]) -> list[FileVersion]:
         CommandError: one cannot be read, two are for the same time, or a folder has no dated file.
     """
     versions = [_version(*dated) for argument in arguments for dated in _dated(argument)]
-    if len({version.since for version in versions}) < len(versions):
-        raise CommandError("two of the files are for the same time: give DATE=FILE")
+    for one, later in pairwise(sorted(versions, key=attrgetter("since"))):
+        if later.since < one.since + one.certain_seconds or later.since == one.since:
+            words = f"{one.name} and {later.name} are for the same time"
+            raise CommandError(f"{words}: give 2026-10-01T12:00=FILE")
     return versions
 
 
@@ -112,9 +110,7 @@ def git_versions(path: Path) -> Iterator[FileVersion]:
     if _git(path, "rev-parse", "--is-shallow-repository").strip() == b"true":
         raise CommandError(f"{path}: a shallow clone lacks versions: run git fetch --unshallow")
     log = ("log", "--first-parent", "-m", "--reverse", "--raw", "--no-abbrev", "--no-renames")
-    changes = _CHANGE.findall(
-        _git(path, *log, "--format=%H %ct", "--", path.name).decode("latin-1")
-    )
+    changes = _CHANGE.findall(str(_git(path, *log, "--format=%H %ct", "--", path.name), "latin-1"))
     if not changes:
         raise CommandError(f"{path}: git knows no version of this file")
     for commit, at, *blob in changes:

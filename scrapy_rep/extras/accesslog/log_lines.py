@@ -1,6 +1,6 @@
 """The lines of access logs as values, by a table of formats, and the reading of several logs.
 
-Strangers chose the target and the User-Agent in a line. So a `LineReader` raises `ValueError` for
+Strangers chose the target and the User-Agent in a line. So a reader raises `ValueError` for
 a line in another form, or `RecursionError` for JSON that is nested too deeply, and nothing else.
 """
 
@@ -47,9 +47,6 @@ class LogLine(NamedTuple):
         return f"http://x{self.target}" if self.target[:1] == "/" else self.target
 
 
-LineReader = Callable[[str], LogLine | None]
-"""Reads a line; None is a comment."""
-
 _NAMES = ("time", "address", "request", "status", "agent", "host", "target", "method")
 _CADDY = (
     "time=ts,address=request.remote_ip,status=status,agent=request.headers.User-Agent,"
@@ -85,8 +82,7 @@ def _line(*values: Any) -> LogLine:
         method, _, rest = request.partition(" ")
         target, _, version = rest.rpartition(" ")
         target = (target if version[:5] == "HTTP/" else rest) if method.isalpha() else ""
-    target = target or ""
-    if target[:1] != "/" and (absolute := AUTHORITY.match(target)):
+    if (target := target or "")[:1] != "/" and (absolute := AUTHORITY.match(target)):
         host = absolute[1]  # RFC 9112, 3.2.2
     host = _DEFAULT_PORT.sub("", host.lower()) if host else ""
     agent = agent if agent and agent != "-" else ""
@@ -118,8 +114,8 @@ def _minute(text: str) -> float:
     return datetime.strptime(text, "%d/%b/%Y:%H:%M %z").timestamp()
 
 
-def line_reader(spec: str) -> LineReader:
-    """A reader of lines in all formats.
+def line_reader(spec: str) -> Callable[[str], LogLine | None]:
+    """A reader of lines in all formats; it returns None for a comment.
 
     Args:
         spec: the places of values in JSON; empty for those of Caddy.
@@ -187,16 +183,15 @@ class LogReading:
         self.site, self._host, self._fields, self._names = site, site or None, fields, names
 
     def lines(self) -> Iterator[tuple[LogLine, str]]:
-        """Yield the lines of all logs, with their texts.
+        """The lines of all logs, with their texts.
 
         All logs are open at once; those of several servers may overlap.
 
         Raises:
             CommandError: a log cannot be read, or without a site, there are several hosts.
         """
-        for line, text in merge(*map(self._entries, self._names), key=lambda entry: entry[0].at):
-            if not self._is_foreign(line):
-                yield line, text
+        entries = merge(*map(self._entries, self._names), key=lambda entry: entry[0].at)
+        return (entry for entry in entries if not self._is_foreign(entry[0]))
 
     def _is_foreign(self, line: LogLine) -> bool:
         """Whether a line is for another host; a log without hosts may have requests to a proxy."""

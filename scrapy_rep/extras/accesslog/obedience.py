@@ -26,7 +26,7 @@ from scrapy_rep.protocol.paths import is_robots_txt
 from scrapy_rep.protocol.units import DAY_SECONDS
 from scrapy_rep.protocol.verdict import Verdict
 
-from .file_versions import FileVersion, index_at, rules_of
+from .file_versions import FileVersion, index_at, selection_of
 from .log_lines import AUTHORITY, LogLine
 
 AGAINST, REDIRECTED, REFUSED = "against", "redirected", "refused"
@@ -40,6 +40,7 @@ those without a path, before the first known file, or with too many rules to mat
 MOST_CRAWLERS = 1000
 """The number of unknown crawlers that have a row of their own."""
 
+_OTHERS = CrawlerClaim("(others)", ())  # those beyond the limit
 _ANSWERS = {**dict.fromkeys(range(300, 400), REDIRECTED), 304: AGAINST, 403: REFUSED, 429: REFUSED}
 # Whether a fetch of robots.txt with this status shows that there is no file.
 _HAS_NONE = {**dict.fromkeys({*range(400, 500)} - {429}, True), 200: False, 304: False}
@@ -95,13 +96,11 @@ class CrawlerTally:
     def known_since(self, sent_at: float, at: float) -> float:
         """The time of the oldest file that it could have in a span; inf if perhaps none."""
         expired_at = sent_at - DAY_SECONDS
-        if not self._files:  # as usual
-            return expired_at
         begin, end = (bisect_right(self._files, (one, True)) for one in (sent_at, at))
-        last = max(begin - 1, 0)
-        if any(has_none and one >= expired_at for one, has_none in self._files[last:end]):
+        possible = self._files[max(begin - 1, 0) : end]
+        if any(has_none and one >= expired_at for one, has_none in possible):
             return math.inf
-        return max([expired_at, *(one - _ANSWER_SECONDS for one, _ in self._files[last:begin])])
+        return max(expired_at, possible[0][0] - _ANSWER_SECONDS) if begin else expired_at
 
     def add_visit(self, at: float) -> None:
         """Note the time of another request; times may be slightly out of order."""
@@ -119,21 +118,19 @@ class Obedience:
     Attributes:
         versions: those of the file, in the order of their times.
         unnamed_count: the requests of browsers, and of clients without a name.
-        others: the tally of all crawlers beyond the limit.
     """
 
     def __init__(self, versions: Iterable[FileVersion], identities: Mapping[str, Identify]) -> None:
         """Take the versions, and what tells genuine addresses, by names in lower case."""
         self.versions = sorted(versions, key=attrgetter("since"))
         self.unnamed_count = 0
-        self.others = CrawlerTally(CrawlerClaim("(others)", ()))
         self._identities = identities
         self._tallies: dict[tuple[str, str], CrawlerTally] = {}
         self._claim_of = lru_cache(_CLAIMS_KEPT)(claim_of)
 
     def tallies(self) -> list[CrawlerTally]:
-        """All tallies with requests, the worst first."""
-        found = [one for one in (*self._tallies.values(), self.others) if one.counts]
+        """All tallies, the worst first."""
+        found = self._tallies.values()
         return sorted(found, key=lambda one: (-one.counts[AGAINST], -one.counts[REQUESTS]))
 
     def take(self, line: LogLine) -> Offence | None:
@@ -152,7 +149,8 @@ class Obedience:
         if known_at == math.inf:
             return None
         first = index_at(self.versions, known_at, is_certain=True)
-        is_known = first >= 0 and AUTHORITY.match(url)  # else malformed, or of CONNECT or OPTIONS
+        # A target without a path is malformed, or of CONNECT or OPTIONS.
+        is_known = first >= 0 and (url[:9] == "http://x/" or AUTHORITY.match(url))
         possible = self.versions[first : index_at(self.versions, at) + 1] if is_known else ()
         verdicts = [_verdict(one, claim.tokens, claim.others, url) for one in possible]
         if any(verdict.allowed for verdict in verdicts):
@@ -170,17 +168,15 @@ class Obedience:
     def _tally(self, claim: CrawlerClaim, address: str) -> CrawlerTally:
         name = claim.name.lower()
         key = name, self._identities[name](address) if name in self._identities else ""
-        tally = self._tallies.get(key)
-        if tally is None:
+        if key not in self._tallies:
             if claim.crawler is None and len(self._tallies) >= MOST_CRAWLERS:
-                return self.others
-            tally = self._tallies[key] = CrawlerTally(claim, key[1])
-        return tally
+                claim, key = _OTHERS, ("", "")
+            self._tallies.setdefault(key, CrawlerTally(claim, key[1]))
+        return self._tallies[key]
 
 
 @lru_cache(_VERDICTS_KEPT)
 def _verdict(version: FileVersion, tokens: Names, others: Names, url: str) -> Verdict:
     """The verdict on a crawler that may take the group of its tokens, or of any other name."""
-    _, selection = rules_of(version)
-    found = [selection(one).verdict(url) for one in (tokens, *zip(others))]
+    found = [selection_of(version, one).verdict(url) for one in (tokens, *zip(others))]
     return next((one for one in found if one.allowed), found[0])

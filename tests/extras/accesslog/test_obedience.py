@@ -212,8 +212,9 @@ class TestWhatCounts:
         for number in range(MOST_CRAWLERS + 5):
             judge.take(line(number, agent=f"bot.{number}/1"))
         judge.take(line(0, agent="GPTBot/1.2"))
-        assert judge.others.counts[AGAINST] == 5
-        assert len(judge.tallies()) == MOST_CRAWLERS + 2
+        tallies = {one.claim.name: one.counts[AGAINST] for one in judge.tallies()}
+        assert tallies["(others)"] == 5
+        assert len(tallies) == MOST_CRAWLERS + 2
 
 
 @pytest.mark.parametrize(
@@ -246,8 +247,15 @@ class TestVersions:
     def test_two_files_for_the_same_time_are_refused(self, tmp_path: Path) -> None:
         for name in ("a.txt", "b.txt"):
             (tmp_path / name).write_bytes(OPEN)
-        with pytest.raises(CommandError, match="two of the files are for the same time"):
+        with pytest.raises(CommandError, match="are for the same time"):
             named_versions([str(tmp_path / "a.txt"), str(tmp_path / "b.txt")])
+
+    def test_file_of_a_day_and_one_of_a_time_of_that_day_are_refused(self, tmp_path: Path) -> None:
+        (tmp_path / "a.txt").write_bytes(OPEN)
+        dated = [f"{date}={tmp_path}/a.txt" for date in ("2026-10-01", "2026-10-01T12:00")]
+        with pytest.raises(CommandError, match="are for the same time"):
+            named_versions(dated)
+        assert len(named_versions([dated[0], f"2026-10-02={tmp_path}/a.txt"])) == 2
 
     def test_arguments_name_versions(self, tmp_path: Path) -> None:
         (tmp_path / "old.txt").write_bytes(OPEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from itertools import chain, islice
+from itertools import islice
 from operator import itemgetter
 from pathlib import Path
 from tempfile import TemporaryFile
@@ -44,6 +44,9 @@ def run(call: Call) -> int | None:
         return None
     if not options.logs:
         raise CommandError("give an access log, or - for standard input")
+    for one, other in (("trail", "site"), ("sign", "trail")):
+        if getattr(options, one) and not getattr(options, other):
+            raise CommandError(f"--{one} needs --{other}")
     refuse_two_stdins(options.logs)
     html_page.refuse_page_without_jinja(options.output)
     site = complaint.site_of(str(named_origin(options.site))) if options.site else ""
@@ -55,7 +58,8 @@ def run(call: Call) -> int | None:
 def _judge(reading: LogReading, call: Call) -> bool:
     """Report on all crawlers, or with `--lines` on one; whether a request was against the rules."""
     options = call.options
-    judge = Obedience(_versions(call), _identities(options.verify_ips))
+    identities = _identities(options.verify_ips)
+    judge = Obedience(_versions(call), identities)
     wanted = (options.lines or "").lower()
     if wanted and (options.csv or options.output):
         raise CommandError("--lines writes text or --json to standard output")
@@ -67,9 +71,10 @@ def _judge(reading: LogReading, call: Call) -> bool:
             call.row(row) if call.is_json else call.line(shown)
     rows = [*_rows(judge)]
     words = [*_sentences(rows, judge.unnamed_count, reading)]
+    unseen = identities.keys() - {row["crawler"].lower() for row in rows}
+    words += [f"--verify-ips {name}: no request names this crawler" for name in sorted(unseen)]
     if wanted:
-        for sentence in words[4:]:
-            call.complain(safe(sentence))
+        call.complain(*map(safe, words[4:]))
     else:
         _write(call, rows, _HEAD, _cells, words, width=9)
     return any(row[AGAINST] for row in rows)
@@ -104,7 +109,7 @@ def _identities(arguments: Iterable[str]) -> dict[str, claims.Identify]:
 
 def _rows(judge: Obedience) -> Iterator[Row]:
     """Yield a row for each crawler, the worst first."""
-    last, _ = file_versions.rules_of(judge.versions[-1])
+    last = file_versions.parsed(judge.versions[-1])
     for tally in judge.tallies():
         crawler, tokens = tally.claim.crawler, tally.claim.tokens
         yield {
@@ -159,11 +164,8 @@ def _answer(reading: LogReading, call: Call) -> bool:
     """Answer a complaint by the trail of a crawl; whether a request was against the rules.
 
     Raises:
-        CommandError: the site is not known.
         TrailError: there is no trail.
     """
-    if not reading.site:
-        raise CommandError("--trail needs --site, the site of the log")
     from scrapy_rep.extras.evidence.reports.report_making import trails_at  # loads Scrapy
 
     runs = trails_at([Path(call.options.trail)])
@@ -177,8 +179,7 @@ def _answer(reading: LogReading, call: Call) -> bool:
             with text_file(call.options.sign) as file:
                 file.write(answer.excerpt(key, call.ours.sign_agent))
         words = [answer.sentence(), *reading.problems]
-        cells = itemgetter(*complaint.HEAD)
-        _write(call, answer.rows(), complaint.HEAD, cells, words, width=3)
+        _write(call, answer.rows(), complaint.HEAD, itemgetter(*complaint.HEAD), words, width=3)
     return answer.counts[AGAINST] > 0
 
 
@@ -190,12 +191,9 @@ def _write(
     A terminal shows the first `width` cells in columns, and the others below them.
     """
     if call.is_json or call.options.csv:
-        found = iter(rows)
-        first = next(found, Row())
         call.options.format = "csv" if call.options.csv else "jsonl"
-        write_rows(call.options, [*first], filter(None, chain([first], found)))
-        for sentence in words:
-            call.complain(safe(sentence))
+        write_rows(call.options, (), rows)
+        call.complain(*map(safe, words))
         return
     shown = [*map(cells, islice(rows, _MOST_ROWS))]
     if len(shown) == _MOST_ROWS:

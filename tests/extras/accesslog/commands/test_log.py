@@ -188,6 +188,13 @@ class TestOptions:
             done = rep(*CALL, "--verify-ips", "GPTBot=gptbot.json", "--json")
             assert [row["identity"] for row in done.rows] == [status, None, None]
 
+    def test_crawler_without_requests_is_told_if_its_addresses_are_given(self) -> None:
+        Path("bot.json").write_text(json.dumps({"prefixes": [{"ipv4Prefix": "66.249.66.0/24"}]}))
+        given = ("--verify-ips", "GPTBot=bot.json", "--verify-ips", "GTPBot=bot.json")
+        done = rep(*CALL, *given)
+        assert "--verify-ips gtpbot: no request names this crawler" in done.out
+        assert "--verify-ips gptbot" not in done.out
+
     def test_versions_of_the_store_are_used(self, here: Path) -> None:
         origin = Origin("https", "example.com", 443)
         entries = [
@@ -245,6 +252,7 @@ class TestOptions:
             ("access.log --robots robots.txt --lines x --csv", "--lines writes text or --json"),
             ("- - --robots robots.txt", "can be read only once"),
             ("access.log --trail audit", "--trail needs --site"),
+            ("access.log --robots robots.txt --sign excerpt", "--sign needs --trail"),
             ("access.log --trail none --site http://h", "none: "),
         ],
     )
