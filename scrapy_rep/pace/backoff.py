@@ -74,8 +74,8 @@ _MUCH = 100  # requests that are left: each answer tells the number again
 _TOO_MANY = 429
 _HTTP_2 = "h2"
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
-_FEW_DOUBLINGS = 2
-_MORE_TRIES = 5  # where a limit was seen: the pace may be the reason, not the page
+_MORE_TRIES = 5  # where there is a limit: it may be the reason, not the page
+_DOUBLINGS = {False: 4, True: 2}  # for a page that may be broken: two minutes in all, or one
 _SHORTLY_SECONDS = 10.0
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
 _TOLD_PACES = 3
@@ -388,7 +388,8 @@ class Backoff:
         refusals = _count(meta.get(REFUSALS))
         tries = refusals + _count(meta.get("retry_times"))
         most = max(1, _count(meta.get("max_retry_times"), self._retry_times))
-        is_limited = any(self.paces.is_limited(origin) for origin in changes)
+        is_limit = self._learns and not (answer.is_plain or answer.service)
+        is_limited = is_limit or any(self.paces.is_limited(origin) for origin in changes)
         most += _MORE_TRIES if is_limited else 0
         if is_try and tries >= most:
             forget_refusals(request)
@@ -401,10 +402,12 @@ class Backoff:
         if (is_given_up and self._decisions.is_dry_run) or is_of_page:
             return None  # Scrapy retries it
         self._tell_of_limit(request, answer)
-        doublings = min(refusals, _FEW_DOUBLINGS) if is_limited else refusals
+        doublings = min(refusals, _DOUBLINGS[answer.is_plain]) if is_limited else refusals
         own_seconds = answer.own_seconds(self._limits, doublings, _luck())
         if not is_alone:  # after the rest, another page goes first, if there is one
-            own_seconds = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS
+            rested = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS
+            has_own = is_try or answer.retry_after_seconds
+            own_seconds = max(own_seconds, rested) if has_own else rested
         if is_alone:
             words = "%s answers %d: it is requested again in %.1f s, behind the other pages"
             self._journal.debug(words, request.url, answer.status, own_seconds)

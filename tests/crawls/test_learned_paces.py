@@ -49,6 +49,7 @@ def kept(folder: Path) -> dict[str, Any]:
 def assert_all_came(result: Crawl, urls: list[str]) -> None:
     assert result.exit_code == 0, result.error
     assert sorted(item["url"] for item in result.items) == sorted(urls)
+    assert {item.get("status") for item in result.items} == {200}
     assert result.deprecations == []
     assert_clean(result.log)
 
@@ -90,6 +91,39 @@ def test_requests_of_scrapys_queue_wait_for_their_turns(loop: Loop) -> None:
         result = crawl(URLS_SPIDER, loop=loop, settings=WITH_SCRAPYS_QUEUE, urls=urls)
         assert_all_came(result, urls)
         assert_few_refusals(site)
+
+
+@pytest.mark.parametrize("loop", LOOPS)
+def test_no_page_is_requested_before_its_retry_after(loop: Loop) -> None:
+    """Not even if the site has served others since the page was refused first."""
+    limit, refused_until, early = fixed_window(10, 8.0), dict[str, float](), list[str]()
+
+    def limiter(now: float, path: str) -> Answer:
+        if now < refused_until.get(path, now) - 0.1:
+            early.append(path)
+        status, retry_after = limit(now, path)
+        refused_until[path] = now + (retry_after or 0.0)
+        return status, retry_after
+
+    with limited(limiter) as site:
+        urls = site.urls(23)
+        result = crawl(URLS_SPIDER, loop=loop, settings=ADDON, urls=urls)
+    assert_all_came(result, urls)
+    assert early == []
+
+
+def test_the_last_page_is_not_given_up_while_the_site_names_a_limit() -> None:
+    begin_at: list[float] = []
+
+    def limiter(now: float, path: str) -> Answer:
+        if path != "/9":
+            return GOOD
+        begin_at.append(now)
+        return (429, None) if now < begin_at[0] + 4 else GOOD
+
+    with limited(limiter) as site:
+        urls = site.urls(10)
+        assert_all_came(crawl(URLS_SPIDER, settings={**ADDON, "RETRY_TIMES": 0}, urls=urls), urls)
 
 
 @pytest.mark.parametrize("loop", LOOPS)

@@ -17,7 +17,7 @@ Site = Callable[[float, str], Answer]
 
 GOOD: Answer = (200, None)
 _LIMITS = RestLimits()
-_TRIES, _MORE_TRIES = 2, 5
+_TRIES, _MORE_TRIES, _DOUBLINGS = 2, 5, {False: 4, True: 2}
 _LEAST_PER_SECOND = 1 / 60
 
 
@@ -204,18 +204,18 @@ class Crawler:
 
     def _again(self, page: _Page, answer: PageAnswer, rest: Rest | None, *, is_first: bool) -> None:
         is_alone = rest is None or not rest.seconds
-        most = _TRIES + (_MORE_TRIES if self.learning.is_limited(self.now) else 0)
+        is_limited = self.learning.is_limited(self.now) or not answer.is_plain
+        most = _TRIES + (_MORE_TRIES if is_limited else 0)
         is_try = is_alone or (is_first and answer.is_known)
         if (is_try and page.tries >= most) or (rest is not None and rest.given_up_until):
             self.lost += 1
             return
-        is_scrapys = is_alone and answer.is_plain and not self.learning.is_limited(self.now)
-        if not is_scrapys:
-            is_limited = self.learning.is_limited(self.now)
-            doublings = min(page.tries, 2) if is_limited else page.tries
+        if is_limited or not is_alone:
+            doublings = min(page.tries, _DOUBLINGS[answer.is_plain])
             seconds = answer.own_seconds(_LIMITS, doublings, self._dice.random())
             if rest is not None and not is_alone:
-                seconds = rest.until_at - self.now + 0.3
+                rested = rest.until_at - self.now + 0.3
+                seconds = max(seconds, rested) if is_try or answer.retry_after_seconds else rested
             page.until = self.now + seconds
             page.refused_at = self.now if page.refused_at is None else page.refused_at
         page.tries += is_try

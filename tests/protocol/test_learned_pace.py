@@ -49,23 +49,42 @@ def _limiter(dice: random.Random) -> tuple[str, Site, Callable[[int], float]]:
     return kind, made[kind](), lambda pages: (pages - 1) // count * seconds
 
 
+def _crawled(seed: int) -> tuple[Crawler, int, str, Callable[[int], float]]:
+    """A crawl of a random site: its crawler, its pages, and the limiter with the least seconds."""
+    dice = random.Random(seed)
+    kind, site, least = _limiter(dice)
+    pages, concurrency = dice.choice([100, 300, 1000]), dice.choice([1, 2, 4, 8])
+    crawler = Crawler(site, concurrency, 10 ** dice.uniform(-2, 0), seed)
+    return crawler.crawl(_paths(pages)), pages, kind, least
+
+
 def test_no_page_is_lost_with_a_thousand_random_limiters() -> None:
     """And most crawls cause few refusals, and take little more than the least time."""
     good, kinds = Counter[str](), Counter[str]()
     for seed in range(_MANY):
-        dice = random.Random(seed)
-        kind, site, least = _limiter(dice)
-        pages, concurrency = dice.choice([100, 300, 1000]), dice.choice([1, 2, 4, 8])
-        latency = 10 ** dice.uniform(-2, 0)
-        crawler = Crawler(site, concurrency, latency, seed).crawl(_paths(pages))
+        crawler, pages, kind, least = _crawled(seed)
         assert (crawler.served, crawler.lost) == (pages, 0), (seed, kind)
         assert crawler.refused <= 0.02 * pages + 80, (seed, kind)
-        least_seconds = max(least(pages), pages * latency * 1.1 / concurrency)
+        least_seconds = max(least(pages), pages * crawler.latency * 1.1 / crawler.concurrency)
         is_quick = crawler.now <= 1.3 * least_seconds + 10
         good[kind] += is_quick and crawler.refused <= 0.02 * pages + 10
         kinds[kind] += 1
     assert good.total() >= 0.85 * _MANY
     assert all(good[kind] >= 0.65 * count for kind, count in kinds.items()), (good, kinds)
+
+
+@pytest.mark.parametrize("seed", [1754, 2467, 2861, 5808, 6109, 6582, 7508, 7711])
+def test_last_pages_are_not_lost_if_the_site_refuses_them_twice(seed: int) -> None:
+    """Nothing else is left that the site could answer well."""
+    crawler, pages, *_ = _crawled(seed)
+    assert (crawler.served, crawler.lost) == (pages, 0)
+
+
+@pytest.mark.at_length
+def test_no_page_is_lost_with_ten_thousand_random_limiters() -> None:
+    for seed in range(_MANY, 11 * _MANY):
+        crawler, pages, *_ = _crawled(seed)
+        assert (crawler.served, crawler.lost) == (pages, 0), seed
 
 
 @pytest.mark.parametrize("status", [429, 503])
