@@ -31,6 +31,13 @@ def test_crawler_is_named_by_its_header(agent: str, name: str, tokens: tuple[str
     assert (claim.name, claim.tokens) == (name, tokens)
 
 
+@pytest.mark.parametrize(
+    "added", ["[Pinterest/Android]", "Flipboard/4.2.23/4722,4.2.23.4722", "CocCoc/33.0.1750.157"]
+)
+def test_browser_of_an_app_is_not_the_crawler_of_the_same_company(added: str) -> None:
+    assert claim_of(f"Mozilla/5.0 (Linux) AppleWebKit/537 Chrome/63 Safari/537 {added}") is None
+
+
 def test_long_header_takes_little_time() -> None:
     began_at = time.process_time()
     assert claim_of("Mozilla/5.0 " + "a.b-" * 12_000) is None

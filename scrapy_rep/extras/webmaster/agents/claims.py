@@ -53,7 +53,9 @@ def claim_of(user_agent: str) -> CrawlerClaim | None:
     if user_agent.startswith("Mozilla/") and "compatible;" not in user_agent:  # or an app, as GSA/1
         names = tuple(filter(_CRAWLER.search, names))
     if not names:  # as of ChatGPT-User, or in a comment without "compatible;", as of Applebot
-        names = tuple(name for name in _PRODUCT.findall(user_agent) if crawler_of(name))[:1]
+        found = ((name, crawler_of(name)) for name in _PRODUCT.findall(user_agent))
+        # By another spelling, it may be an app of the same company, as Pinterest/Android.
+        names = tuple(name for name, one in found if one and one.name == name.lower())[:1]
     if not names:
         return None
     first, *others = names
