@@ -8,7 +8,7 @@ import subprocess
 from bisect import bisect_right
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from functools import lru_cache, partial
-from itertools import pairwise
+from itertools import accumulate, pairwise
 from operator import attrgetter
 from pathlib import Path
 from typing import NamedTuple
@@ -26,7 +26,6 @@ _DATE = re.compile(r"(\d{4}-\d\d-\d\d(?:T\d\d:\d\d(?::\d\d)?)?)")
 _DATED_ARGUMENT = re.compile(rf"{_DATE.pattern}Z?=(.+)")
 _CHANGE = re.compile(r"(\w{40,}) (\d+)\s+:\d+ (\d\d)\d+ \w+ (\w+) ")
 _FILE, _NOTHING = "10", "00"  # the beginnings of modes in git
-_SELECTIONS_KEPT = 1 << 10
 
 
 class FileVersion(NamedTuple):
@@ -56,7 +55,7 @@ def parsed(version: FileVersion) -> RobotsTxt:
     return parse(version.read(), version.name)
 
 
-@lru_cache(_SELECTIONS_KEPT)
+@lru_cache(1024)
 def selection_of(version: FileVersion, tokens: tuple[str, ...]) -> Selection:
     """The rules in a version for the tokens of a crawler."""
     return parsed(version).selection(tokens)
@@ -101,7 +100,8 @@ def _version(date: str, path: str) -> FileVersion:
 def git_versions(path: Path) -> Iterator[FileVersion]:
     """The versions of a file in a git repository, from the times of their commits on.
 
-    A change on a branch counts from the merge on.
+    A change on a branch counts from the merge on. If a commit is dated before its parent, one of
+    two clocks was wrong: both versions may be in force between these times.
 
     Raises:
         CommandError: git fails, or does not know the file or all of its past.
@@ -109,13 +109,16 @@ def git_versions(path: Path) -> Iterator[FileVersion]:
     path = path / "robots.txt" if path.is_dir() else path
     if _git(path, "rev-parse", "--is-shallow-repository").strip() == b"true":
         raise CommandError(f"{path}: a shallow clone lacks versions: run git fetch --unshallow")
-    log = ("log", "--first-parent", "-m", "--reverse", "--raw", "--no-abbrev", "--no-renames")
-    changes = _CHANGE.findall(str(_git(path, *log, "--format=%H %ct", "--", path.name), "latin-1"))
+    log = ["log", "--first-parent", "-m", "--reverse", "--root", "--raw", "--no-abbrev"]
+    log += ["--no-follow", "--no-renames", "--format=%H %ct", "--", path.name]
+    changes = _CHANGE.findall(str(_git(path, *log), "latin-1"))
     if not changes:
         raise CommandError(f"{path}: git knows no version of this file")
-    for commit, at, *blob in changes:
-        name = f"{path.name} of {commit[:12]}"
-        yield FileVersion(float(at), name, partial(_committed, path, *blob))
+    times = [float(at) for _, at, *_ in changes]
+    spans = zip([*accumulate(times[::-1], min)][::-1], accumulate(times, max), strict=True)
+    for (commit, _, *blob), (at, certain_at) in zip(changes, spans, strict=True):
+        read = partial(_committed, path, *blob)
+        yield FileVersion(at, f"{path.name} of {commit[:12]}", read, certain_at - at)
 
 
 def _committed(path: Path, kind: str, blob: str) -> bytes:

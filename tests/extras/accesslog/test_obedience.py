@@ -304,6 +304,25 @@ class TestVersionsInGit:
         git(file.parent, "merge", "-q", "--no-ff", "next", at=AT + 9)
         assert self.bodies(file) == [(AT, OPEN), (AT, SHUT), (AT + 9, OPEN)]
 
+    def test_clock_of_a_commit_that_was_wrong_is_a_doubt(self, file: Path) -> None:
+        commit(file, OPEN, at=AT - HOUR)
+        commit(file, SHUT, at=AT + 9 * DAY)
+        fetches = [line(at, "/robots.txt") for at in (AT - 2 * HOUR, AT + 2 * HOUR)]
+        found = [*file_versions.git_versions(file)]
+        assert against(found, *fetches, line(AT + 3 * HOUR)) == 0
+        assert against(found, line(AT + 11 * DAY)) == 1
+
+    @pytest.mark.parametrize("setting", ["log.follow=true", "log.showRoot=false"])
+    def test_settings_of_git_hide_no_version(self, file: Path, setting: str) -> None:
+        git(file.parent, "mv", "robots.txt", "old.txt")
+        git(file.parent, "commit", "-qm", "x", at=AT + 1)
+        git(file.parent, "mv", "old.txt", "robots.txt")
+        git(file.parent, "commit", "-qm", "x", at=AT + 2)
+        commit(file, OPEN, at=AT + 3)
+        git(file.parent, "config", *setting.split("="))
+        found = [(AT, OPEN), (AT, SHUT), (AT + 1, b""), (AT + 2, SHUT), (AT + 3, OPEN)]
+        assert self.bodies(file) == found
+
     def test_missing_object_is_not_an_empty_file(self, file: Path) -> None:
         digest = git(file.parent, "rev-parse", "HEAD:robots.txt")
         (file.parent / ".git" / "objects" / digest[:2] / digest[2:]).unlink()
