@@ -81,19 +81,15 @@ def text_file(output: str | None) -> Iterator[TextIO]:
 def write_rows(options: Namespace, columns: Sequence[str], rows: Iterable[dict[str, Any]]) -> int:
     """Write rows to the file of `-o`, as CSV or as JSON Lines (`--format`); return their number.
 
-    Without columns, those of the first row are written.
-
     Raises:
         CommandError: the file cannot be written.
     """
     count = 0
     with text_file(options.output) as file:
         table = csv.writer(file) if options.format == "csv" else None
-        if table is not None and columns:
+        if table is not None:
             table.writerow(columns)
         for row in rows:
-            if table is not None and not columns:
-                table.writerow(columns := [*row])
             count += 1
             if table is None:
                 file.write(json.dumps(row) + "\n")

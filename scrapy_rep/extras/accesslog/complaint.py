@@ -49,7 +49,6 @@ _REDACTED = records.redaction(records.Query.DROP)
 _EXCERPTED = (records.POLICY, records.DECISION, records.EXEMPT, records.DROP)
 _SPREADS_SECONDS = (5, 600)  # of most requests; of those with slow answers, or that waited
 _STEPS_SECONDS = (0, -1, 1, -2, 2)  # each request also counts for the differences next to its own
-_EXCERPT_OCTETS = 1 << 30
 _FARTHEST_SECONDS = 15 * 3600  # between clocks, if one has a wrong time zone
 
 Record = dict[str, Any]
@@ -131,9 +130,8 @@ class Complaint:
 
     def take(self, line: LogLine, text: str) -> None:
         """Note a line if it claims to be from the crawl."""
-        agent = line.user_agent
-        names = map(str.lower, tokens_from_user_agent(agent))
-        if agent.lower() in self._agents or any(name in self._names for name in names):
+        names = map(str.lower, tokens_from_user_agent(line.user_agent))
+        if line.user_agent.lower() in self._agents or any(name in self._names for name in names):
             self._spool.write(json.dumps([line, text]) + "\n")
             sent = self._sent_for(line)
             place = bisect_left(sent, (line.at, "", ""))
@@ -198,15 +196,14 @@ class Complaint:
         """The answer to the site."""
         counts, spans = self.counts, self._spans
         name = " or ".join(self._names.values() or self._agents)
-        begin = moment(min(span.begin_at for span in spans))
-        end = moment(max(span.end_at for span in spans))
+        _, begins, ends, _ = zip(*spans, strict=True)
         return (
             f"Of {counted(counts.total(), 'request')} to {self._site} that name {name}, our crawl "
             f"sent {counts[OURS] + counts[UNKNOWN] + counts[AGAINST]:,}, {counts[AGAINST]:,} of "
             f"them against the robots.txt that it had, and {counts[UNKNOWN]:,} without a known one;"
             f" {counts[NOT_OURS]:,} are not ours, because our audit trail "
-            f"({counted(len(spans), 'run')}, {begin} to {end}) does not have them; "
-            f"for {counts[UNTOLD]:,}, the trail cannot tell; "
+            f"({counted(len(spans), 'run')}, {moment(min(begins))} to {moment(max(ends))}) does "
+            f"not have them; for {counts[UNTOLD]:,}, the trail cannot tell; "
             f"{counts[BEYOND]:,} are from other times. "
             f"The clock of the log is {self._difference} s ahead of ours."
         )
@@ -231,7 +228,7 @@ def verified(path: str) -> list[str]:
     Raises:
         CommandError: the signature does not verify.
     """
-    signed, _, last = octets_of(path, _EXCERPT_OCTETS).rstrip(b"\n").rpartition(b"\n")
+    signed, _, last = octets_of(path, 1 << 30).rstrip(b"\n").rpartition(b"\n")
     with suppress(KeyError, TypeError, ValueError, RecursionError):
         end, head, *found = map(json.loads, (last, *signed.splitlines()))
         if is_signed(signed + b"\n", b64decode(end["signature"]), end["jwk"]):

@@ -342,6 +342,12 @@ class TestOutcomes:
 
 
 class TestForms:
+    def test_unreadable_line_is_told(self, tmp_path: Path) -> None:
+        judged(tmp_path).end()
+        log = logged(tmp_path, "/1")
+        log.write_text(log.read_text() + "nonsense\n")
+        assert "1 unreadable line; the first: " in answered(tmp_path, log).out
+
     def test_table_fits_a_narrow_terminal(self, tmp_path: Path) -> None:
         judged(tmp_path).end()
         log = logged(tmp_path, "/1", "/category/" + "shoes/" * 40 + "item-1", "/2?secret=x")

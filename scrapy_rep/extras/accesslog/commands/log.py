@@ -24,12 +24,14 @@ from scrapy_rep.protocol.units import counted
 _HEAD = ["crawler", "requests", "robots.txt", "against", "3xx", "refused", "unjudged"]
 _HEAD += ["gap (s)", "purpose", "example"]
 _MOST_ROWS = 1000
-_CELL = (25, 12)  # the characters at the beginning and at the end of a wide cell
 _OFFENCE = ("at", "target", "address", "status", "answer", "file", "rule_line", "rule", "why")
+_COLUMNS = ["crawler", "operator", "purpose", "identity", *obedience.COUNTS]
+_COLUMNS += ["smallest_gap_seconds", "crawl_delay_seconds", *_OFFENCE]
 
 Row = dict[str, Any]
 Texts = Sequence[str]
-Cells = Callable[[Row], Texts]
+Look = tuple[Texts, Callable[[Row], Texts], int]
+"""For people: the head, the cells of a row, and how many of them a terminal has in columns."""
 
 
 def run(call: Call) -> int | None:
@@ -66,17 +68,18 @@ def _judge(reading: LogReading, call: Call) -> bool:
     for line, text in call.terminal.progress(reading.lines(), "lines read"):
         offence = judge.take(line)
         if offence is not None and offence.crawler.lower() == wanted:
-            row = {**_offence(offence), "text": text}
-            shown = f"{safe(text)}\n  {row['answer']}: {safe(row['why'])}"
+            who = identities[wanted](line.address) if wanted in identities else ""
+            row = {**_offence(offence), "identity": who or None, "text": text}
+            shown = f"{safe(text)}\n  {row['answer']}{who and f' ({who})'}: {safe(row['why'])}"
             call.row(row) if call.is_json else call.line(shown)
     rows = [*_rows(judge)]
     words = [*_sentences(rows, judge.unnamed_count, reading)]
-    unseen = identities.keys() - {row["crawler"].lower() for row in rows}
-    words += [f"--verify-ips {name}: no request names this crawler" for name in sorted(unseen)]
+    unseen = {*identities, wanted} - {"", *(row["crawler"].lower() for row in rows)}
+    words += [f"{name}: no crawler was counted by this name" for name in sorted(unseen)]
     if wanted:
         call.complain(*map(safe, words[4:]))
     else:
-        _write(call, rows, _HEAD, _cells, words, width=9)
+        _write(call, rows, _COLUMNS, (_HEAD, _cells, 9), words)
     return any(row[AGAINST] for row in rows)
 
 
@@ -112,16 +115,16 @@ def _rows(judge: Obedience) -> Iterator[Row]:
     last = file_versions.parsed(judge.versions[-1])
     for tally in judge.tallies():
         crawler, tokens = tally.claim.crawler, tally.claim.tokens
-        yield {
-            "crawler": tally.claim.name,
-            "operator": crawler and crawler.operator,
-            "purpose": crawler and crawler.purpose,
-            "identity": tally.identity or None,
-            **{name: tally.counts[name] for name in obedience.COUNTS},
-            "smallest_gap_seconds": None if tally.smallest_gap == math.inf else tally.smallest_gap,
-            "crawl_delay_seconds": last.crawl_delay(tokens) if tokens else None,
-            **(_offence(tally.example) if tally.example else dict.fromkeys(_OFFENCE)),
-        }
+        values = (
+            tally.claim.name,
+            *((crawler.operator, crawler.purpose) if crawler else (None, None)),
+            tally.identity or None,
+            *(tally.counts[name] for name in obedience.COUNTS),
+            None if tally.smallest_gap == math.inf else tally.smallest_gap,
+            last.crawl_delay(tokens) if tokens else None,
+            *(_offence(tally.example).values() if tally.example else [None] * len(_OFFENCE)),
+        )
+        yield dict(zip(_COLUMNS, values, strict=True))
 
 
 def _offence(offence: Offence) -> Row:
@@ -154,6 +157,11 @@ def _sentences(rows: Sequence[Row], unnamed_count: int, reading: LogReading) -> 
     yield "User-Agents can be forged: --verify-ips tells genuine requests from claimed ones."
     left = counted(unnamed_count, "request")
     yield f"Left out: {left} without a crawler's name, {reading.foreign_count:,} to other hosts."
+    yield from _flaws(reading)
+
+
+def _flaws(reading: LogReading) -> Iterator[str]:
+    """Yield which parts of the logs could not be read."""
     if reading.unreadable_count:
         lines = counted(reading.unreadable_count, "unreadable line")
         yield f"{lines}; the first: {reading.unreadable_example}"
@@ -161,11 +169,7 @@ def _sentences(rows: Sequence[Row], unnamed_count: int, reading: LogReading) -> 
 
 
 def _answer(reading: LogReading, call: Call) -> bool:
-    """Answer a complaint by the trail of a crawl; whether a request was against the rules.
-
-    Raises:
-        TrailError: there is no trail.
-    """
+    """Answer a complaint by the trail of a crawl; whether a request was against the rules."""
     from scrapy_rep.extras.evidence.reports.report_making import trails_at  # loads Scrapy
 
     runs = trails_at([Path(call.options.trail)])
@@ -178,21 +182,17 @@ def _answer(reading: LogReading, call: Call) -> bool:
             key = KeyPair.read(call.ours.sign_key)
             with text_file(call.options.sign) as file:
                 file.write(answer.excerpt(key, call.ours.sign_agent))
-        words = [answer.sentence(), *reading.problems]
-        _write(call, answer.rows(), complaint.HEAD, itemgetter(*complaint.HEAD), words, width=3)
+        words, head = [answer.sentence(), *_flaws(reading)], complaint.HEAD
+        _write(call, answer.rows(), (*head, "text"), (head, itemgetter(*head), 3), words)
     return answer.counts[AGAINST] > 0
 
 
-def _write(
-    call: Call, rows: Iterable[Row], head: Texts, cells: Cells, words: Texts, *, width: int
-) -> None:
-    """Write rows as JSON or CSV, on a page, or for people; then sentences.
-
-    A terminal shows the first `width` cells in columns, and the others below them.
-    """
+def _write(call: Call, rows: Iterable[Row], columns: Texts, look: Look, words: Texts) -> None:
+    """Write rows as JSON or CSV, on a page, or for people; then sentences."""
+    head, cells, width = look
     if call.is_json or call.options.csv:
         call.options.format = "csv" if call.options.csv else "jsonl"
-        write_rows(call.options, (), rows)
+        write_rows(call.options, columns, rows)
         call.complain(*map(safe, words))
         return
     shown = [*map(cells, islice(rows, _MOST_ROWS))]
@@ -206,7 +206,7 @@ def _write(
     else:
         call.line(safe(words[0]))
         below = (safe(": ".join(filter(None, row[width:]))) for row in shown)
-        top = [[shortened(safe(cell), *_CELL) for cell in row[:width]] for row in (head, *shown)]
+        top = [[shortened(safe(cell), 25, 12) for cell in row[:width]] for row in (head, *shown)]
         call.table(top, below)
         for sentence in words[1:]:
             call.remark(safe(sentence))

@@ -78,6 +78,11 @@ class TestForms:
             assert "No space left on device" in done.stderr
             assert "Traceback" not in done.stderr
 
+    def test_table_without_crawlers_has_a_head(self) -> None:
+        Path("access.log").write_text(LINES[-1].line)
+        (head,) = rep(*CALL, "--csv").out.splitlines()
+        assert head.split(",")[:5] == ["crawler", "operator", "purpose", "identity", "requests"]
+
     def test_octets_that_are_no_text_are_escaped_in_files(self) -> None:
         octets = LINES[2].line.encode().replace(b"/private/2", b"/private/\xff")
         Path("access.log").write_bytes(octets)
@@ -129,6 +134,7 @@ class TestForms:
         done = rep(*CALL, "--lines", "NoBot")
         assert done.out == ""
         assert "1 unreadable line; the first: " in done.err
+        assert "nobot: no crawler was counted by this name" in done.err
 
     def test_crawler_with_blanks_in_its_name_has_a_row(self) -> None:
         sogou = LINES[2].line.rpartition(' "')[0] + ' "Sogou web spider/4.0(+http://x/)"'
@@ -192,8 +198,20 @@ class TestOptions:
         Path("bot.json").write_text(json.dumps({"prefixes": [{"ipv4Prefix": "66.249.66.0/24"}]}))
         given = ("--verify-ips", "GPTBot=bot.json", "--verify-ips", "GTPBot=bot.json")
         done = rep(*CALL, *given)
-        assert "--verify-ips gtpbot: no request names this crawler" in done.out
-        assert "--verify-ips gptbot" not in done.out
+        assert "gtpbot: no crawler was counted by this name" in done.out
+        assert "gptbot: " not in done.out
+
+    def test_lines_tell_genuine_requests_from_claimed_ones(self) -> None:
+        texts = [LINES[2].line.replace("192.0.2.1", f"66.249.{one}.1") for one in (66, 67)]
+        Path("access.log").write_text("\n".join(texts))
+        Path("bot.json").write_text(json.dumps({"prefixes": [{"ipv4Prefix": "66.249.66.0/24"}]}))
+        call = (*CALL, "--verify-ips", "GPTBot=bot.json", "--lines", "GPTBot")
+        shown = rep(*call).out.splitlines()[1::2]
+        assert [words.partition(":")[0] for words in shown] == [
+            "  against (genuine)",
+            "  against (claimed)",
+        ]
+        assert [row["identity"] for row in rep(*call, "--json").rows] == ["genuine", "claimed"]
 
     def test_versions_of_the_store_are_used(self, here: Path) -> None:
         origin = Origin("https", "example.com", 443)
