@@ -388,8 +388,7 @@ class Backoff:
         refusals = _count(meta.get(REFUSALS))
         tries = refusals + _count(meta.get("retry_times"))
         most = max(1, _count(meta.get("max_retry_times"), self._retry_times))
-        is_limit = self._learns and not (answer.is_plain or answer.service)
-        is_limited = is_limit or any(self.paces.is_limited(origin) for origin in changes)
+        is_limited = any(self.paces.is_limited(origin) for origin in changes)
         most += _MORE_TRIES if is_limited else 0
         if is_try and tries >= most:
             forget_refusals(request)

@@ -112,20 +112,6 @@ def test_no_page_is_requested_before_its_retry_after(loop: Loop) -> None:
     assert early == []
 
 
-def test_the_last_page_is_not_given_up_while_the_site_names_a_limit() -> None:
-    begin_at: list[float] = []
-
-    def limiter(now: float, path: str) -> Answer:
-        if path != "/9":
-            return GOOD
-        begin_at.append(now)
-        return (429, None) if now < begin_at[0] + 4 else GOOD
-
-    with limited(limiter) as site:
-        urls = site.urls(10)
-        assert_all_came(crawl(URLS_SPIDER, settings={**ADDON, "RETRY_TIMES": 0}, urls=urls), urls)
-
-
 @pytest.mark.parametrize("loop", LOOPS)
 def test_the_fields_of_a_site_prevent_refusals(loop: Loop) -> None:
     """The first requests are sent before an answer tells the limit, so a window is large enough."""
