@@ -61,6 +61,7 @@ from scrapy_rep.stats import Journal
 
 from .paces import Paces
 from .rests import Rests
+from .routes import Routes
 
 if TYPE_CHECKING:
     from scrapy.http import Response
@@ -97,6 +98,7 @@ class Backoff:
         learns = settings.backoff and settings.learn_pace
         self.paces = shared(Paces) if learns else Paces(learns=False)
         self._learns = learns
+        self._routes = Routes()
         self._least_per_second = 1 / settings.learned_delay_max_seconds
         self._limits = RestLimits(settings.backoff_max_seconds, settings.backoff_give_up_seconds)
         self._decisions = crawl.part(Decisions)
@@ -270,6 +272,7 @@ class Backoff:
             record.service = service
             self._journal.count(stats.SIGNATURE_WANTED, service == SIGNATURE)
             self._decisions.challenged(response, _origins(response.url), service)
+        answer = self._by_route(request, answer)
         if answer.is_refusal:
             answer = replace(answer, is_known=self._is_known(request, answer))
         else:
@@ -288,7 +291,11 @@ class Backoff:
         sent_at, record.sent_at = record.sent_at, None
         now, is_known = time.monotonic(), _is_again(request)
         answer = PageAnswer(NO_ANSWER, None, sent_at, now, request.url, is_known=is_known)
-        self._heed(record, request, answer, None)
+        self._heed(record, request, self._by_route(request, answer), None)
+
+    def _by_route(self, request: Request, answer: PageAnswer) -> PageAnswer:
+        has_failed = self._routes.has_failed(_origins(request.url), request, answer)
+        return replace(answer, is_of_proxy=True) if has_failed else answer
 
     def _heed(
         self, record: RequestRecord, request: Request, answer: PageAnswer, response: Response | None
@@ -397,8 +404,8 @@ class Backoff:
         refused_at = meta.setdefault(REFUSED_AT, time.time())
         is_given_up = any(rest.given_up_until for rest in rests)
         # In a dry run, the request was sent to an origin that was given up.
-        is_of_page = is_alone and answer.is_plain and not is_limited
-        if (is_given_up and self._decisions.is_dry_run) or is_of_page:
+        is_usual = is_alone and answer.is_plain and (answer.is_of_proxy or not is_limited)
+        if (is_given_up and self._decisions.is_dry_run) or is_usual:
             return None  # Scrapy retries it
         self._tell_of_limit(request, answer)
         doublings = min(refusals, _DOUBLINGS[answer.is_plain]) if is_limited else refusals

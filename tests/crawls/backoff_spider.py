@@ -69,6 +69,17 @@ class Slots:
             request.meta["download_slot"] = "odd" if int(request.url[-1]) % 2 else "even"
 
 
+class Pool(OfCrawler):
+    """A downloader middleware that sends pages, and each retry of them, through proxies in turn."""
+
+    def process_request(self, request: Request) -> None:
+        """Choose one by the number of the page."""
+        proxies = self.crawler.settings.getlist("TEST_PROXIES")
+        number = request.url.rpartition("/")[2]
+        turn = int(number) if number.isdigit() else 0
+        request.meta["proxy"] = proxies[(turn + request.meta.get("retry_times", 0)) % len(proxies)]
+
+
 class Hears(OfCrawler):
     """A downloader middleware that counts exceptions, as rotators of proxies do."""
 

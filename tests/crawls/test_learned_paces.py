@@ -6,8 +6,10 @@ import json
 import signal
 import sqlite3
 import time
-from collections.abc import Mapping
+from collections.abc import Callable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -236,6 +238,60 @@ def test_pages_of_a_site_that_is_down_for_seconds_come_later(loop: Loop, status:
     assert result.stats["rep/backoff/rests"] >= 1
     assert ("answers 502" if status else "does not answer in time") in result.log
     assert "its rest is over" in result.log
+
+
+@contextmanager
+def pool(proxy_at: Callable[[int, float], Answer], count: int = 4) -> Iterator[dict[str, Any]]:
+    """Settings with proxies, by the number of each and the time since the 20th request.
+
+    All of them bring good answers before that.
+    """
+    asked: list[float] = []
+
+    def limiter(proxy: int, now: float, path: str) -> Answer:
+        if path.endswith("/robots.txt"):
+            return GOOD
+        asked.append(now)
+        return GOOD if len(asked) <= 20 else proxy_at(proxy, now - asked[20])
+
+    with ExitStack() as stack:
+        served = [stack.enter_context(limited(partial(limiter, one))) for one in range(count)]
+        yield {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {"tests.crawls.backoff_spider.Pool": 610},
+            "TEST_PROXIES": [f"http://127.0.0.1:{one.port}" for one in served],
+            "DOWNLOAD_TIMEOUT": 0.3,
+        }
+
+
+@pytest.mark.parametrize(
+    ("loop", "answer"),
+    [
+        ("asyncio", (502, None)),
+        ("select", (503, None)),
+        ("reactorless", (429, None)),
+        ("asyncio", (SILENCE, None)),
+    ],
+)
+def test_a_site_does_not_pay_for_dead_proxies_while_others_work(loop: Loop, answer: Answer) -> None:
+    """The proxies answer themselves, or not at all; retries of pages go through the others."""
+    urls = [f"http://site.example/{number}" for number in range(120)]
+    with pool(lambda proxy, _seconds: answer if proxy % 2 else GOOD) as settings:
+        result = crawl(URLS_SPIDER, loop=loop, settings=settings, urls=urls)
+    assert_all_came(result, urls)
+    assert result.stats["retry/count"] >= 50
+    assert "rep/backoff/rests" not in result.stats
+    assert "rep/backoff/learned" not in result.stats
+    assert "no request goes to it" not in result.log
+
+
+@pytest.mark.parametrize("status", [502, 503])
+def test_a_site_that_is_down_behind_all_proxies_rests(status: int) -> None:
+    urls = [f"http://site.example/{number}" for number in range(150)]
+    with pool(lambda _proxy, seconds: (status, None) if seconds < 4 else GOOD) as settings:
+        result = crawl(URLS_SPIDER, settings=settings, urls=urls)
+    assert_all_came(result, urls)
+    assert result.stats["rep/backoff/rests"] >= 1
 
 
 def test_rests_become_longer_although_other_processes_rest_too(tmp_path: Path) -> None:

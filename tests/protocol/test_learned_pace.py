@@ -354,6 +354,16 @@ def test_nothing_is_learned_while_nothing_was_accepted() -> None:
     assert learned(Learning(), refusal, None, 1.0) == Learning()
 
 
+@pytest.mark.parametrize("status", [429, 502, 503, NO_ANSWER])
+def test_failures_of_a_proxy_teach_nothing(status: int) -> None:
+    known = Crawler(lambda _now, _path: GOOD).crawl(_paths(50)).learning
+    learning = known
+    for number in range(50):
+        failure = PageAnswer(status, None, 9.0, 9.1, f"/{number}", is_of_proxy=True)
+        learning = learned(learning, failure, None, 1.0)
+    assert learning == known
+
+
 def test_a_pause_begins_the_count_of_accepted_requests_anew() -> None:
     accepted = Accepted(50, since_at=0.0, sent_at=10.0).and_one(100.0)
     assert accepted == Accepted(1, 100.0, 100.0)

@@ -144,6 +144,16 @@ def test_resting_site_is_given_up_after_a_while() -> None:
     assert not resting(*answers, (200, None, 950, 950), (429, 100.0, 1010, 1010)).given_up_until
 
 
+@pytest.mark.parametrize("status", [429, 502, 503, NO_ANSWER])
+def test_a_failure_of_a_proxy_neither_begins_nor_ends_a_rest(status: int) -> None:
+    failure = PageAnswer(status, None, 20, 21, "/other", is_down=True, is_of_proxy=True)
+    assert rest_after(None, failure, LIMITS, 0) is None
+    refused = after((429, None, 7, 8))
+    assert rest_after(refused, failure, LIMITS, 0) == refused
+    rest = resting((429, None, 9, 10))
+    assert rest_after(rest, failure, LIMITS, 0) == rest
+
+
 def test_a_request_without_an_answer_ends_no_rest() -> None:
     refused = (503, None, 9.0, 10.0)
     assert resting(refused, (NO_ANSWER, None, 12.0, 192.0)) == resting(refused)

@@ -24,6 +24,7 @@ has made up for                      something else causes them
 most of the last answers are errors  at most one request at a time, until good answers raise it.
 of several pages, or many times      If nearly all of them are errors, the origin rests, too
 slower than usual                    (`Learning.is_down`)
+a failure of a proxy                 no change
 ===================================  ======================================================
 
 A site may also say how many requests it accepts until when (`Quota`). All times are seconds of one
@@ -244,6 +245,8 @@ def learned(before: Learning, answer: PageAnswer, rest: Rest | None, least: floa
         rest: the rest of the origin after it.
         least: the least rate, in requests per second.
     """
+    if answer.is_of_proxy:
+        return before
     if answer.is_error:
         return _after_trouble(before, answer, least)
     if not answer.is_refusal:

@@ -16,6 +16,8 @@ status   Retry-After          the rest lasts
 503      missing or passed    as for 429; requests that were sent before the
                               first such answer do not count as a second URL
 any, with a challenge         as for 429; the third in a row gives the origin up
+any, of a proxy that has      nothing: other proxies show that the origin is well
+failed
 any, of a page that was       1.5 s: the origin has answered well since the page
 refused before                was refused first, so it may be the page
 500,     any                  nothing; for an origin that is down, as for 503,
@@ -76,6 +78,7 @@ class PageAnswer:
         is_known: whether the page was refused before, and its origin has answered well since; for
             an error, whether the page is requested again.
         is_down: whether the origin has answered nearly nothing but errors before.
+        is_of_proxy: whether it is a failure of its proxy, as others bring good answers.
         seconds: how long it took until the answer began; 0 if that is not known.
     """
 
@@ -87,6 +90,7 @@ class PageAnswer:
     service: str = ""
     is_known: bool = False
     is_down: bool = False
+    is_of_proxy: bool = False
     seconds: float = 0.0
 
     @property
@@ -102,12 +106,14 @@ class PageAnswer:
     @property
     def is_failure(self) -> bool:
         """Whether the site refused the request, or is down."""
-        return self.is_refusal or (self.is_down and self.is_error)
+        is_failure = self.is_refusal or (self.is_down and self.is_error)
+        return is_failure and not self.is_of_proxy
 
     @property
     def is_plain(self) -> bool:
-        """Whether it may be a broken page, as it names neither a limit nor a time to wait."""
-        return self.status == _UNAVAILABLE and not (self.retry_after_seconds or self.service)
+        """Whether it may be a broken page or proxy: it names neither a limit nor a time to wait."""
+        is_vague = self.status == _UNAVAILABLE or self.is_of_proxy
+        return is_vague and not (self.retry_after_seconds or self.service)
 
     def own_seconds(self, limits: RestLimits, doublings: int, luck: float) -> float:
         """How long the page waits; `luck`, from 0 to 1, spreads times of our own."""
@@ -168,7 +174,8 @@ def rest_after(
         before = None
     is_late = before is not None and answer.sent_at < before.began_at
     if not answer.is_failure:
-        return before if is_late or answer.status == NO_ANSWER else None
+        says_nothing = is_late or answer.is_of_proxy or answer.status == NO_ANSWER
+        return before if says_nothing else None
     if before is None:
         first = Rest(answer.at, answer.at, answer.at, url=answer.url, status=answer.status)
         return _challenged(first, answer)
