@@ -359,11 +359,12 @@ def _wrong_robots(project: Project, ours: Outcome) -> Iterator[Finding]:
 def _wrong_pace(project: Project, ours: Outcome) -> Iterator[Finding]:
     """The delay of an origin is kept, and the time after which a page may be requested again.
 
-    An API visits its pages when it likes. The delay is unknown when a project logs in first, and
-    when a middleware hides the first robots.txt.
+    An API visits its pages when it likes. The delay is unknown when a project logs in first, when a
+    middleware hides the first robots.txt, and when a crawl that was stopped begins again.
     """
     early = {LOGIN} if project.habits.has("LogsInFirst") else set()
-    early |= {"/robots.txt"} if project.habits.has("ReturnsText") else set()
+    is_fetched_again = project.habits.has("ReturnsText") or project.stops_after
+    early |= {"/robots.txt"} if is_fetched_again else set()
     for number, origin in enumerate(project.origins):
         if origin.robots.kind == "paced" and not project.habits.has("AsksApi"):
             seen = [one for one in ours.seen if one.place.path not in early]
