@@ -235,6 +235,19 @@ def test_a_silent_outage_delays_pages_for_a_minute_more_than_it_lasts() -> None:
     assert crawler.crawl(_paths(8000)).now <= plain.now + 60
 
 
+@pytest.mark.parametrize("seconds", [5, 20, 60])
+def test_a_site_has_its_speed_again_soon_after_a_silence(seconds: int) -> None:
+    def is_silent(now: float) -> bool:
+        return 10 < now < 10 + seconds
+
+    crawler = Crawler(
+        lambda now, _path: (NO_ANSWER, None) if is_silent(now) else GOOD,
+        delay=lambda now: 10.0 if is_silent(now) else 0.0,
+    )
+    plain = Crawler(crawler.site, delay=crawler.delay, learns=False).crawl(_paths(4000))
+    assert crawler.crawl(_paths(4000)).now <= plain.now + 25
+
+
 def test_many_broken_pages_in_a_row_cost_three_minutes() -> None:
     def site(_now: float, path: str) -> Answer:
         return GOOD if int(path[1:]) < 100 else (500, None)

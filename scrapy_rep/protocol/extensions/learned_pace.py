@@ -17,8 +17,8 @@ a page is refused again, while       the same: it concerns the page, perhaps
 others are served
 a good answer, while requests wait   up to 15 % more, a quarter of that after each refusal;
 for tokens                           200 good answers make up for a refusal. If fewer than four
-                                     were accepted at first, up to 60 % more until a refusal,
-                                     which halves the pace
+                                     were accepted at first, or after errors, up to 60 % more
+                                     until a refusal, which halves the pace
 more than ten refusals that nothing  none for ten minutes: they come at any pace, so
 has made up for                      something else causes them
 most of the last answers are errors  at most one request at a time, until good answers raise it.
@@ -101,7 +101,7 @@ class LearnedPace:
         refused_at: when the last refusal came; answers to earlier requests do not count.
         gained_at: when the pace was raised last.
         refusals: the number of refusals, less what good answers have made up for; 0 while the rate
-            was measured with few requests.
+            was measured with few requests, or when the site was down.
     """
 
     per_second: float
@@ -270,7 +270,8 @@ def _after_trouble(before: Learning, answer: PageAnswer, least: float) -> Learni
         seconds = min(answer.seconds or at - answer.sent_at, _MOST_SECONDS)
         rate = max(least, 1 / max(_LEAST_SECONDS, seconds))
         if pace is None:
-            pace = LearnedPace(rate, 1.0, 0.0, at, at, at)
+            refusals = 0.0 if answer.is_error else 1.0  # slow answers are good ones, too
+            pace = LearnedPace(rate, 1.0, 0.0, at, at, at, refusals)
         elif rate < pace.per_second:
             pace = pace.changed(at, rate, burst=1.0)
     return replace(before, trouble=trouble, pace=pace)
