@@ -56,8 +56,8 @@ def assert_all_came(result: Crawl, urls: list[str]) -> None:
     assert_clean(result.log)
 
 
-def assert_few_refusals(site: LimitedSite) -> None:
-    assert len(site.refused) <= 25, len(site.refused)
+def assert_few_refusals(site: LimitedSite, most: int = 25) -> None:
+    assert len(site.refused) <= most, len(site.refused)
     assert site.seconds <= 3 * _LEAST_SECONDS + 10
 
 
@@ -171,7 +171,7 @@ def test_processes_share_the_pace_of_a_site(
             crawls.append(pool.submit(crawl, URLS_SPIDER, settings=settings, urls=part))
         for done, part in zip(crawls, parts, strict=True):
             assert_all_came(done.result(), part)
-        assert_few_refusals(site)
+        assert_few_refusals(site, most=40)  # 24 requests are on their way when a window ends
 
 
 @pytest.mark.parametrize("kind", ["damaged", "locked", "folder"])
