@@ -19,12 +19,14 @@ class Visits:
     def __init__(self) -> None:
         self.routes, self.now = Routes(), 0.0
 
-    def has_failed(self, proxy: str, status: int, seconds: float = 0.5) -> bool:
+    def has_failed(
+        self, proxy: str, status: int, seconds: float = 0.5, retry_after: float | None = None
+    ) -> bool:
         """Whether the next answer is a failure of its proxy."""
         self.now += 1
         assert ORIGIN is not None
         request = Request(URL, meta={"proxy": proxy} if proxy else {})
-        answer = PageAnswer(status, None, self.now - seconds, self.now, URL)
+        answer = PageAnswer(status, retry_after, self.now - seconds, self.now, URL)
         return self.routes.has_failed([ORIGIN], request, answer)
 
 
@@ -42,9 +44,9 @@ def test_a_failure_through_all_proxies_is_that_of_the_origin() -> None:
     visits = Visits()
     for proxy in ("http://a", ""):
         visits.has_failed(proxy, 200)
-    assert visits.has_failed("", 503)
-    assert not visits.has_failed("http://a", 503)
+    assert visits.has_failed("http://a", 503)
     assert not visits.has_failed("", 503)
+    assert not visits.has_failed("http://a", 503)
 
 
 def test_many_proxies_that_fail_one_after_the_other_show_that_the_origin_is_down() -> None:
@@ -61,6 +63,22 @@ def test_a_limit_for_each_address_is_that_of_the_origin() -> None:
         for proxy in ("http://a", "http://b"):
             visits.has_failed(proxy, status)
     assert not visits.has_failed("http://a", 429)
+
+
+def test_a_refusal_without_a_proxy_or_with_a_time_is_that_of_the_origin() -> None:
+    visits = Visits()
+    for proxy in ("http://a", ""):
+        visits.has_failed(proxy, 200)
+    assert not visits.has_failed("", 429)
+    visits.has_failed("", 200)
+    assert not visits.has_failed("http://a", 429, retry_after=60.0)
+    assert visits.has_failed("http://a", 429)
+
+
+def test_a_new_one_of_many_proxies_shows_nothing_although_others_bring_good_answers() -> None:
+    visits = Visits()
+    failed = [visits.has_failed(f"http://{one}", 429 if one % 2 else 200) for one in range(100)]
+    assert not any(failed[20:])
 
 
 @pytest.mark.parametrize("proxy", ["", "http://a"])

@@ -3,6 +3,8 @@
 A proxy that is down answers 502, 503 or 429 itself, or does not answer. That is not the word of the
 site, which other proxies show to be well. A limit of the site for the address of each proxy is
 another case: these proxies bring good answers between the refusals, so the site is to be heeded.
+If pages come through more proxies than are remembered, a new one that fails shows nothing: the site
+may have one limit for all. And a proxy that is down names no time: Retry-After is of the site.
 """
 
 from __future__ import annotations
@@ -64,22 +66,23 @@ class Routes:
         """Note an answer; whether it is a failure of its proxy, and not of the origin.
 
         So it is if the proxy has brought no good answer since its first failure, and the last
-        answer through another proxy was good.
+        answer through another proxy, or without one, was good.
         """
         proxy = str(request.meta.get(PROXY) or "")
         if not proxy and not self._known:  # as usual
             return False
-        has_failed = False
+        has_failed, is_of_site = False, not proxy or bool(answer.retry_after_seconds)
         for origin in origins:
             routes = self._known.get(origin)
             if routes is None:
                 routes = {}
                 self._known.put(origin, routes, _OCTETS)
+            is_one_of_many = proxy not in routes and len(routes) == _MOST
             route = routes[proxy] = routes.pop(proxy, _Route())  # the last one
-            if len(routes) > _MOST:
+            if is_one_of_many:
                 del routes[next(iter(routes))]
             route.heed(answer)
-            if not (route.is_good or route.alternates):
+            if not (route.is_good or route.alternates or is_of_site or is_one_of_many):
                 used = [one for one in routes.values() if answer.at - one.at < _USED_SECONDS]
                 has_failed |= any(one.is_good for one in used)
         return has_failed

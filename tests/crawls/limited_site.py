@@ -86,7 +86,7 @@ def limited(
         def log_message(self, *_: object) -> None:
             """Write nothing."""
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    server = ThreadingHTTPServer(("", 0), Handler)  # proxies of one host
     server.daemon_threads = True
     site.port = server.server_port
     thread = threading.Thread(target=server.serve_forever, daemon=True)
