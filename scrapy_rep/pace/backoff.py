@@ -389,7 +389,7 @@ class Backoff:
         the request must not pay for that.
         """
         meta, rests = request.meta, [rest for rest in changes.values() if rest is not None]
-        is_alone = not any(rest.seconds for rest in rests)
+        is_alone = answer.is_of_proxy or not any(rest.seconds for rest in rests)
         is_first = any(self.rests.is_probe(origin, request) for origin in changes)
         is_try = is_alone or (is_first and answer.is_known)
         refusals = _count(meta.get(REFUSALS))

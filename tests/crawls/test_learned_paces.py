@@ -313,6 +313,25 @@ def test_a_limit_is_learned_behind_a_proxy_for_each_page(kind: str) -> None:
         assert_few_refusals(site)
 
 
+def test_rotators_see_the_failure_of_a_dead_proxy_after_a_rest_too() -> None:
+    """The rest began before another proxy had brought an answer."""
+
+    def dead(_now: float, path: str) -> Answer:
+        return GOOD if path.endswith("/robots.txt") else (429, None)
+
+    def delay(path: str) -> float:
+        return 1.0 if path.endswith("/0") else 0.0
+
+    with limited(lambda _now, _path: GOOD, delay=delay) as slow, limited(dead) as site:
+        urls = [f"http://site.example/{number}" for number in (0, 1, 3)]
+        settings = {
+            **ADDON,
+            "DOWNLOADER_MIDDLEWARES": {"tests.crawls.backoff_spider.Pool": 610},
+            "TEST_PROXIES": [f"http://127.0.0.1:{one.port}" for one in (slow, site)],
+        }
+        assert_all_came(crawl(URLS_SPIDER, settings=settings, urls=urls), urls)
+
+
 def test_rests_become_longer_although_other_processes_rest_too(tmp_path: Path) -> None:
     """Each of them tells of its own rest, which may end a moment later."""
     asked: list[float] = []
