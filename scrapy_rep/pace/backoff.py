@@ -75,8 +75,10 @@ _MUCH = 100  # requests that are left: each answer tells the number again
 _TOO_MANY = 429
 _HTTP_2 = "h2"
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
-_MORE_TRIES = 5  # where there is a limit: it may be the reason, not the page
-_DOUBLINGS = {False: 4, True: 2}  # for a page that may be broken: two minutes in all, or one
+_FEW_DOUBLINGS = 2
+# Where a limit was seen, it may be the reason, not the page. Many windows last a minute, and so do
+# the tries.
+_MORE_TRIES = {False: 8, True: 5}
 _SHORTLY_SECONDS = 10.0
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again
 _TOLD_PACES = 3
@@ -396,7 +398,7 @@ class Backoff:
         tries = refusals + _count(meta.get("retry_times"))
         most = max(1, _count(meta.get("max_retry_times"), self._retry_times))
         is_limited = any(self.paces.is_limited(origin) for origin in changes)
-        most += _MORE_TRIES if is_limited else 0
+        most += _MORE_TRIES[answer.is_plain] if is_limited else 0
         if is_try and tries >= most:
             forget_refusals(request)
             meta["retry_times"] = max(tries, most)  # no retries beyond those
@@ -408,7 +410,7 @@ class Backoff:
         if (is_given_up and self._decisions.is_dry_run) or is_usual:
             return None  # Scrapy retries it
         self._tell_of_limit(request, answer)
-        doublings = min(refusals, _DOUBLINGS[answer.is_plain]) if is_limited else refusals
+        doublings = min(refusals, _FEW_DOUBLINGS) if is_limited else refusals
         own_seconds = answer.own_seconds(self._limits, doublings, _luck())
         if not is_alone:  # after the rest, another page goes first, if there is one
             rested = max(rest.until_at for rest in rests) - time.monotonic() + _LAST_SECONDS

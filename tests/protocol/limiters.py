@@ -17,7 +17,7 @@ Site = Callable[[float, str], Answer]
 
 GOOD: Answer = (200, None)
 _LIMITS = RestLimits()
-_TRIES, _MORE_TRIES, _DOUBLINGS = 2, 5, {False: 4, True: 2}
+_TRIES, _MORE_TRIES, _FEW_DOUBLINGS = 2, {False: 8, True: 5}, 2
 _LEAST_PER_SECOND = 1 / 60
 
 
@@ -205,13 +205,13 @@ class Crawler:
     def _again(self, page: _Page, answer: PageAnswer, rest: Rest | None, *, is_first: bool) -> None:
         is_alone = rest is None or not rest.seconds
         is_limited = self.learning.is_limited(self.now)
-        most = _TRIES + (_MORE_TRIES if is_limited else 0)
+        most = _TRIES + (_MORE_TRIES[answer.is_plain] if is_limited else 0)
         is_try = is_alone or (is_first and answer.is_known)
         if (is_try and page.tries >= most) or (rest is not None and rest.given_up_until):
             self.lost += 1
             return
         if is_limited or not (is_alone and answer.is_plain):
-            doublings = min(page.tries, _DOUBLINGS[answer.is_plain]) if is_limited else page.tries
+            doublings = min(page.tries, _FEW_DOUBLINGS) if is_limited else page.tries
             seconds = answer.own_seconds(_LIMITS, doublings, self._dice.random())
             if rest is not None and not is_alone:
                 rested = rest.until_at - self.now + 0.3
