@@ -3,8 +3,9 @@
 A proxy that is down answers 502, 503 or 429 itself, or does not answer. That is not the word of the
 site, which other proxies show to be well. A limit of the site for the address of each proxy is
 another case: these proxies bring good answers between the refusals, so the site is to be heeded.
-If pages come through more proxies than are remembered, a new one that fails shows nothing: the site
-may have one limit for all. And a proxy that is down names no time: Retry-After is of the site.
+If pages come through more proxies than are remembered, the first failure of a new one counts for
+the site, which may have one limit for all. So does an answer with Retry-After, because a proxy that
+is down names no time.
 """
 
 from __future__ import annotations
