@@ -77,7 +77,7 @@ _HTTP_2 = "h2"
 _MARKS = (REFUSALS, REFUSED_AT, REFUSED_UNTIL)
 _FEW_DOUBLINGS = 2
 # Where a limit was seen, it may be the reason, not the page. Many windows last a minute, and so do
-# the tries.
+# the tries. There are fewer if the answer may be that of a broken page.
 _MORE_TRIES = {False: 8, True: 5}
 _SHORTLY_SECONDS = 10.0
 _LAST_SECONDS = 0.3  # after a rest, until pages that were refused are requested again

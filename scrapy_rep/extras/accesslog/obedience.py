@@ -150,7 +150,7 @@ class Obedience:
             return None
         first = index_at(self.versions, known_at, is_certain=True)
         # A target without a path is malformed, or of CONNECT or OPTIONS.
-        is_known = first >= 0 and (url[:9] == "http://x/" or AUTHORITY.match(url))
+        is_known = first >= 0 and AUTHORITY.match(url)
         possible = self.versions[first : index_at(self.versions, at) + 1] if is_known else ()
         verdicts = [_verdict(one, claim.tokens, claim.others, url) for one in possible]
         if any(verdict.allowed for verdict in verdicts):
